@@ -1,0 +1,52 @@
+# Two commands to start: `make demo` and `make test`. Both make or update .venv first, and are quick when it is current.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
+# Real data sets, when a mirror lies beside the project.
+ifneq ($(wildcard ../shared/data),)
+export LEAKSCOPE_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: help demo test check fix bench papers schema clean
+
+help:            ## list the commands
+	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+
+demo: $(VENV)/core      ## train a model, audit it, print the verdict, write demo/audit/report.html
+	$(BIN)/leakscope demo --out demo
+
+test: $(VENV)/all check ## every check and every test but the slow reproductions
+	$(BIN)/pytest --numprocesses 2 -m "not slow"
+
+check: $(VENV)/all      ## style and types
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+
+fix: $(VENV)/all        ## mend style
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: $(VENV)/all      ## speed, as ratios in one run
+	$(BIN)/python -m benchmarks
+
+papers: $(VENV)/all     ## slow tests
+	$(BIN)/pytest -m slow
+
+schema: $(VENV)/all     ## write docs/audit.schema.json anew
+	$(BIN)/python -c "import json; from leakscope.storage import json_schema; print(json.dumps(json_schema(), indent=2))" > docs/audit.schema.json
+
+clean:           ## remove what make made
+	rm -rf $(VENV) demo build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+
+$(VENV)/core: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) --editable .
+	touch $@
+
+# The pinned torch comes first and by itself: asked for by another package it would bring gigabytes of CUDA.
+$(VENV)/all: $(VENV)/core
+	$(PIP) torch==$$(sed -n 's/^torch==//p' constraints.txt)
+	$(PIP) --editable ".[torch,causal,cluster,onnx,dev]"
+	touch $@

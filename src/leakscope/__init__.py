@@ -1,0 +1,66 @@
+"""Leakscope: what a machine-learning model gives away about the people it was trained on.
+
+>>> import leakscope as ls
+>>> toy = ls.toys.lookup(n=300)
+>>> ls.audit(toy.model, toy.train, toy.holdout, fit=toy.fit).verdict.kind
+'leaks'
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from leakscope import attacks, datasets, toys
+    from leakscope.auditing import audit
+    from leakscope.errors import InputError
+    from leakscope.evidence import Attack, Evidence, Guesses, Known
+    from leakscope.model_files import load_model
+    from leakscope.results import Audit, Estimate, Risk, Verdict
+    from leakscope.risk import score
+    from leakscope.storage import load
+    from leakscope.target import Learner, Model, Records, Target, make_target
+
+__version__ = "0.1.0"
+
+#: Public name to the module it lives in, imported when it is first used: `leakscope --help` answers at once.
+_HOMES = {
+    "Attack": "evidence",
+    "Audit": "results",
+    "Estimate": "results",
+    "Evidence": "evidence",
+    "Guesses": "evidence",
+    "InputError": "errors",
+    "Known": "evidence",
+    "Learner": "target",
+    "Model": "target",
+    "Records": "target",
+    "Risk": "results",
+    "Target": "target",
+    "Verdict": "results",
+    "attacks": "",
+    "audit": "auditing",
+    "datasets": "",
+    "load": "storage",
+    "load_model": "model_files",
+    "make_target": "target",
+    "score": "risk",
+    "toys": "",
+}
+
+__all__ = [
+    "Attack", "Audit", "Estimate", "Evidence", "Guesses", "InputError", "Known", "Learner", "Model", "Records", "Risk",
+    "Target", "Verdict", "attacks", "audit", "datasets", "load", "load_model", "make_target", "score", "toys",
+]  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'leakscope' has no attribute {name!r}")
+    home = _HOMES[name]
+    value = getattr(import_module(f"leakscope.{home}"), name) if home else import_module(f"leakscope.{name}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

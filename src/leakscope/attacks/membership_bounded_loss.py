@@ -1,0 +1,37 @@
+r"""The bounded-loss adversary: "member" with probability :math:`1 - L/B` (tople2020, Def. 7; Yeom et al. 2018, Adversary 1).
+
+Its advantage is the generalisation gap in units of the bound, :math:`(E_{out}[L] - E_{in}[L])/B` (tople2020, proof of
+Theorem 5). On ``labels`` the loss is 0 or 1 and :math:`B = 1`: the attack that calls every rightly labelled record a member.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscope.evidence import Attack, Evidence, Floats, Guesses, Labels
+
+#: Losses with a bound of their own; for any other, B is the largest loss that the attacker knows of.
+BOUNDS = {"labels": 1.0, "likelihood_loss": 1.0}
+
+
+def bounded_loss(release: str) -> Attack:
+    """Against a loss, or against predicted labels.
+
+    Examples
+    --------
+    >>> bounded_loss("labels").uses_labels
+    True
+    """
+
+    def loss(observed: Floats, labels: Labels | None) -> Floats:
+        return (observed[:, 0] != labels).astype(np.float64) if release == "labels" else observed[:, 0]
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+        bound = BOUNDS.get(release) or float(loss(evidence.known.observed, evidence.known.labels).max()) or 1.0
+        losses = loss(evidence.observed, evidence.labels)
+        # The bound depends on the known records; the loss, which ranks as the probability does, doesn't.
+        return Guesses(-losses, 1 - np.clip(losses / bound, 0, 1))
+
+    return Attack(
+        "bounded loss", release, "tople2020, Def. 7", guess, uses_labels=release == "labels", fixed_scale=True
+    )

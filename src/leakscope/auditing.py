@@ -1,0 +1,402 @@
+"""The audit: one path from a target to a verdict. Each step is one function of one module."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope import intervals
+from leakscope.attacks import ATTACKS
+from leakscope.blind import blind_guesses
+from leakscope.control import ControlWorld, control_world
+from leakscope.crossfit import Sample, cross_guess, halves, scale_of
+from leakscope.errors import InputError
+from leakscope.evidence import Attack, Floats, Guesses
+from leakscope.fingerprints import fingerprint, row_hashes
+from leakscope.releases import Progress, observe
+from leakscope.results import Audit, AuditedModel, ControlModels, Estimate, NotRun, Overlap, Performance, Risk
+from leakscope.risk import FALSE_POSITIVE_RATES, SMALLEST_GROUP, Judged, Trial, assess, exposure, pool_small_groups
+from leakscope.target import Target, make_target
+from leakscope.verdict import choose_strongest, confidence_for_choice, judge
+from leakscope.versions import versions
+from leakscope.workers import one_thread
+from leakscope.worlds import retrain as train_again
+
+#: Below this a holdout can tell little, and the audit says so.
+SMALL_HOLDOUT = 100
+#: And below this there is nothing to fit an attack on and judge it by.
+FEWEST = 10
+#: An AUC this far above chance is the smallest leak that a verdict of "no evidence" excludes.
+MARGIN = 0.05
+MOST_IDS = 1000
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How the audit is run; every default is recorded with the result."""
+
+    seed: int = 0
+    confidence: float = 0.95
+    margin: float = MARGIN
+    fprs: tuple[float, ...] = FALSE_POSITIVE_RATES
+    retrain: bool = True
+    drop_overlap: bool = False
+
+    def check(self) -> None:
+        if not 0.5 <= self.confidence < 1:
+            raise InputError(f"confidence must be in [0.5, 1), not {self.confidence}")
+        if not 0 < self.margin < 0.5:
+            raise InputError(f"margin must be between 0 and 0.5, not {self.margin}")
+        if not self.fprs or not all(0 < fpr < 1 for fpr in self.fprs):
+            raise InputError(f"false-positive rates must lie between 0 and 1, not {self.fprs}")
+
+
+def audit(
+    model: Any,
+    train: tuple[Any, Any],
+    holdout: tuple[Any, Any],
+    *,
+    groups: Any = None,
+    ids: Any = None,
+    fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
+    task: Any = None,
+    classes: Any = None,
+    outputs: Any = None,
+    attacks: Sequence[Attack] | None = None,
+    retrain: bool = True,
+    drop_overlap: bool = False,
+    confidence: float = 0.95,
+    margin: float = MARGIN,
+    fprs: Sequence[float] = FALSE_POSITIVE_RATES,
+    seed: int = 0,
+    workers: int | None = None,
+    cluster: str | None = None,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Audit:
+    """Measure what a trained model's answers give away about who was in its training set.
+
+    Parameters
+    ----------
+    model, train, holdout, groups, ids, fit, task, classes, outputs
+        See :func:`~leakscope.target.make_target`. ``holdout`` must be drawn like ``train`` and never trained on.
+    attacks
+        By default all that fit the task (``leakscope.attacks.ATTACKS``).
+    retrain
+        Train the model anew on two halves of the training records for the never-trained control, where it can be trained
+        again. Otherwise the permuted control stands in, and the result says so.
+    drop_overlap
+        Remove from the holdout the records that stand in the training set too; otherwise they are only reported.
+    margin
+        "No evidence" is said only where an AUC above 0.5 + ``margin`` is excluded.
+    seed
+        The same seed gives the same numbers to the last bit, with any number of workers.
+    workers, cluster, cache
+        See :func:`~leakscope.worlds.retrain`.
+    progress
+        Called with (stage, done, total).
+
+    Examples
+    --------
+    >>> from leakscope.toys import lookup
+    >>> toy = lookup(n=300)
+    >>> result = audit(toy.model, toy.train, toy.holdout, fit=toy.fit)
+    >>> result.verdict.kind, result.strongest.auc
+    ('leaks', 1.00 [0.98, 1.00])
+    """
+    settings = Settings(seed, confidence, margin, tuple(map(float, fprs)), retrain, drop_overlap)
+    settings.check()
+    clock = _Clock()
+    target = make_target(
+        model, train, holdout, groups=groups, fit=fit, task=task, classes=classes, outputs=outputs, ids=ids
+    )
+    again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
+    return _run(target, settings, attacks, clock, again, progress)
+
+
+def _run(
+    target: Target,
+    settings: Settings,
+    attacks: Sequence[Attack] | None,
+    clock: _Clock,
+    again: Callable[..., list[dict[str, NDArray[Any]]]],
+    progress: Progress | None,
+) -> Audit:
+    chosen, not_run = _choose(target, attacks)
+    draws = iter(np.random.SeedSequence(settings.seed).spawn(5 + 3 * len(chosen)))
+    with clock("compare records"):
+        target, overlap = _find_overlap(target, settings.drop_overlap)
+    sample = Sample.draw(len(target.members), len(target.nonmembers), _rng(draws))
+    if sample.judged < FEWEST:
+        raise InputError(
+            f"there are only {sample.judged} records on the smaller side: "
+            f"an audit needs at least {FEWEST} training and {FEWEST} held-out records"
+        )
+    releases = _releases_of(chosen, target)
+    with clock("predict"):
+        observed = [observe(target.model, side, releases, progress) for side in (target.members, target.nonmembers)]
+    with clock("retrain"):
+        seed = int(_rng(draws).integers(2**31))
+        control = control_world(target, sample, releases, seed, again) if settings.retrain and target.learner else None
+    with clock("blind baseline"), one_thread():
+        blind = blind_guesses(target.members, target.nonmembers, sample, _rng(draws))
+    with clock("attack"), one_thread():
+        trials, other_scores = [], []
+        for done, attack in enumerate(chosen, start=1):
+            trial, others = _try(attack, target, sample, observed, control, draws)
+            trials.append(trial)
+            other_scores.append(others)
+            if progress is not None:
+                progress("attacking", done, len(chosen))
+    groups, pooled = _groups(target, sample)
+    with clock("score"):
+        chance = confidence_for_choice(settings.confidence, len(trials), 1 + len(settings.fprs))
+
+        def all_risks(confidence: float) -> list[Risk]:
+            return [assess(trial, blind, groups, confidence=confidence, fprs=settings.fprs) for trial in trials]
+
+        risks, careful = all_risks(settings.confidence), all_risks(chance)
+        best = choose_strongest(careful)
+        records = _records(target, sample, trials[best].target, other_scores[best])
+    audited = _describe(target, sample, observed, control, settings.confidence)
+    return Audit(
+        verdict=judge(careful, best, risks[best], settings.margin),
+        strongest=careful[best],
+        risks=tuple(risks),
+        not_run=tuple(not_run),
+        warnings=tuple(_warnings(target, sample, overlap, audited, pooled)),
+        target=audited,
+        overlap=overlap,
+        settings=_settings(settings, trials, chance),
+        fingerprints=_fingerprints(target),
+        versions=versions(),
+        seconds=clock.seconds,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        records=records,
+    )
+
+
+def _rng(draws: Iterator[np.random.SeedSequence]) -> np.random.Generator:
+    return np.random.default_rng(next(draws))
+
+
+# --- before anything is trained -------------------------------------------------------------------------------------
+
+
+def _choose(target: Target, attacks: Sequence[Attack] | None) -> tuple[list[Attack], list[NotRun]]:
+    """Attacks that can run. One asked for by name that can't is an error; one of the default set is listed as not run."""
+    wanted = ATTACKS[target.model.task] if attacks is None else tuple(attacks)
+    refused = [refusal for attack in wanted if (refusal := attack.refuse(target.model)) is not None]
+    if attacks is not None and refused:
+        raise InputError(f"the attack “{refused[0].attack}” can't run: {refused[0].reason}")
+    able = [attack for attack in wanted if attack.refuse(target.model) is None]
+    if not able:
+        raise InputError("no attack was chosen: name at least one")
+    return able, refused
+
+
+def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
+    """What the attacks read, and what performance is measured by."""
+    performance = "labels" if target.model.task == "classification" else "squared_error"
+    return tuple(dict.fromkeys([performance, *(attack.release for attack in attacks)]))
+
+
+def _find_overlap(target: Target, drop: bool) -> tuple[Target, Overlap]:
+    """Training records that stand in the holdout too; on request the holdout goes on without them."""
+    inside, outside = (row_hashes(side.X, side.y) for side in (target.members, target.nonmembers))
+    shared = np.isin(inside, outside)
+    if not shared.any():
+        return target, Overlap(0)
+    ids = tuple(str(name) for name in target.members.ids[shared][:MOST_IDS])
+    if drop:
+        keep = np.flatnonzero(~np.isin(outside, inside))
+        if not len(keep):
+            raise InputError("every held-out record stands in the training set too: pass records never trained on")
+        target = replace(target, nonmembers=target.nonmembers.take(keep))
+    return target, Overlap(int(shared.sum()), ids, drop)
+
+
+# --- attacking ------------------------------------------------------------------------------------------------------
+
+
+def _try(
+    attack: Attack,
+    target: Target,
+    sample: Sample,
+    observed: Sequence[Mapping[str, Floats]],
+    control: ControlWorld | None,
+    draws: Iterator[np.random.SeedSequence],
+) -> tuple[Trial, Floats]:
+    """The attack on the target, on the never-trained control, and on shuffled memberships; and scores of the unjudged."""
+    inside, outside = (side[attack.release] for side in observed)
+    seen: Floats = sample.judge(inside, outside).astype(np.float64, copy=False)
+    labels: Any = sample.judge(target.members.y, target.nonmembers.y)
+    rest = sample.members[sample.judged :]
+    others = (inside[rest], target.members.y[rest])
+    member, half = sample.member, sample.half
+    guesses, scores = cross_guess(attack, seen, labels, member, half, _rng(draws), others=others)
+    rng = _rng(draws)
+    shuffled = sample.permuted(rng)
+    permuted, _ = cross_guess(attack, seen, labels, shuffled, half, rng)
+    rng = _rng(draws)
+    unseen = None
+    if control is not None:
+        score, says = np.empty(len(member)), np.empty(len(member))
+        for world in (0, 1):
+            rows = np.flatnonzero(control.world == world)
+            shown = control.observed[attack.release][rows]
+            part, _ = cross_guess(attack, shown, labels[rows], member[rows], control.half[rows], rng)
+            score[rows], says[rows] = part.score, part.says_member
+        unseen = Judged(Guesses(score, says), member, scale_of(attack, control.half, control.world))
+    scale = scale_of(attack, half)
+    return Trial(attack, Judged(guesses, member, scale), Judged(permuted, shuffled, scale), unseen), scores
+
+
+def _groups(target: Target, sample: Sample) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Levels of the judged records, small groups pooled, and a sentence for each column where that happened."""
+    groups, said = {}, []
+    for column in target.members.groups:
+        levels = sample.judge(target.members.groups[column], target.nonmembers.groups[column])
+        groups[column], pooled = pool_small_groups(levels, sample.member)
+        if pooled:
+            said.append(
+                f"{pooled} groups of {column} have fewer than {SMALLEST_GROUP} judged members or non-members: they are "
+                "reported together, or not at all where even together they are too few"
+            )
+    return groups, said
+
+
+def _records(target: Target, sample: Sample, judged: Judged, others: Floats) -> pd.DataFrame:
+    """Exposure and rank of every training record, in the order of the training set."""
+    scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
+    other_stratum = halves(len(others)) if stratum.any() else np.zeros(len(others), np.intp)
+    everyone, strata = np.concatenate([scores[member], others]), np.concatenate([stratum[member], other_stratum])
+    values = np.empty(len(target.members))
+    values[sample.members] = exposure(everyone, strata, scores[~member], stratum[~member])
+    shown = pd.Series(values)
+    rank = shown.rank(method="min", ascending=False).astype("int64")
+    ids = pd.Series(target.members.ids)
+    return pd.DataFrame({"id": ids if ids.dtype.kind in "iu" else ids.astype("str"), "score": shown, "rank": rank})
+
+
+# --- telling --------------------------------------------------------------------------------------------------------
+
+
+def _performance(model_task: str, answers: Floats, labels: NDArray[Any], confidence: float) -> Estimate:
+    """Accuracy from predicted labels, or mean squared error from squared errors."""
+    if model_task == "classification":
+        return intervals.proportion(int((answers[:, 0] == labels).sum()), len(labels), confidence)
+    return intervals.mean(answers[:, 0], confidence)
+
+
+def _describe(
+    target: Target,
+    sample: Sample,
+    observed: Sequence[Mapping[str, Floats]],
+    control: ControlWorld | None,
+    confidence: float,
+) -> AuditedModel:
+    task = target.model.task
+    release = "labels" if task == "classification" else "squared_error"
+    train, holdout = (
+        _performance(task, answers[release], side.y, confidence)
+        for answers, side in zip(observed, (target.members, target.nonmembers), strict=True)
+    )
+    models = None
+    if control is not None:
+        outside = slice(sample.judged, None)
+        labels = target.nonmembers.y[sample.nonmembers]
+        models = ControlModels(
+            2, control.trained_on, _performance(task, control.observed[release][outside], labels, confidence)
+        )
+    return AuditedModel(
+        target.model.name,
+        task,
+        None if target.model.classes is None else len(target.model.classes),
+        int(np.prod(np.shape(target.members.X)[1:], dtype=int)),
+        len(target.members),
+        len(target.nonmembers),
+        sample.judged,
+        Performance("accuracy" if task == "classification" else "mean squared error", train, holdout),
+        models,
+    )
+
+
+def _warnings(target: Target, sample: Sample, overlap: Overlap, audited: AuditedModel, pooled: list[str]) -> list[str]:
+    said = [*target.warnings]
+    if overlap.count:
+        named = ", ".join(overlap.ids[:10]) + (", …" if overlap.count > 10 else "")
+        what = "removed from the holdout" if overlap.removed else "kept; drop_overlap (--drop-overlap) removes them"
+        said.append(f"{overlap.count:,} training records stand in the holdout too ({named}): {what}")
+    if sample.judged < SMALL_HOLDOUT:
+        lowest = intervals.FALSE_ALARMS_NEEDED / sample.judged
+        said.append(
+            f"only {sample.judged} members and {sample.judged} non-members could be judged: intervals are wide, and "
+            f"nothing can be said of false-positive rates below {lowest:.2g} or of small groups"
+        )
+    if audited.control_models is None:
+        why = "retraining was switched off" if target.learner is not None else "the model can't be trained again here"
+        said.append(f"the control is permuted memberships, not a model that never saw the members, because {why}")
+    else:
+        said.extend(_unlike(audited))
+    said.extend(pooled)
+    return said
+
+
+def _unlike(audited: AuditedModel) -> list[str]:
+    """A control model that performs far off the target's level may have been trained in another way."""
+    assert audited.control_models is not None
+    here, there = audited.performance.holdout, audited.control_models.holdout
+    gap = intervals.difference(here, there)
+    far = 0.1 if audited.performance.metric == "accuracy" else 0.5 * abs(here.value)
+    if gap.low <= far and gap.high >= -far:
+        return []
+    return [
+        f"the retrained control models reach a held-out {audited.performance.metric} of {there}, the audited model {here}: "
+        f"half the records, or other training than the model's, may be the reason"
+    ]
+
+
+def _settings(settings: Settings, trials: Sequence[Trial], chance: float) -> dict[str, Any]:
+    return {
+        "seed": settings.seed,
+        "confidence": settings.confidence,
+        "confidence after the choice": chance,
+        "margin": settings.margin,
+        "false-positive rates": list(settings.fprs),
+        "retrain": settings.retrain,
+        "drop overlap": settings.drop_overlap,
+        "smallest group": SMALLEST_GROUP,
+        "attacks": [f"{trial.attack.name} on {trial.attack.release}" for trial in trials],
+    }
+
+
+def _fingerprints(target: Target) -> dict[str, str]:
+    return {
+        "training records": fingerprint(target.members.X, target.members.y),
+        "held-out records": fingerprint(target.nonmembers.X, target.nonmembers.y),
+        "learner": target.learner.key if target.learner is not None else "none",
+    }
+
+
+class _Clock:
+    """Seconds spent in each step."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[step] = round(time.perf_counter() - start, 3)

@@ -1,0 +1,236 @@
+"""The commands. Each is a few lines over the public API; heavy imports wait until a command runs."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from leakscope.errors import InputError
+
+GATE_FAILED, BAD_INPUT, BROKEN = 1, 2, 70
+
+app = typer.Typer(
+    help="What a machine-learning model gives away about the people it was trained on.",
+    epilog="Exit codes: 0 done, 1 a gate or check failed, 2 bad input.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    add_completion=False,
+)
+data = typer.Typer(help="Named real data sets: list them, fetch them.", no_args_is_help=True)
+app.add_typer(data, name="data")
+
+Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")]
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and turn errors into exit codes."""
+    try:
+        app(args=arguments)
+    except InputError as error:
+        print(f"leakscope: {' '.join(str(error).split())}", file=sys.stderr)
+        raise SystemExit(BAD_INPUT) from None
+    except KeyboardInterrupt:
+        print("leakscope: stopped", file=sys.stderr)
+        raise SystemExit(130) from None
+    except Exception:
+        traceback.print_exc()
+        print("leakscope: this is a defect of leakscope; please report it with the lines above", file=sys.stderr)
+        raise SystemExit(BROKEN) from None
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int, int], None]]:
+    """Bars with the time left, on standard error, and only where someone is looking."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+        tasks: dict[str, Any] = {}
+
+        def report(stage: str, done: int, total: int) -> None:
+            if stage not in tasks:
+                tasks[stage] = bars.add_task(stage, total=total)
+            bars.update(tasks[stage], completed=done, total=total)
+
+        yield report
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from leakscope import __version__
+
+        print(__version__)
+        raise typer.Exit
+
+
+@app.callback()
+def _about(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and stop.")
+    ] = False,
+) -> None: ...
+
+
+@app.command()
+def audit(
+    model: Annotated[Path, typer.Argument(help="The model: .skops, .onnx, or a pickle with --trust-pickle.")],
+    train: Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")],
+    holdout: Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")],
+    label: Annotated[str, typer.Option(help="The column that the model predicts.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for audit.json, records.csv and report.html.", file_okay=False)
+    ] = None,
+    groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
+    id: Annotated[str | None, typer.Option(help="Column that names the records; not shown to the model.")] = None,  # noqa: A002
+    drop: Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")] = None,
+    task: Annotated[str | None, typer.Option(help="classification or regression, where the file doesn't say.")] = None,
+    fail_if: Annotated[
+        list[str] | None, typer.Option(help="Exit 1 if this holds, such as 'auc.high > 0.6'; may be repeated.")
+    ] = None,
+    retrain: Annotated[bool, typer.Option(help="Train control models that never saw the members.")] = True,
+    drop_overlap: Annotated[
+        bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")
+    ] = False,
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder that keeps finished retrainings.", file_okay=False)] = None,
+    trust_pickle: Annotated[
+        bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")
+    ] = False,
+    trust: Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Audit a trained model: what do its answers give away about who was in its training set?"""
+    from leakscope.auditing import audit as run
+    from leakscope.gate import Condition
+    from leakscope.model_files import load_model
+    from leakscope.risk import FALSE_POSITIVE_RATES
+    from leakscope.tables import features, read_table, split_names, take_columns
+
+    columns = split_names(groups)
+    conditions = [Condition.parse(text) for text in fail_if or []]
+    for condition in conditions:
+        condition.check(FALSE_POSITIVE_RATES, bool(columns))
+    if task not in (None, "classification", "regression"):
+        raise InputError(f"--task must be classification or regression, not {task}")
+    tables = [(path, read_table(path)) for path in (train, holdout)]
+    hidden = [label, *split_names(drop), *([id] if id else [])]
+    for path, table in tables:
+        take_columns(table, [label], path, "label")
+        take_columns(table, columns, path, "group")
+        take_columns(table, hidden[1:], path, "named")
+    loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
+    pairs = [(features(table, hidden, loaded, columns), table[label]) for _, table in tables]
+    with _progress() as progress:
+        result = run(
+            loaded, pairs[0], pairs[1],
+            groups=tuple(table[columns] for _, table in tables) if columns else None,
+            ids=tuple(table[id].to_numpy() for _, table in tables) if id else None,
+            task=task, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed,
+            workers=workers, cluster=cluster, cache=cache, progress=progress,
+        )  # fmt: skip
+    failed = [condition for condition in conditions if condition.holds(result)]
+    if out is not None:
+        result.save(out)
+    if as_json:
+        print(_as_json(result, conditions, failed))
+    else:
+        print(result)
+        if out is not None:
+            print(f"\nreport: {out / 'report.html'}")
+        for condition in failed:
+            print(f"gate failed: {condition.text} ({condition.figure} is {condition.estimate(result)})")
+    if failed:
+        raise typer.Exit(GATE_FAILED)
+
+
+def _as_json(result: Any, conditions: list[Any], failed: list[Any]) -> str:
+    from leakscope.storage import findings_to_dict
+
+    gate = [{"condition": condition.text, "failed": condition in failed} for condition in conditions]
+    return json.dumps(findings_to_dict(result.findings) | {"gate": gate}, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+@app.command()
+def demo(
+    out: Annotated[Path, typer.Option(help="Folder for the model, its data and the audit.", file_okay=False)] = Path(
+        "demo"
+    ),
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+) -> None:
+    """Train a model on data that ships with scikit-learn, audit it, and write the report."""
+    from leakscope.demo import run
+
+    with _progress() as progress:
+        result, command = run(out, seed, progress)
+    print(result)
+    print(f"\nreport: {out / 'audit' / 'report.html'}\nthe same from the command line:\n  {command}")
+
+
+@app.command()
+def selfcheck(
+    seed: Annotated[int, typer.Option(help="Seed of the worlds.", min=0)] = 0,
+    as_json: Json = False,
+) -> None:
+    """Audit worlds whose leakage is known, and say whether this installation measures right."""
+    from leakscope.selfcheck import run
+
+    with _progress() as progress:
+        checks = run(seed, progress)
+    right = all(check.passed for check in checks)
+    if as_json:
+        print(json.dumps({"passed": right, "checks": [check.as_dict() for check in checks]}, indent=1))
+    else:
+        for check in checks:
+            print(check)
+        print(
+            "all right: this installation measures what it should" if right else "WRONG: don't trust this installation"
+        )
+    if not right:
+        raise typer.Exit(GATE_FAILED)
+
+
+@data.command("list")
+def list_data(as_json: Json = False) -> None:
+    """The data sets, what they are, and where this machine has them."""
+    from leakscope import datasets
+
+    rows = [(datasets.describe(name), datasets.where(name)) for name in datasets.names()]
+    if as_json:
+        fields = ("name", "title", "shape", "task", "licence", "source")
+        print(
+            json.dumps([{key: getattr(row, key) for key in fields} | {"where": where} for row, where in rows], indent=1)
+        )
+        return
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=box.SIMPLE)
+    for heading in ("name", "rows x columns", "task", "where"):
+        table.add_column(heading, no_wrap=heading != "task")
+    for row, where in rows:
+        table.add_row(row.name, row.shape, row.task, where)
+    Console().print(table)
+
+
+@data.command()
+def fetch(name: Annotated[str, typer.Argument(help="A name from `leakscope data list`.")]) -> None:
+    """Download a data set once, check it, and say where it is."""
+    from leakscope import datasets
+
+    with _progress() as progress:
+        print(datasets.fetch(name, progress=lambda done, total: progress(f"fetching {name}", done, total)))

@@ -1,0 +1,84 @@
+"""Tables of text and numbers turned into tables of numbers, with levels and ranges taken from the whole table."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+
+def one_hot(
+    table: pd.DataFrame, categorical: Collection[str], rows: NDArray[np.intp] | slice = slice(None)
+) -> pd.DataFrame:
+    """Indicators for the categorical columns and min-max scaling to [0, 1] for the others.
+
+    A level becomes a column ``name=level``; a column of just two levels becomes one, for the later level in sorted
+    order. A missing value has a zero in every column. Only ``rows`` are returned, by default all; levels, minimum and
+    maximum are those of the whole table.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"age": [20, 40, 30], "sex": ["F", "M", "F"], "job": ["a", "b", "c"]})
+    >>> one_hot(table, {"sex", "job"})
+       age  sex=M  job=a  job=b  job=c
+    0  0.0    0.0    1.0    0.0    0.0
+    1  1.0    1.0    0.0    1.0    0.0
+    2  0.5    0.0    0.0    0.0    1.0
+    """
+    columns: dict[str, NDArray[np.float64]] = {}
+    for name in table.columns:
+        if name in categorical:
+            codes, levels = pd.factorize(table[name], sort=True)
+            first = 1 if len(levels) == 2 else 0
+            for code, level in enumerate(levels[first:], start=first):
+                columns[f"{name}={level}"] = (codes[rows] == code).astype(np.float64)
+        else:
+            values = table[name].to_numpy(np.float64)
+            columns[name] = (values[rows] - values.min()) / np.ptp(values)
+    return pd.DataFrame(columns, index=table.index[rows])
+
+
+def integer_codes(table: pd.DataFrame, categorical: Collection[str]) -> pd.DataFrame:
+    """Each categorical column as the rank of its level in sorted order; a missing value is the level ``?``.
+
+    Examples
+    --------
+    >>> integer_codes(pd.DataFrame({"age": [20, 40], "job": ["b", None]}), {"job"})
+       age  job
+    0   20    1
+    1   40    0
+    """
+    coded = {
+        name: pd.factorize(column.fillna("?"), sort=True)[0] if name in categorical else column
+        for name, column in table.items()
+    }
+    return pd.DataFrame(coded, index=table.index).astype(np.int64)
+
+
+def principal_components(table: pd.DataFrame, count: int) -> pd.DataFrame:
+    """The scores on the first principal components of the standardised columns, largest variance first.
+
+    Every column is brought to mean 0 and variance 1 first. The largest loading of each component is positive, so that
+    the signs don't depend on the linear-algebra library.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"a": [0.0, 1.0, 2.0], "b": [0.0, 10.0, 20.0]})
+    >>> principal_components(table, 1).round(3).squeeze().tolist()
+    [-1.732, 0.0, 1.732]
+    """
+    values = table.to_numpy(np.float64)
+    standard = (values - values.mean(axis=0)) / values.std(axis=0)
+    _, vectors = np.linalg.eigh(standard.T @ standard / len(standard))
+    loadings = vectors[:, ::-1][:, :count]
+    largest = np.abs(loadings).argmax(axis=0)
+    loadings = loadings * np.sign(loadings[largest, np.arange(count)])
+    names = [f"component_{number}" for number in range(1, count + 1)]
+    return pd.DataFrame(standard @ loadings, columns=names, index=table.index)
+
+
+def of_columns(names: Collection[str], table: pd.DataFrame) -> tuple[str, ...]:
+    """The columns of a prepared table that were made from the named raw columns."""
+    return tuple(column for column in table.columns if column.split("=")[0] in names)

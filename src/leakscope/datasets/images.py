@@ -1,0 +1,142 @@
+"""MNIST and CIFAR-100: images as bytes, untouched, with the publisher's training images first.
+
+The publisher's CIFAR-100 archive holds Python pickles. They are never run: an unpickler that knows no class but inert
+stand-ins for the array of bytes in them reads the data out, after the archive's md5 has been checked.
+"""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.datasets.dataset import Dataset, Description, no_groups
+from leakscope.datasets.store import open_payload, reading, tar_members
+from leakscope.errors import InputError
+
+
+def read_mnist(description: Description, folder: Path) -> Dataset:
+    """Read MNIST: 60,000 training images, then 10,000 test images, 28 x 28."""
+    train, train_labels, test, test_labels = (_read_idx(folder / file.name) for file in description.files)
+    y = np.concatenate([train_labels, test_labels]).astype(np.int64)
+    return Dataset(
+        name=description.name,
+        X=np.concatenate([train, test]),
+        y=y,
+        groups=no_groups(pd.RangeIndex(len(y))),
+        sensitive=(),
+        train=np.arange(len(y)) < len(train_labels),
+        person=None,
+        description=description,
+    )
+
+
+def read_cifar100(description: Description, folder: Path) -> Dataset:
+    """Read all of CIFAR-100: 50,000 training images, then 10,000 test images, 32 x 32 x 3; groups: the superclass."""
+    parts = parse_cifar_archive(folder / description.files[0].name, description.files[0].members)
+    train, test, meta = (parts[name] for name in description.files[0].members)
+    return _cifar(
+        description,
+        images=[_images(train[b"data"]), _images(test[b"data"])],
+        fine=[train[b"fine_labels"], test[b"fine_labels"]],
+        coarse=[train[b"coarse_labels"], test[b"coarse_labels"]],
+        coarse_names=[name.decode() for name in meta[b"coarse_label_names"]],
+    )
+
+
+def read_cifar100_20k(description: Description, folder: Path) -> Dataset:
+    """Read the fixed subset: 16,000 training images, then 4,000 test images, all different; groups: the superclass."""
+    with np.load(folder / description.files[0].name, allow_pickle=False) as arrays:
+        return _cifar(
+            description,
+            images=[arrays["x_train"], arrays["x_test"]],
+            fine=[arrays["y_train"], arrays["y_test"]],
+            coarse=[arrays["coarse_train"], arrays["coarse_test"]],
+            coarse_names=[str(name) for name in arrays["coarse_names"]],
+        )
+
+
+def _cifar(
+    description: Description,
+    *,
+    images: list[NDArray[np.uint8]],
+    fine: list[Any],
+    coarse: list[Any],
+    coarse_names: list[str],
+) -> Dataset:
+    y = np.concatenate(fine).astype(np.int64)
+    return Dataset(
+        name=description.name,
+        X=np.concatenate(images),
+        y=y,
+        groups=pd.DataFrame({"superclass": np.array(coarse_names)[np.concatenate(coarse)]}),
+        sensitive=(),
+        train=np.arange(len(y)) < len(fine[0]),
+        person=None,
+        description=description,
+    )
+
+
+def _read_idx(path: Path) -> NDArray[np.uint8]:
+    """An array of bytes in the idx format: two zeros, type 8, number of axes, their big-endian lengths, the bytes."""
+    with open_payload(path) as stream:
+        content = stream.read()
+    axes = content[3]
+    shape = np.frombuffer(content, dtype=">u4", count=axes, offset=4)
+    return np.frombuffer(content, dtype=np.uint8, offset=4 + 4 * axes).reshape(shape)
+
+
+class _Bytes:
+    """Stands in for a pickled numpy array or type: keeps the state it is given and does nothing with it."""
+
+    def __init__(self, *arguments: object) -> None:
+        self.arguments = arguments
+        self.state: Any = None
+
+    def __setstate__(self, state: object) -> None:
+        self.state = state
+
+
+class _InertUnpickler(pickle.Unpickler):
+    """Builds dicts, lists, numbers, bytes and ``_Bytes``; any other class or function is refused by name."""
+
+    _INERT = frozenset({("numpy.core.multiarray", "_reconstruct"), ("numpy", "ndarray"), ("numpy", "dtype")})
+
+    def find_class(self, module: str, name: str) -> type[_Bytes]:
+        if (module, name) not in self._INERT:
+            raise pickle.UnpicklingError(f"{module}.{name} is not allowed")
+        return _Bytes
+
+
+def parse_cifar_archive(path: Path, members: tuple[str, ...]) -> dict[str, dict[bytes, Any]]:
+    """The pickled dicts of the publisher's archive by member name; their arrays are still inert."""
+    parts = {}
+    with reading(path):
+        for name, stream in tar_members(path, members):
+            parts[name] = _unpickle(stream, f"{name} in {path}")
+    return parts
+
+
+def _unpickle(stream: IO[bytes], what: str) -> dict[bytes, Any]:
+    try:
+        content = _InertUnpickler(stream, encoding="bytes").load()
+    except (pickle.UnpicklingError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+        raise InputError(
+            f"{what} is not a plain pickle of CIFAR-100 ({error}): delete the file and fetch it again"
+        ) from error
+    if not isinstance(content, dict):
+        raise InputError(f"{what} is not a plain pickle of CIFAR-100 (no dict): delete the file and fetch it again")
+    return content
+
+
+def _images(array: _Bytes) -> NDArray[np.uint8]:
+    """Images of one pickled array: rows of 1,024 red, then green, then blue bytes, made height x width x colour."""
+    _, shape, kind, column_order, content = array.state
+    if kind.arguments[0] != b"u1" or column_order or len(shape) != 2 or shape[1] != 3 * 32 * 32:
+        raise InputError("the CIFAR-100 archive doesn't hold rows of 3,072 bytes: delete it and fetch it again")
+    planes = np.frombuffer(content, dtype=np.uint8).reshape(shape[0], 3, 32, 32)
+    return np.ascontiguousarray(planes.transpose(0, 2, 3, 1))

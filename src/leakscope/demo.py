@@ -1,0 +1,41 @@
+"""The first thing to try: extremely randomised trees on the breast-cancer data that ships with scikit-learn, audited."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from leakscope.auditing import audit
+from leakscope.releases import Progress
+from leakscope.results import Audit
+
+
+def run(folder: Path, seed: int = 0, progress: Progress | None = None) -> tuple[Audit, str]:
+    """Train, save model and data, audit, save the audit; returns it with the command that repeats it."""
+    import skops.io
+    from sklearn.datasets import load_breast_cancer
+    from sklearn.ensemble import ExtraTreesClassifier
+
+    bunch = load_breast_cancer(as_frame=True)
+    table = bunch.data.assign(diagnosis=np.array(["malignant", "benign"])[bunch.target])
+    table.columns = pd.Index([name.replace(" ", "_") for name in table.columns])
+    order = np.random.default_rng(seed).permutation(len(table))
+    half = len(table) // 2
+    train, holdout = (table.iloc[np.sort(part)].reset_index(drop=True) for part in (order[:half], order[half:]))
+    features = table.columns[:-1]
+    forest = ExtraTreesClassifier(random_state=seed).fit(train[features], train["diagnosis"])
+
+    folder.mkdir(parents=True, exist_ok=True)
+    skops.io.dump(forest, folder / "model.skops")
+    train.to_csv(folder / "train.csv", index=False)
+    holdout.to_csv(folder / "holdout.csv", index=False)
+    result = audit(
+        forest, (train[features], train["diagnosis"]), (holdout[features], holdout["diagnosis"]),
+        groups=(train[["diagnosis"]], holdout[["diagnosis"]]), seed=seed, progress=progress,
+    )  # fmt: skip
+    result.save(folder / "audit")
+    options = f"--label diagnosis --groups diagnosis --seed {seed} --out {folder / 'audit'}"
+    command = f"leakscope audit {folder / 'model.skops'} --train {folder / 'train.csv'} --holdout {folder / 'holdout.csv'} {options}"
+    return result, command

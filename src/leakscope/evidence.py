@@ -1,0 +1,88 @@
+"""What an attacker holds, and what an attacker answers.
+
+Evidence never holds the truth that the attack is to guess: membership is known for *other* records only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.results import NotRun
+from leakscope.target import Model
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.int64] | Floats
+
+
+@dataclass(frozen=True)
+class Known:
+    """Records whose membership the attacker knows: what the release shows of them, their labels, and who is a member."""
+
+    observed: Floats
+    labels: Labels | None
+    member: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The release at the records in question, and at other records whose membership the attacker knows.
+
+    ``observed`` has one row per record. ``labels`` holds the true labels (codes of classes, or values) for attacks that
+    say they use them, otherwise None.
+    """
+
+    observed: Floats
+    labels: Labels | None
+    known: Known
+
+    def __len__(self) -> int:
+        return len(self.observed)
+
+
+@dataclass(frozen=True)
+class Guesses:
+    """One answer per record. A higher ``score`` means more surely a member, everywhere.
+
+    ``says_member`` is the attack's own decision: 1 or 0, or the probability with which a randomised attack says "member".
+    """
+
+    score: Floats
+    says_member: Floats
+
+
+@dataclass(frozen=True)
+class Attack:
+    """An attack on membership: evidence in, guesses out.
+
+    Parameters
+    ----------
+    name, release
+        What it is called and which release it reads; together they name a row of the audit.
+    source
+        Where it was published, with the number of the definition.
+    guess
+        ``guess(evidence, rng) -> Guesses``.
+    uses_labels
+        Whether the attacker must know the records' true labels.
+    fixed_scale
+        Whether a record's score does not depend on the records that the attacker knows. All scores can then be compared,
+        which makes intervals narrower; the scores of a fitted attack only within a fold.
+    """
+
+    name: str
+    release: str
+    source: str
+    guess: Callable[[Evidence, np.random.Generator], Guesses]
+    uses_labels: bool = False
+    fixed_scale: bool = False
+
+    def refuse(self, model: Model) -> NotRun | None:
+        """Why this attack can't run against such a model, or None if it can; asked before anything is trained."""
+        from leakscope.releases import RELEASES
+
+        reason = RELEASES[self.release].refuse(model)
+        return NotRun(self.release, self.name, reason) if reason else None

@@ -1,0 +1,433 @@
+r"""Confidence intervals: arrays in, an :class:`~leakscope.results.Estimate` out; no model in sight.
+
+Members are the positives. With :math:`m` member scores :math:`s_i` and :math:`n` non-member scores :math:`t_j`,
+
+.. math:: \mathrm{AUC} = \frac1{mn}\sum_{i,j}\bigl(1[s_i>t_j]+\tfrac12 1[s_i=t_j]\bigr).
+
+Every interval here is proven by a coverage test.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from leakscope.results import Estimate
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+Numbers = NDArray[np.intp]
+
+#: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
+FALSE_ALARMS_NEEDED = 10
+
+
+def normal_quantile(confidence: float) -> float:
+    """Two-sided quantile of the standard normal: 1.96 at 95 %."""
+    return float(special.ndtri(0.5 + confidence / 2))
+
+
+def proportion(successes: int, n: int, confidence: float = 0.95, *, independent: int | None = None) -> Estimate:
+    """Share of successes with the exact interval of Clopper and Pearson (1934).
+
+    ``independent``: as how many of the n trials they count, where trials depend on each other.
+
+    Examples
+    --------
+    >>> proportion(0, 30)
+    0.00 [0.00, 0.12]
+    """
+    value, trials = successes / n, independent or n
+    tail = (1 - confidence) / 2
+    low = min(value, _clopper_pearson(int(np.floor(value * trials)), trials, tail)[0])
+    high = max(value, _clopper_pearson(int(np.ceil(value * trials)), trials, tail)[1])
+    return Estimate(value, low, high, confidence, n=n, method="Clopper-Pearson")
+
+
+def _clopper_pearson(successes: int, n: int, tail: float) -> tuple[float, float]:
+    low = 0.0 if successes == 0 else float(special.betaincinv(successes, n - successes + 1, tail))
+    high = 1.0 if successes == n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
+    return min(low, successes / n), max(high, successes / n)
+
+
+def mean(values: Floats, confidence: float = 0.95) -> Estimate:
+    """Mean with Student's interval.
+
+    Examples
+    --------
+    >>> mean(np.array([1.0, 2.0, 3.0, 4.0]))
+    2.50 [0.45, 4.55]
+    """
+    n = len(values)
+    value = float(np.mean(values))
+    spread = float(np.std(values, ddof=1)) / np.sqrt(n) if n > 1 else np.inf
+    half = float(special.stdtrit(max(n - 1, 1), 0.5 + confidence / 2)) * spread
+    return Estimate(value, value - half, value + half, confidence, n=n, method="Student")
+
+
+def mean_difference(values: Floats, member: Booleans, scale: Scale | None = None, confidence: float = 0.95) -> Estimate:
+    """Mean over members minus mean over non-members of values in [0, 1], such as decisions.
+
+    The interval is that of Agresti and Caffo (2000), one success and one failure added to each side, carried from
+    proportions to any values in [0, 1]: it does not collapse to a point when all decisions agree. With a ``scale`` it is
+    taken within each stratum and combined.
+
+    Examples
+    --------
+    >>> member = np.repeat([True, False], 50)
+    >>> mean_difference(member * 1.0, member)
+    1.00 [0.91, 1.00]
+    """
+    scale = Scale.common(len(member)) if scale is None else scale
+    value, centre, halves, weights, blocks = 0.0, 0.0, [], [], []
+    for rows, block in scale.strata():
+        inside, outside = values[rows & member], values[rows & ~member]
+        if not (len(inside) and len(outside)):
+            continue
+        middle, half = _agresti_caffo(inside, outside, confidence)
+        weight = len(inside) * len(outside) / (len(inside) + len(outside))
+        value += weight * float(np.mean(inside) - np.mean(outside))
+        centre += weight * middle
+        halves.append(half)
+        weights.append(weight)
+        blocks.append(block)
+    total = sum(weights)
+    value, centre = value / total, centre / total
+    half = combine(np.array(halves), np.array(weights) / total, np.array(blocks))
+    low, high = min(value, max(-1.0, centre - half)), max(value, min(1.0, centre + half))
+    return Estimate(value, low, high, confidence, n=len(member), method="Agresti-Caffo")
+
+
+def _agresti_caffo(first: Floats, second: Floats, confidence: float) -> tuple[float, float]:
+    """Centre and half-width of the interval for the difference of two means."""
+    centre, variance = 0.0, 0.0
+    for sign, sample in ((1, first), (-1, second)):
+        n = len(sample) + 2
+        mean_value = (float(np.sum(sample)) + 1) / n
+        centre += sign * mean_value
+        variance += max((float(np.dot(sample, sample)) + 1) / n - mean_value**2, 0.0) / n
+    return centre, normal_quantile(confidence) * float(np.sqrt(variance))
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Which records have scores that can be compared, and which of these strata depend on each other.
+
+    ``stratum`` numbers, record by record, those whose scores share a scale: the halves of a cross-fitted attack, each of
+    which is scored by an attack fitted on the other. Figures are means over strata (LeDell, Petersen and van der Laan
+    2015).
+
+    ``block`` numbers those whose strata were fitted on each other. Where there is nothing to find, two such halves err in
+    the same direction: what one shares with the other by chance, the other shares with the one. Their AUCs correlate at
+    about 0.6, and an interval that took them for independent would fail every eighth time instead of every twentieth.
+    Within a block errors are therefore added as if they were one, and only independent blocks average out.
+    """
+
+    stratum: Numbers
+    block: Numbers
+
+    @classmethod
+    def common(cls, records: int) -> Scale:
+        """All scores share a scale."""
+        zeros = np.zeros(records, np.intp)
+        return cls(zeros, zeros)
+
+    def take(self, rows: NDArray[Any]) -> Scale:
+        return Scale(self.stratum[rows], self.block[rows])
+
+    def strata(self) -> Iterator[tuple[Booleans, int]]:
+        """Rows of each stratum, and its block."""
+        for number in np.unique(self.stratum):
+            rows = self.stratum == number
+            yield rows, int(self.block[np.argmax(rows)])
+
+
+def combine(errors: Floats, weights: Floats, blocks: Numbers) -> float:
+    """Error of a weighted mean over strata: errors add up within a block, squares of errors between blocks.
+
+    Examples
+    --------
+    >>> combine(np.array([3.0, 3.0]), np.array([0.5, 0.5]), np.array([0, 0]))
+    3.0
+    >>> round(combine(np.array([3.0, 3.0]), np.array([0.5, 0.5]), np.array([0, 1])), 3)
+    2.121
+    """
+    parts = [float(np.sum((weights * errors)[blocks == block])) for block in np.unique(blocks)]
+    return float(np.hypot.reduce(parts))
+
+
+@dataclass(frozen=True)
+class Stratum:
+    """Member scores and non-member scores on one scale, each sorted once and used for every figure."""
+
+    members: Floats
+    nonmembers: Floats
+
+    @cached_property
+    def placements(self) -> tuple[Floats, Floats]:
+        """For each member the share of non-members below it, for each non-member the share of members above it."""
+        s, t = self.members, self.nonmembers
+        below = np.searchsorted(t, s, side="left")
+        tied = bool(np.any(t[np.minimum(below, len(t) - 1)] == s))
+        if not tied:  # the second count is then the transpose of the first, at a tenth of its price
+            above = len(s) - np.cumsum(np.bincount(below, minlength=len(t) + 1)[: len(t)])
+            return below / len(t), above / len(s)
+        upto = np.searchsorted(t, s, side="right")
+        left, right = np.searchsorted(s, t, side="left"), np.searchsorted(s, t, side="right")
+        return (below + upto) / (2 * len(t)), 1 - (left + right) / (2 * len(s))
+
+    @cached_property
+    def auc(self) -> float:
+        return float(np.mean(self.placements[0]))
+
+    @cached_property
+    def auc_variance(self) -> float:
+        """Variance of the AUC by DeLong, DeLong and Clarke-Pearson (1988)."""
+        return sum(float(np.var(part, ddof=1)) / len(part) if len(part) > 1 else np.inf for part in self.placements)
+
+    def count_above(self, threshold: float) -> int:
+        """Number of members whose score is above the threshold."""
+        return len(self.members) - int(np.searchsorted(self.members, threshold, side="right"))
+
+    def threshold(self, false_alarms: int) -> float:
+        """Lowest threshold above which there are at most so many non-members."""
+        if false_alarms >= len(self.nonmembers):
+            return -np.inf
+        return float(self.nonmembers[len(self.nonmembers) - 1 - false_alarms])
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Scores of members and non-members, compared within strata only (see `Scale`).
+
+    Examples
+    --------
+    >>> Ranking.of(np.array([3.0, 2.0, 1.0, 2.0]), np.array([True, True, False, False])).auc
+    0.875
+    """
+
+    strata: tuple[Stratum, ...]
+    blocks: Numbers
+
+    @classmethod
+    def of(cls, scores: Floats, member: Booleans, scale: Scale | None = None) -> Ranking:
+        """Sort the scores of each stratum; by default all scores share a scale."""
+        if scale is None:
+            return cls((Stratum(np.sort(scores[member]), np.sort(scores[~member])),), np.zeros(1, np.intp))
+        parts = [
+            (Stratum(np.sort(scores[rows & member]), np.sort(scores[rows & ~member])), block)
+            for rows, block in scale.strata()
+        ]
+        return cls(tuple(part for part, _ in parts), np.array([block for _, block in parts]))
+
+    @cached_property
+    def weights(self) -> Floats:
+        """What each stratum counts: in proportion to the precision of its AUC at chance; nothing without two on a side."""
+        sizes = [(len(part.members), len(part.nonmembers)) for part in self.strata]
+        precision = np.array([m * n / (m + n) if min(m, n) > 1 else 0.0 for m, n in sizes])
+        return np.asarray(precision / max(precision.sum(), 1e-300))
+
+    @property
+    def members(self) -> int:
+        return sum(len(part.members) for part in self.strata)
+
+    @property
+    def nonmembers(self) -> int:
+        return sum(len(part.nonmembers) for part in self.strata)
+
+    @cached_property
+    def auc(self) -> float:
+        return float(sum(w * part.auc for w, part in zip(self.weights, self.strata, strict=True) if w))
+
+    @cached_property
+    def auc_deviation(self) -> float:
+        """Standard error of the AUC."""
+        pairs = zip(self.weights, self.strata, strict=True)
+        deviations = [np.sqrt(part.auc_variance) if weight else 0.0 for weight, part in pairs]
+        return combine(np.array(deviations), self.weights, self.blocks)
+
+
+def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
+    """AUC with DeLong's interval, taken on the logit scale so that it stays inside [0, 1].
+
+    Near 0 and 1, where fewer than five records on the smaller side disagree, DeLong's variance is itself uncertain (it is
+    zero at a perfect separation); there the interval is widened to hold Newcombe's (2006, method 5). Where all scores are
+    equal, disjoint pairs bound what may have been missed.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.repeat([True, False], 500)
+    >>> auc(Ranking.of(rng.normal(member, 1.0), member))
+    0.78 [0.75, 0.81]
+    >>> auc(Ranking.of(member * 1.0, member))
+    1.000 [0.996, 1.000]
+    """
+    m, n = ranking.members, ranking.nonmembers
+    if not ranking.weights.any():
+        return Estimate(0.5, 0.0, 1.0, confidence, n=m + n, method="too few records")
+    value, deviation = ranking.auc, ranking.auc_deviation
+    z = normal_quantile(confidence)
+    if 0 < value < 1 and deviation > 0:
+        centre, half = float(special.logit(value)), z * deviation / (value * (1 - value))
+        low, high = float(special.expit(centre - half)), float(special.expit(centre + half))
+    elif 0 < value < 1:  # every score is the same: a pair is untied with a probability that k tied pairs bound
+        half = (1 - ((1 - confidence) / 2) ** (1 / min(m, n))) / 2
+        low, high = value - half, value + half
+    else:
+        low, high = value, value
+    if min(value, 1 - value) * min(m, n) < 5:
+        low, high = min(low, _newcombe(value, m, n, z, -1)), max(high, _newcombe(value, m, n, z, +1))
+    return Estimate(
+        value, max(0.0, min(low, value)), min(1.0, max(high, value)), confidence, n=m + n, method="DeLong, logit scale"
+    )
+
+
+def _newcombe(value: float, m: int, n: int, z: float, side: int) -> float:
+    """End of the score interval for the AUC: where it is z standard errors (Hanley-McNeil, taken there) from value."""
+
+    def excess(theta: float) -> float:
+        shape = 1 + ((m + n) / 2 - 1) * ((1 - theta) / (2 - theta) + theta / (1 + theta))
+        return float(abs(value - theta) - z * np.sqrt(theta * (1 - theta) * shape / (m * n)))
+
+    near, far = value, (0.0 if side < 0 else 1.0)
+    if excess(far) < 0 or near == far:
+        return far
+    for _ in range(60):
+        middle = (near + far) / 2
+        near, far = (near, middle) if excess(middle) > 0 else (middle, far)
+    return far
+
+
+def paired_auc_difference(
+    first: Floats, second: Floats, member: Booleans, scale: Scale | None = None, confidence: float = 0.95
+) -> Estimate:
+    """AUC of the first scores minus that of the second, of the same records, with DeLong's interval for paired curves.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.repeat([True, False], 400)
+    >>> scores = rng.normal(member, 1.0)
+    >>> paired_auc_difference(scores, scores, member)
+    0.000 [-0.005, 0.005]
+    """
+    scale = Scale.common(len(member)) if scale is None else scale
+    ranking = Ranking.of(first, member, scale)
+    value, deviations = 0.0, []
+    for weight, (rows, _) in zip(ranking.weights, scale.strata(), strict=True):
+        if not weight:
+            deviations.append(0.0)
+            continue
+        parts = [_placements_in_order(scores[rows & member], scores[rows & ~member]) for scores in (first, second)]
+        changes = [one - other for one, other in zip(*parts, strict=True)]
+        value += weight * float(np.mean(changes[0]))
+        deviations.append(np.sqrt(sum(float(np.var(change, ddof=1)) / len(change) for change in changes)))
+    deviation = combine(np.array(deviations), ranking.weights, ranking.blocks)
+    # A deviation of zero says only that no record disagreed: a share of about 3 / n could still do so.
+    unseen = -float(np.log((1 - confidence) / 2)) / (2 * max(1, min(ranking.members, ranking.nonmembers)))
+    half = max(normal_quantile(confidence) * deviation, unseen)
+    low, high = max(-1.0, value - half), min(1.0, value + half)
+    return Estimate(value, low, high, confidence, n=len(member), method="DeLong, paired")
+
+
+def _placements_in_order(members: Floats, nonmembers: Floats) -> tuple[Floats, Floats]:
+    """Placements as in Stratum, in the order in which the scores were given."""
+    rank_s, rank_t = np.argsort(members), np.argsort(nonmembers)
+    sorted_s, sorted_t = Stratum(members[rank_s], nonmembers[rank_t]).placements
+    in_s, in_t = np.empty_like(sorted_s), np.empty_like(sorted_t)
+    in_s[rank_s], in_t[rank_t] = sorted_s, sorted_t
+    return in_s, in_t
+
+
+def difference(first: Estimate, second: Estimate, confidence: float | None = None) -> Estimate:
+    """Difference of two independent estimates at one confidence: the MOVER interval of Zou and Donner (2008).
+
+    Examples
+    --------
+    >>> difference(Estimate(0.7, 0.6, 0.8), Estimate(0.5, 0.4, 0.6))
+    0.20 [0.06, 0.34]
+    """
+    value = first.value - second.value
+    low = value - np.hypot(first.value - first.low, second.high - second.value)
+    high = value + np.hypot(first.high - first.value, second.value - second.low)
+    n = (first.n or 0) + (second.n or 0)
+    return Estimate(value, float(low), float(high), confidence or first.confidence, n=n or None, method="MOVER")
+
+
+def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estimate:
+    """True-positive rate at a false-positive rate, where the non-members can carry it; otherwise an upper bound.
+
+    The point is the share of members above the lowest threshold with at most ``fpr`` of the non-members above it. Two
+    things are uncertain: the rate at that threshold (Clopper-Pearson) and where the threshold belongs (order statistics of
+    the non-members, distribution-free); MOVER adds the two, and the strata. With fewer than ten expected false alarms the
+    threshold can't be placed, and only a bound is given: the rate at the first threshold that is surely low enough.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.repeat([True, False], 2000)
+    >>> ranking = Ranking.of(rng.normal(member, 1.0), member)
+    >>> tpr_at_fpr(ranking, 0.1)
+    0.38 [0.33, 0.41]
+    >>> tpr_at_fpr(ranking, 0.001).method
+    'upper bound: false-positive rate 0.001 needs 10,000 non-members, not 2,000'
+    """
+    m, n = ranking.members, ranking.nonmembers
+    tail = (1 - confidence) / 2
+    if n * fpr < FALSE_ALARMS_NEEDED:
+        return _tpr_bound(ranking, fpr, confidence)
+    parts = [_tpr_of(part, fpr, tail) for part in ranking.strata]
+    points, below, above = (np.array(column) for column in zip(*parts, strict=True))
+    weights = np.array([len(part.members) if len(part.nonmembers) else 0 for part in ranking.strata], dtype=np.float64)
+    weights /= max(weights.sum(), 1.0)
+    value = float(weights @ points)
+    low = max(0.0, value - combine(below, weights, ranking.blocks))
+    high = min(1.0, value + combine(above, weights, ranking.blocks))
+    method = "Clopper-Pearson and order statistics, MOVER"
+    return Estimate(value, low, high, confidence, n=m + n, method=method)
+
+
+def _tpr_of(part: Stratum, fpr: float, tail: float) -> tuple[float, float, float]:
+    """Rate in one stratum, and how far the interval reaches below and above it."""
+    m, n = len(part.members), len(part.nonmembers)
+    if not (m and n):
+        return 0.0, 0.0, 1.0
+
+    def rate(false_alarms: int) -> float:
+        return part.count_above(part.threshold(false_alarms)) / m
+
+    value = rate(int(fpr * n + 1e-9))
+    least, most = (rate(_binomial_quantile(n, fpr, level)) for level in (tail, 1 - tail))
+    low, high = _clopper_pearson(round(m * value), m, tail)
+    below = float(np.hypot(value - low, value - min(least, value)))
+    above = float(np.hypot(high - value, max(most, value) - value))
+    return value, below, above
+
+
+def _tpr_bound(ranking: Ranking, fpr: float, confidence: float) -> Estimate:
+    """Upper bound where the threshold can't be placed; the two ways to be wrong share the error, and so do the strata."""
+    m, n = ranking.members, ranking.nonmembers
+    tail = (1 - confidence) / 2
+    caught = sum(
+        part.count_above(part.threshold(_binomial_quantile(len(part.nonmembers), fpr, 1 - tail / len(ranking.strata))))
+        for part in ranking.strata
+    )
+    _, high = _clopper_pearson(caught, m, tail)
+    needed = int(np.ceil(FALSE_ALARMS_NEEDED / fpr - 1e-9))
+    method = f"upper bound: false-positive rate {fpr:g} needs {needed:,} non-members, not {n:,}"
+    return Estimate(high, 0.0, high, confidence, "upper bound", n=m + n, method=method)
+
+
+def _binomial_quantile(n: int, p: float, level: float) -> int:
+    """Smallest k with P(Binomial(n, p) <= k) >= level."""
+    spread = 12 * np.sqrt(n * p * (1 - p)) + 40
+    first = max(0, int(n * p - spread))
+    counts = np.arange(first, min(n, int(n * p + spread)) + 1)
+    return first + int(np.searchsorted(special.bdtr(counts, n, p), level))

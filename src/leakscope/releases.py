@@ -1,0 +1,127 @@
+r"""What leaves the building: a release turns a model and some records into an array with one row per record.
+
+With :math:`p_c(x)` the model's probability of class :math:`c` and :math:`f(x)` its predicted value:
+
+=================== =======================================================================
+``labels``          the predicted class :math:`\arg\max_c p_c(x)`, as its code
+``probabilities``   :math:`p_1(x), …, p_k(x)`
+``predictions``     :math:`f(x)` (regression)
+``log_loss``        :math:`-\ln p_y(x)`, probabilities held above 2.2e-16
+``likelihood_loss`` :math:`1 - p_y(x)`, the loss of shokri2019, section 5.2
+``squared_error``   :math:`(y - f(x))^2`; for classes :math:`\sum_c (p_c(x) - 1[y=c])^2`
+=================== =======================================================================
+
+The losses are what a release of probabilities or values gives to anyone who knows a record's label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.evidence import Floats, Labels
+from leakscope.target import Model, Records, predict_in_blocks
+
+Progress = Callable[[str, int, int], None]
+SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some records, and what the model answers on them: asked once, however many releases look."""
+
+    model: Model
+    X: Any
+    y: Labels
+    answers: Floats | None = field(default=None)
+
+    @cached_property
+    def outputs(self) -> Floats:
+        return self.model.predict(self.X) if self.answers is None else self.answers
+
+    @property
+    def likelihood(self) -> Floats:
+        return np.take_along_axis(self.outputs, np.asarray(self.y, dtype=np.intp)[:, None], axis=1)
+
+
+@dataclass(frozen=True)
+class Release:
+    """A named view of a model's answers, ``release(model, X, y) -> array (n, d)``.
+
+    Examples
+    --------
+    >>> from leakscope.toys import constant_model
+    >>> RELEASES["likelihood_loss"](constant_model(classes=4), np.zeros((2, 1)), np.array([0, 3]))
+    array([[0.75],
+           [0.75]])
+    """
+
+    name: str
+    observe: Callable[[Block], Floats]
+    tasks: tuple[str, ...] = ("classification",)
+    needs_probabilities: bool = True
+
+    def __call__(self, model: Model, X: Any, y: NDArray[Any]) -> Floats:
+        return self.observe(Block(model, X, y))
+
+    def refuse(self, model: Model) -> str | None:
+        """Why such a model can't give this release, or None if it can."""
+        if model.task not in self.tasks:
+            return f"{self.name} is a release of {' and '.join(self.tasks)} models, not of {model.task}"
+        if self.needs_probabilities and model.task == "classification" and not model.gives_probabilities:
+            return f"{self.name} needs probabilities, and this model gives labels only"
+        return None
+
+
+def _labels(block: Block) -> Floats:
+    return np.asarray(block.outputs.argmax(axis=1)[:, None], dtype=np.float64)
+
+
+def _squared_error(block: Block) -> Floats:
+    if block.model.task == "regression":
+        return np.asarray((block.outputs - block.y)[:, None] ** 2, dtype=np.float64)
+    likelihood = block.likelihood
+    return np.asarray((block.outputs**2).sum(axis=1, keepdims=True) - likelihood**2 + (1 - likelihood) ** 2)
+
+
+RELEASES: dict[str, Release] = {
+    release.name: release
+    for release in (
+        Release("labels", _labels, needs_probabilities=False),
+        Release("probabilities", lambda block: block.outputs),
+        Release("predictions", lambda block: block.outputs[:, None], tasks=("regression",)),
+        Release("log_loss", lambda block: -np.log(np.maximum(block.likelihood, SMALLEST_PROBABILITY))),
+        Release("likelihood_loss", lambda block: 1 - block.likelihood),
+        Release("squared_error", _squared_error, tasks=("classification", "regression")),
+    )
+}
+
+
+def observe(
+    model: Model, records: Records, releases: Iterable[str], progress: Progress | None = None
+) -> dict[str, Floats]:
+    """Every named release at every record. The model is asked once per block of records, in bounded memory.
+
+    Examples
+    --------
+    >>> from leakscope.toys import constant_model
+    >>> from leakscope.target import Records
+    >>> records = Records(np.zeros((3, 1)), np.array([0, 1, 1]), np.arange(3), {})
+    >>> observe(constant_model(classes=2), records, ["labels", "likelihood_loss"])["likelihood_loss"].ravel()
+    array([0.5, 0.5, 0.5])
+    """
+    chosen = [RELEASES[name] for name in releases]
+    observed: dict[str, Floats] = {}
+    for rows, answers in predict_in_blocks(model, records.X, progress=progress):
+        block = Block(model, None, records.y[rows], answers)
+        for release in chosen:
+            part = release.observe(block)
+            if release.name not in observed:
+                observed[release.name] = np.empty((len(records), part.shape[1]))
+            observed[release.name][rows] = part
+    return observed

@@ -1,0 +1,78 @@
+"""How an audit could mislead its reader: controls, baseline, overlap, bounds and what was not run, as sentences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakscope.report.words import SENTENCE_LENGTH, count, describe, percent, safe_text
+from leakscope.results import AuditedModel, Findings, Overlap, Risk
+
+
+def summarize_caveats(findings: Findings) -> dict[str, Any]:
+    """The part of the summary that tells the reader what to doubt."""
+    return {
+        "warnings": [safe_text(warning, SENTENCE_LENGTH) for warning in findings.warnings],
+        "control": _control(findings.strongest, findings.target),
+        "blind": _blind(findings.strongest),
+        "overlap": _overlap(findings.overlap),
+        "bounds": _bounds(findings.strongest),
+        "not_run": [
+            {
+                "release": safe_text(left_out.release),
+                "attack": safe_text(left_out.attack),
+                "reason": safe_text(left_out.reason, SENTENCE_LENGTH),
+            }
+            for left_out in findings.not_run
+        ],
+    }
+
+
+def _control(risk: Risk, target: AuditedModel) -> str:
+    auc = risk.control.auc
+    text = describe(auc)["text"]
+    if risk.control.kind == "never trained":
+        control = target.control_models
+        records = f" ({count(control.models)} retrained, on {count(control.records)} records each)" if control else ""
+        start = f"The same attack on a model that never saw these members{records} has an AUC of {text}"
+        limits = "Its training records are others than those of the audited model, and may be fewer."
+    else:
+        start = f"The model was not retrained, so the control shuffles who was a member: AUC {text}"
+        limits = (
+            "This finds an attack that is broken, not a difference between training and held-out records: "
+            "for that, look at the blind baseline."
+        )
+    if auc.low <= 0.5 <= auc.high:
+        return f"{start}; 0.5 is chance, so the attack finds nothing where there is nothing. {limits}"
+    return f"{start}, and chance is 0.5: the attack finds something where there is nothing to find. {limits}"
+
+
+def _blind(risk: Risk) -> str:
+    start = (
+        f"Members told from outsiders by the records alone, without the model: AUC {describe(risk.blind)['text']}; "
+        f"the attack stands {describe(risk.beyond_blind)['text']} above it."
+    )
+    if risk.beyond_blind.low <= 0:
+        return f"{start} That may be chance: what the attack finds may be a difference in the data, not in the model."
+    if risk.blind.low > 0.5:
+        return f"{start} Training and held-out records differ by themselves, so part of every AUC here is the data's."
+    return start
+
+
+def _overlap(overlap: Overlap) -> str:
+    if not overlap.count:
+        return "No training record stands in the holdout too."
+    ids = ", ".join(safe_text(name, 24) for name in overlap.ids[:5])
+    named = f" (ids {ids}{', …' if overlap.count > 5 else ''})" if ids else ""
+    are, they = ("record stands", "it was") if overlap.count == 1 else ("records stand", "they were")
+    effect = f"{they} removed before the attacks" if overlap.removed else f"{they} kept, which hides some leakage"
+    return f"{count(overlap.count)} training {are} in the holdout too{named}: {effect}."
+
+
+def _bounds(risk: Risk) -> list[str]:
+    """One sentence for each false-positive rate at which the sample carries no more than a bound."""
+    return [
+        f"At {percent(rate)} false alarms the sample gives a bound only"
+        + (f": {safe_text(tpr.method.removeprefix(f'{tpr.kind}: '), SENTENCE_LENGTH)}." if tpr.method else ".")
+        for rate, tpr in sorted(risk.tpr_at_fpr.items(), reverse=True)
+        if tpr.kind in ("upper bound", "lower bound")
+    ]

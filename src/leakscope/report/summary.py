@@ -1,0 +1,368 @@
+"""From the findings of an audit to a plain dict: every number and every sentence of a report, and nothing else.
+
+The dict can be written as JSON. It is made from the record alone, never from the model, and it holds aggregates and
+record ids only. Text from outside (names of models, columns, levels, records) is made safe here, once.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from leakscope.report.caveats import summarize_caveats
+from leakscope.report.words import (
+    SENTENCE_LENGTH,
+    Style,
+    count,
+    describe,
+    false_alarms,
+    out_of,
+    percent,
+    safe_text,
+)
+from leakscope.results import Audit, AuditedModel, Estimate, Findings, GroupRisk, Risk, Verdict
+
+EXPOSED_RECORDS = 10
+CHARTED_GROUPS = 30
+
+_VERDICT_WORDS = {"leaks": "Leaks", "no evidence": "No evidence of leakage", "cannot tell": "Cannot tell"}
+
+
+def summarize_audit(audit: Audit) -> dict[str, Any]:
+    """The summary of an audit with its most exposed records."""
+    top = audit.records.nsmallest(EXPOSED_RECORDS, "rank", keep="first")
+    exposed = [(str(name), float(score), int(rank)) for name, score, rank in zip(*_columns(top), strict=True)]
+    return summarize(audit, exposed)
+
+
+def summarize(findings: Findings, exposed: list[tuple[str, float, int]]) -> dict[str, Any]:
+    """Put the findings of an audit into words.
+
+    Parameters
+    ----------
+    findings
+        What ``audit.json`` holds.
+    exposed
+        Id, score and rank of the most exposed records, most exposed first.
+
+    Returns
+    -------
+    dict
+        Strings, numbers, lists and dicts only. Each estimate stands both as numbers and as text.
+    """
+    strongest = findings.strongest
+    rates = sorted({rate for risk in (strongest, *findings.risks) for rate in risk.tpr_at_fpr}, reverse=True)
+    return {
+        "title": f"Leakscope audit of {safe_text(findings.target.model)}",
+        "created": safe_text(findings.created),
+        "schema_version": findings.schema_version,
+        "verdict": _verdict(findings.verdict),
+        "reading": _reading(strongest),
+        "facts": _facts(findings.target),
+        "rates": [{"rate": rate, "text": percent(rate)} for rate in rates],
+        "strongest": _risk(strongest, rates, is_strongest=True),
+        "risks": [
+            # The same attack has the same numbers everywhere: those that pay for the choice.
+            _risk(strongest if same else risk, rates, is_strongest=same)
+            for risk in findings.risks
+            for same in [_is_same(risk, strongest)]
+        ],
+        "risks_note": _risks_note(findings),
+        "control_kind": _control_kind(findings),
+        "roc": _roc(findings),
+        "histogram": _histogram(strongest),
+        "groups": _groups(strongest),
+        "exposed": _exposed(exposed, findings.verdict),
+        "caveats": summarize_caveats(findings),
+        "details": _details(findings),
+    }
+
+
+def _columns(records: Any) -> list[Any]:
+    return [records[name] for name in ("id", "score", "rank")]
+
+
+def _verdict(verdict: Verdict) -> dict[str, Any]:
+    return {
+        "kind": verdict.kind,
+        "word": _VERDICT_WORDS[verdict.kind],
+        "sentence": _sentence(verdict.sentence),
+        # Under the word there is no need to say "leaks:" again.
+        "headline": _sentence(verdict.sentence.removeprefix(f"{verdict.kind}:").strip()),
+        "reasons": [_sentence(reason) for reason in verdict.reasons],
+    }
+
+
+def _sentence(text: str) -> str:
+    safe = safe_text(text, SENTENCE_LENGTH).rstrip(".")
+    return safe[:1].upper() + safe[1:] + ("" if safe.endswith("…") else ".")
+
+
+def _reading(risk: Risk) -> list[str]:
+    """What the strongest attack means to somebody who has never seen a ROC curve."""
+    more = describe(risk.beyond_blind)["text"]
+    added = f"the model adds {more}" if risk.beyond_blind.low > 0 else f"the model adds nothing sure: {more}"
+    return [
+        f"Shown one person from the training data and one outsider, the strongest attack picks the right one "
+        f"{out_of(100, risk.auc)} times out of 100; a coin gets 50.",
+        *_identified(risk),
+        f"From the records alone, without the model, the two can be told apart with an AUC of "
+        f"{describe(risk.blind)['text']}; {added}.",
+    ]
+
+
+def _identified(risk: Risk) -> list[str]:
+    """The smallest false-positive rate that the sample carries, in words; a bound where it carries none."""
+    if not risk.tpr_at_fpr:
+        return []
+    carried = [rate for rate, tpr in risk.tpr_at_fpr.items() if tpr.kind in ("estimate", "exact")]
+    rate = min(carried) if carried else max(risk.tpr_at_fpr)
+    people = max(100, round(1 / rate))
+    return [
+        f"Of {count(people)} people in the training data, an attacker who accepts {false_alarms(rate)} would identify "
+        f"{out_of(people, risk.tpr_at_fpr[rate])}; guessing identifies {rate * people:.4g}."
+    ]
+
+
+def _facts(target: AuditedModel) -> list[dict[str, str]]:
+    classes = f", {count(target.classes)} classes" if target.classes else ""
+    style: Style = "percent" if target.performance.metric == "accuracy" else "significant"
+    metric = target.performance.metric.capitalize()
+    facts = [
+        ("Model", safe_text(target.model)),
+        ("Task", f"{target.task}{classes}, {count(target.features)} features"),
+        ("Training records (members)", count(target.members)),
+        ("Held-out records (outsiders)", count(target.nonmembers)),
+        ("Judged", f"{count(target.judged)} members and {count(target.judged)} outsiders"),
+        (f"{metric} on training records", describe(target.performance.train, style)["text"]),
+        (f"{metric} on held-out records", describe(target.performance.holdout, style)["text"]),
+    ]
+    if target.control_models is not None:
+        control = target.control_models
+        models = "1 model" if control.models == 1 else f"{count(control.models)} models"
+        facts += [
+            ("Control", f"{models} retrained on {count(control.records)} other records"),
+            (f"{metric} of the control on held-out records", describe(control.holdout, style)["text"]),
+        ]
+    return [{"name": name, "value": value} for name, value in facts]
+
+
+def _is_same(risk: Risk, other: Risk) -> bool:
+    return (risk.release, risk.attack) == (other.release, other.attack)
+
+
+def _risk(risk: Risk, rates: list[float], *, is_strongest: bool) -> dict[str, Any]:
+    return {
+        "release": safe_text(risk.release),
+        "attack": safe_text(risk.attack),
+        "source": safe_text(risk.source),
+        "strongest": is_strongest,
+        "auc": describe(risk.auc),
+        "advantage": describe(risk.advantage),
+        "accuracy": describe(risk.accuracy, "percent"),
+        "tpr_at_fpr": [_rate(risk.tpr_at_fpr.get(rate), rate) for rate in rates],
+        "control": {"kind": risk.control.kind, "auc": describe(risk.control.auc)},
+        "permuted": {"kind": risk.permuted.kind, "auc": describe(risk.permuted.auc)},
+        "blind": describe(risk.blind),
+        "beyond_blind": describe(risk.beyond_blind),
+        "beyond_control": describe(risk.beyond_control),
+    }
+
+
+def _rate(tpr: Estimate | None, rate: float) -> dict[str, Any]:
+    return {"rate": rate, "rate_text": percent(rate), "estimate": describe(tpr, "percent") if tpr else None}
+
+
+def _risks_note(findings: Findings) -> str:
+    strongest = findings.strongest.auc.confidence
+    others = [risk.auc.confidence for risk in findings.risks if not _is_same(risk, findings.strongest)]
+    if not others:
+        return f"Numbers stand above their {percent(_floor(strongest))} intervals."
+    wider = f": its intervals are wider, at {percent(_floor(strongest))} each" if strongest > others[0] else ""
+    return (
+        f"Numbers stand above their {percent(_floor(others[0]))} intervals, each for its own row. The numbers of the "
+        f"strongest attack allow for its having been picked from {count(len(others) + 1)}{wider}."
+    )
+
+
+def _floor(confidence: float) -> float:
+    """Four decimals, rounded down: 0.99999 is not certainty."""
+    return math.floor(confidence * 10_000 + 1e-6) / 10_000
+
+
+def _control_kind(findings: Findings) -> str | None:
+    """The kind of control that all attacks share, if they do."""
+    kinds = {risk.control.kind for risk in findings.risks}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _roc(findings: Findings) -> dict[str, Any]:
+    strongest = findings.strongest
+    others = [risk for risk in findings.risks if not _is_same(risk, strongest)]
+    marks: list[dict[str, Any]] = [
+        {
+            "label": f"at {percent(rate)} false alarms: {describe(tpr, 'percent')['text']} of members found",
+            "fpr": rate,
+            "value": tpr.value,
+            "low": tpr.low,
+            "high": tpr.high,
+            "bound": tpr.kind == "upper bound",
+        }
+        for rate, tpr in sorted(strongest.tpr_at_fpr.items(), reverse=True)
+    ]
+    return {
+        "title": "How many members each attack finds at each rate of false alarms",
+        "description": f"Strongest attack ({_name(strongest)}): "
+        + ("; ".join(mark["label"] for mark in marks) if marks else f"AUC {describe(strongest.auc)['text']}")
+        + ". On the dashed line an attack is no better than guessing.",
+        "smallest": 1 / max(2, findings.target.judged),
+        "curves": [_curve(risk) for risk in others] + [_curve(strongest)],
+        "marks": marks,
+    }
+
+
+def _curve(risk: Risk) -> dict[str, Any]:
+    label = f"{_name(risk)}: AUC {describe(risk.auc)['text']}"
+    return {"label": label, "fpr": list(risk.roc.fpr), "tpr": list(risk.roc.tpr)}
+
+
+def _name(risk: Risk) -> str:
+    return f"{safe_text(risk.release)} · {safe_text(risk.attack)}"
+
+
+def _histogram(risk: Risk) -> dict[str, Any]:
+    histogram = risk.histogram
+    ends = zip(histogram.edges[:-1], histogram.edges[1:], strict=True)
+    bins: list[dict[str, Any]] = [
+        {
+            "label": f"exposure {low:.4g} to {high:.4g}: {count(members)} members, {count(outsiders)} outsiders",
+            "range": f"{low:.4g} to {high:.4g}",
+            "low": low,
+            "high": high,
+            "members": members,
+            "members_text": count(members),
+            "nonmembers": outsiders,
+            "nonmembers_text": count(outsiders),
+        }
+        for (low, high), members, outsiders in zip(ends, histogram.members, histogram.nonmembers, strict=True)
+    ]
+    highest = max(
+        (item for item in bins if item["members"] or item["nonmembers"]), key=lambda item: item["low"], default=bins[-1]
+    )
+    return {
+        "title": "Exposure scores of members and outsiders",
+        "description": "The more the members pile up on the right, above the outsiders, the more the model gives away. "
+        f"Highest scores: {highest['label']}.",
+        "bins": bins,
+    }
+
+
+def _groups(risk: Risk) -> dict[str, Any] | None:
+    if not risk.by_group:
+        return None
+    columns = list(dict.fromkeys(group.column for group in risk.by_group))
+    ordered = sorted(risk.by_group, key=lambda group: (columns.index(group.column), -group.auc.value))
+    largest = sorted(ordered, key=lambda group: group.gap.value, reverse=True)[:CHARTED_GROUPS]
+    left_out = len(ordered) - len(largest)
+    return {
+        "title": "AUC of the strongest attack within each group",
+        "description": _groups_finding(ordered),
+        "finding": _groups_finding(ordered),
+        "overall": describe(risk.auc),
+        "note": f"The chart leaves out the {count(left_out)} least exposed groups; the table has them all."
+        if left_out
+        else "",
+        "rows": [{**_group(group), "charted": group in largest} for group in ordered],
+    }
+
+
+def _group(group: GroupRisk) -> dict[str, Any]:
+    column, level = safe_text(group.column), safe_text(group.level)
+    auc, gap = describe(group.auc), describe(group.gap)
+    records = f"{count(group.members)} members, {count(group.nonmembers)} outsiders"
+    return {
+        "label": f"{column}: {level} — AUC {auc['text']}, gap to the rest {gap['text']} ({records})",
+        "column": column,
+        "level": level,
+        "members": group.members,
+        "nonmembers": group.nonmembers,
+        "records": records,
+        "auc": auc,
+        "advantage": describe(group.advantage),
+        "gap": gap,
+        "stands_out": group.gap.low > 0,
+    }
+
+
+def _groups_finding(groups: list[GroupRisk]) -> str:
+    """One sentence; the intervals of the gaps hold for all groups at once, so any that excludes 0 may be named."""
+    exposed = sorted((group for group in groups if group.gap.low > 0), key=lambda group: group.gap.low, reverse=True)
+    if not exposed:
+        first = max(groups, key=lambda group: group.gap.value)
+        return f"No group stands out: the largest gap to the rest, {_gap(first)}, may be chance."
+    more = f"; so are {count(len(exposed) - 1)} more" if len(exposed) > 1 else ""
+    return f"More exposed than the rest: {_gap(exposed[0])} in AUC{more}."
+
+
+def _gap(group: GroupRisk) -> str:
+    return f"{safe_text(group.column)} = {safe_text(group.level)}, {describe(group.gap)['text']}"
+
+
+def _exposed(exposed: list[tuple[str, float, int]], verdict: Verdict) -> dict[str, Any]:
+    notes = {
+        "leaks": "A record with score 0.99 is caught by an attacker who accepts 1 false alarm per 100 outsiders.",
+        "no evidence": "Without evidence of leakage, this order is no more than chance.",
+        "cannot tell": "The audit cannot tell, so this order may be no more than chance.",
+    }
+    tied = len(exposed) >= EXPOSED_RECORDS and exposed[-2][2] == exposed[-1][2]
+    return {
+        "note": notes[verdict.kind]
+        + (" More records may share the last rank: records.csv lists them all." if tied else ""),
+        "rows": [
+            {
+                "id": safe_text(name),
+                "score": score,
+                "score_text": f"{score:.4f}",
+                "rank": rank,
+                "rank_text": count(rank),
+            }
+            for name, score, rank in exposed
+        ],
+    }
+
+
+def _details(findings: Findings) -> list[dict[str, Any]]:
+    strongest = findings.strongest
+    methods = {
+        "AUC": strongest.auc.method,
+        "advantage": strongest.advantage.method,
+        "accuracy": strongest.accuracy.method,
+        "beyond blind": strongest.beyond_blind.method,
+        "beyond control": strongest.beyond_control.method,
+        "source of the strongest attack": strongest.source,
+    }
+    seconds = {name: f"{value:.2f} s" for name, value in findings.seconds.items()}
+    written = {"record written": findings.created, "record version": str(findings.schema_version)}
+    parts = {
+        "Settings and seeds": {name: _setting(value) for name, value in findings.settings.items()},
+        "How the intervals were made": {name: text for name, text in methods.items() if text},
+        "Fingerprints of the data": findings.fingerprints,
+        "Versions": findings.versions,
+        "Time taken": seconds,
+        "Record": written,
+    }
+    return [
+        {
+            "title": title,
+            "rows": [
+                {"name": safe_text(name), "value": safe_text(value, SENTENCE_LENGTH)} for name, value in rows.items()
+            ],
+        }
+        for title, rows in parts.items()
+        if rows
+    ]
+
+
+def _setting(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

@@ -1,0 +1,100 @@
+"""The audit in a terminal: what ``print(result)`` shows. Plain text, about 25 lines of at most 100 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from leakscope.report.summary import summarize_audit
+from leakscope.report.words import count, safe_text
+from leakscope.results import Audit
+
+COLUMNS = 100
+TABLE_ROWS = 6
+LISTED = 2
+
+
+def render(audit: Audit) -> str:
+    """The verdict, what was audited, the strongest attack, every attack in one table, and what to doubt."""
+    summary = summarize_audit(audit)
+    lines = [
+        *_wrap(summary["verdict"]["sentence"], most=3),
+        *_list(summary["verdict"]["reasons"], "- ", LISTED),
+        "",
+        *_audited(summary),
+        *_strongest(summary),
+        "",
+        *_table(summary["risks"]),
+        "",
+        *_doubts(summary),
+    ]
+    return "\n".join(line.rstrip() for line in lines).replace("\u00a0", " ").rstrip()
+
+
+def _audited(summary: dict[str, Any]) -> list[str]:
+    facts = {fact["name"]: fact["value"] for fact in summary["facts"]}
+    metric = next(name.removesuffix(" on training records") for name in facts if name.endswith(" on training records"))
+    sizes = (
+        f"{facts['Training records (members)']} training and {facts['Held-out records (outsiders)']} held-out records"
+    )
+    lines = _wrap(f"Audited: {facts['Model']}; {facts['Task']}; {sizes}.", most=2)
+    train, holdout = (facts[f"{metric} on {kind} records"] for kind in ("training", "held-out"))
+    return [*lines, *_wrap(f"{metric}: {train} on training records, {holdout} on held-out records.", most=2)]
+
+
+def _strongest(summary: dict[str, Any]) -> list[str]:
+    risk = summary["strongest"]
+    found = [
+        f"{item['estimate']['text']} of members at {item['rate_text']} false alarms"
+        for item in risk["tpr_at_fpr"]
+        if item["estimate"]
+    ]
+    sentence = (
+        f"Strongest: {safe_text(risk['attack'], 40)} on {safe_text(risk['release'], 40)}: AUC {risk['auc']['text']}, "
+        f"advantage {risk['advantage']['text']}, {risk['accuracy']['text']} right guesses"
+    )
+    return _wrap(sentence + (f"; finds {', '.join(found)}." if found else "."), most=4)
+
+
+def _table(risks: list[dict[str, Any]]) -> list[str]:
+    """The attacks with the highest AUC, aligned."""
+    shown = sorted(risks, key=lambda risk: -risk["auc"]["value"])[:TABLE_ROWS]
+    numbers = [("AUC", "control", "blind")]
+    numbers += [(risk["auc"]["text"], risk["control"]["auc"]["text"], risk["blind"]["text"]) for risk in shown]
+    releases = ["release", *(safe_text(risk["release"], 16) for risk in shown)]
+    room = COLUMNS - 8 - sum(_widths(numbers)) - max(map(len, releases))
+    attacks = ["attack", *(safe_text(risk["attack"], room) for risk in shown)]
+    rows = [(release, attack, *row) for release, attack, row in zip(releases, attacks, numbers, strict=True)]
+    widths = _widths(rows)
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    left_out = len(risks) - len(shown)
+    return lines + ([f"and {count(left_out)} more with a lower AUC: see the report"] if left_out else [])
+
+
+def _widths(rows: Sequence[tuple[str, ...]]) -> list[int]:
+    return [max(len(cell) for cell in column) for column in zip(*rows, strict=True)]
+
+
+def _doubts(summary: dict[str, Any]) -> list[str]:
+    caveats = summary["caveats"]
+    not_run = [f"{item['attack']} on {item['release']}: {item['reason']}" for item in caveats["not_run"]]
+    groups = summary["groups"]
+    return [
+        *(_wrap(f"Groups: {groups['finding']}", most=2) if groups else []),
+        *_list(caveats["warnings"], "Warning: ", LISTED),
+        *_list(not_run, "Not run: ", LISTED),
+    ]
+
+
+def _list(sentences: list[str], start: str, most: int) -> list[str]:
+    lines = [line for sentence in sentences[:most] for line in _wrap(start + sentence, most=2)]
+    left_out = len(sentences) - most
+    return lines + ([f"{start}and {count(left_out)} more: see the report"] if left_out > 0 else [])
+
+
+def _wrap(text: str, most: int) -> list[str]:
+    """At most so many lines, the last one cut with an ellipsis."""
+    return textwrap.wrap(
+        text, COLUMNS, max_lines=most, placeholder=" …", subsequent_indent="  ", break_on_hyphens=False
+    )

@@ -1,0 +1,280 @@
+"""What leaves the package: numbers with intervals, risks, and the audit as one frozen, versioned record.
+
+Nothing in here computes a risk. The classes are plain data, so that a report, a gate or a comparison reads the record and
+never the model. No class holds a feature value of a training record.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A number with its interval: no bare float leaves the package.
+
+    Parameters
+    ----------
+    value, low, high
+        The point and the two ends of the interval at ``confidence``.
+    kind
+        ``exact`` (low = value = high), ``estimate``, ``lower bound`` (value = low) or ``upper bound`` (value = high).
+    unit
+        Empty for a pure number, otherwise its unit, such as ``bits``.
+    n
+        How many records the number rests on.
+    method
+        How the interval was made, and what it would take to make it tighter.
+
+    Examples
+    --------
+    >>> Estimate(0.61, 0.58, 0.64)
+    0.61 [0.58, 0.64]
+    >>> Estimate(0.05, 0.0, 0.05, kind="upper bound")
+    at most 0.05
+    """
+
+    value: float
+    low: float
+    high: float
+    confidence: float = 0.95
+    kind: Literal["exact", "estimate", "lower bound", "upper bound"] = "estimate"
+    unit: str = ""
+    n: int | None = None
+    method: str = ""
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.value) and self.low <= self.value <= self.high):
+            raise ValueError(f"an estimate needs low <= value <= high, not {self.low}, {self.value}, {self.high}")
+
+    def __repr__(self) -> str:
+        width = self.high - self.low
+        digits = 2 if width <= 0 or not math.isfinite(width) else min(6, max(2, math.floor(-math.log10(width)) + 1))
+        unit = f" {self.unit}" if self.unit else ""
+        value, low, high = (f"{number + 0.0:.{digits}f}" for number in (self.value, self.low, self.high))
+        match self.kind:
+            case "exact":
+                return f"{value}{unit}"
+            case "lower bound":
+                return f"at least {value}{unit}"
+            case "upper bound":
+                return f"at most {value}{unit}"
+        return f"{value} [{low}, {high}]{unit}"
+
+
+@dataclass(frozen=True)
+class Control:
+    """The same attack where there is nothing to find: its AUC must be 0.5 up to chance and the data's own differences.
+
+    ``never trained``: the model is retrained without the records called members.
+    ``permuted``: the true memberships are shuffled.
+    """
+
+    kind: Literal["never trained", "permuted"]
+    auc: Estimate
+    advantage: Estimate
+
+
+@dataclass(frozen=True)
+class GroupRisk:
+    """One level of one group column: its members told from its non-members.
+
+    ``gap`` is the group's AUC minus the AUC of everybody else. Its interval holds for all groups of the audit at once.
+    """
+
+    column: str
+    level: str
+    members: int
+    nonmembers: int
+    auc: Estimate
+    advantage: Estimate
+    gap: Estimate
+
+
+@dataclass(frozen=True)
+class Roc:
+    """Points of the receiver operating characteristic, thinned for drawing; both run from 0 to 1."""
+
+    fpr: tuple[float, ...]
+    tpr: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class Histogram:
+    """How many judged members and non-members have an exposure score between ``edges[k]`` and ``edges[k + 1]``."""
+
+    edges: tuple[float, ...]
+    members: tuple[int, ...]
+    nonmembers: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Risk:
+    """What one attack learns from one release, beside its controls and its blind baseline.
+
+    Parameters
+    ----------
+    auc
+        Probability that a random member gets a higher score than a random non-member (ties count one half).
+    advantage
+        True-positive rate minus false-positive rate at the attack's own threshold.
+    accuracy
+        Share of right guesses, members and non-members in equal numbers, at the best threshold; the threshold is
+        chosen on other records than those it is judged on.
+    tpr_at_fpr
+        True-positive rate at each false-positive rate; only an upper bound where the sample can't carry more.
+    control, permuted
+        ``control`` is the never-trained world where the model can be retrained and otherwise equals ``permuted``.
+    blind
+        AUC of telling members from non-members by the records alone, without any model.
+    beyond_blind
+        ``auc`` minus ``blind``, paired on the same records.
+    beyond_control
+        ``auc`` minus the AUC of ``control``.
+    """
+
+    release: str
+    attack: str
+    source: str
+    auc: Estimate
+    advantage: Estimate
+    accuracy: Estimate
+    tpr_at_fpr: dict[float, Estimate]
+    control: Control
+    permuted: Control
+    blind: Estimate
+    beyond_blind: Estimate
+    beyond_control: Estimate
+    by_group: tuple[GroupRisk, ...]
+    roc: Roc
+    histogram: Histogram
+
+    @property
+    def group_gap(self) -> Estimate | None:
+        """The largest gap of any group to the rest, or None without groups."""
+        return max((group.gap for group in self.by_group), key=lambda gap: gap.value, default=None)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The answer in words. It is drawn from the intervals, never from the points."""
+
+    kind: Literal["leaks", "no evidence", "cannot tell"]
+    sentence: str
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class NotRun:
+    """A release and attack that the audit left out, and why: nothing is skipped in silence."""
+
+    release: str
+    attack: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Performance:
+    """How well the model does its job: ``metric`` on the training records and on held-out records."""
+
+    metric: Literal["accuracy", "mean squared error"]
+    train: Estimate
+    holdout: Estimate
+
+
+@dataclass(frozen=True)
+class ControlModels:
+    """The retrained models behind the never-trained control: each was trained on ``records`` records."""
+
+    models: int
+    records: int
+    holdout: Estimate
+
+
+@dataclass(frozen=True)
+class AuditedModel:
+    """What was audited. ``judged`` is the number of members, and of non-members, that the risks rest on."""
+
+    model: str
+    task: Literal["classification", "regression"]
+    classes: int | None
+    features: int
+    members: int
+    nonmembers: int
+    judged: int
+    performance: Performance
+    control_models: ControlModels | None
+
+
+@dataclass(frozen=True)
+class Overlap:
+    """Training records that stand in the holdout too, named by id (the first thousand)."""
+
+    count: int
+    ids: tuple[str, ...] = ()
+    removed: bool = False
+
+
+@dataclass(frozen=True)
+class Findings:
+    """Everything an audit knows except the per-record table: what ``audit.json`` holds."""
+
+    verdict: Verdict
+    strongest: Risk
+    risks: tuple[Risk, ...]
+    not_run: tuple[NotRun, ...]
+    warnings: tuple[str, ...]
+    target: AuditedModel
+    overlap: Overlap
+    settings: dict[str, Any]
+    fingerprints: dict[str, str]
+    versions: dict[str, str]
+    seconds: dict[str, float]
+    created: str
+    schema_version: int = SCHEMA_VERSION
+
+
+@dataclass(frozen=True, eq=False)
+class Audit(Findings):
+    """An audit: the findings and one row per training record (``id``, ``score``, ``rank``).
+
+    ``score`` is in [0, 1]: one minus the share of non-members that look at least as much like a member to the strongest
+    attack. A record with score 0.99 is caught by an attacker who accepts one false alarm per hundred outsiders.
+    ``rank`` 1 is the most exposed record; equal scores share a rank.
+    """
+
+    records: pd.DataFrame = field(kw_only=True)
+
+    @property
+    def findings(self) -> Findings:
+        """The part that ``audit.json`` holds."""
+        return Findings(**{item.name: getattr(self, item.name) for item in fields(Findings)})
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Audit):
+            return NotImplemented
+        return self.findings == other.findings and self.records.equals(other.records)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __str__(self) -> str:
+        from leakscope.report.text import render
+
+        return render(self)
+
+    def __repr__(self) -> str:
+        return f"<Audit of {self.target.model}: {self.verdict.kind}; strongest attack AUC {self.strongest.auc}>"
+
+    def save(self, folder: str | Path) -> None:
+        """Write ``audit.json``, ``records.csv`` and ``report.html`` into a folder, all of them or none."""
+        from leakscope.storage import save
+
+        save(self, Path(folder))

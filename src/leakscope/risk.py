@@ -1,0 +1,233 @@
+"""Guesses in, risk out: how well an attack told members from non-members, overall and by group, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope import intervals
+from leakscope.evidence import Attack, Floats, Guesses
+from leakscope.intervals import Booleans, Numbers, Ranking, Scale
+from leakscope.results import Control, Estimate, GroupRisk, Histogram, Risk, Roc
+
+FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
+#: Groups with fewer judged members or non-members than this are pooled.
+SMALLEST_GROUP = 20
+SMALL_GROUPS = "(small groups)"
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The four figures of one set of guesses; their definitions are in :class:`~leakscope.results.Risk`."""
+
+    auc: Estimate
+    advantage: Estimate
+    accuracy: Estimate
+    tpr_at_fpr: dict[float, Estimate]
+
+
+def score(
+    scores: Floats,
+    member: Booleans,
+    *,
+    scale: Scale | None = None,
+    says_member: Floats | None = None,
+    confidence: float = 0.95,
+    fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
+) -> Figures:
+    """Figures with intervals from scores (higher: more surely a member) and the true memberships.
+
+    ``scale`` says which scores can be compared; by default all can. Without ``says_member`` the advantage is taken at the
+    threshold that is best on other records.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.repeat([True, False], 1000)
+    >>> figures = score(rng.normal(member, 1.0), member)
+    >>> figures.auc
+    0.75 [0.73, 0.77]
+    """
+    ranking = Ranking.of(scores, member, scale)
+    right = _right_at_best_threshold(scores, member, scale)
+    decisions = np.where(member, right, ~right).astype(np.float64) if says_member is None else says_member
+    # Two halves that choose thresholds for each other depend on each other, and so do strata of one block.
+    dependent = 2 * max(np.bincount(ranking.blocks))
+    return Figures(
+        intervals.auc(ranking, confidence),
+        intervals.mean_difference(decisions, member, scale, confidence),
+        intervals.proportion(int(right.sum()), len(scores), confidence, independent=-(-len(scores) // dependent)),
+        {fpr: intervals.tpr_at_fpr(ranking, fpr, confidence) for fpr in fprs},
+    )
+
+
+def _right_at_best_threshold(scores: Floats, member: Booleans, scale: Scale | None) -> Booleans:
+    """Who is told right when, within each stratum, each half of the records uses the best threshold of the other half."""
+    right = np.empty(len(scores), bool)
+    everyone = np.ones(len(scores), bool)
+    for rows in [everyone] if scale is None else [rows for rows, _ in scale.strata()]:
+        inside, outside = np.flatnonzero(rows & member), np.flatnonzero(rows & ~member)
+        for half in (0, 1):
+            threshold = _best_threshold(scores[inside[1 - half :: 2]], scores[outside[1 - half :: 2]])
+            right[inside[half::2]] = scores[inside[half::2]] >= threshold
+            right[outside[half::2]] = scores[outside[half::2]] < threshold
+    return right
+
+
+def _best_threshold(inside: Floats, outside: Floats) -> float:
+    """The score at and above which true positives exceed false positives by the most."""
+    if not (len(inside) and len(outside)):
+        return np.inf
+    s, t = np.sort(inside), np.sort(outside)
+    caught = 1 - np.arange(len(s)) / len(s)
+    alarms = 1 - np.searchsorted(t, s, side="left") / len(t)
+    return float(s[np.argmax(caught - alarms)])
+
+
+def exposure(scores: Floats, stratum: Numbers, nonmember_scores: Floats, nonmember_stratum: Numbers) -> Floats:
+    """One minus the share of non-members of the same stratum that score at least as high, and one more counted: in [0, 1).
+
+    The share is a conformal p-value: over records that were not trained on it is at most u with probability at most u.
+
+    Examples
+    --------
+    >>> one = np.zeros(9, int)
+    >>> exposure(np.array([9.0, 0.0]), one[:2], np.arange(1.0, 10.0), one)
+    array([0.8, 0. ])
+    """
+    shown = np.zeros(len(scores))
+    for number in np.unique(stratum):
+        rows, ordered = stratum == number, np.sort(nonmember_scores[nonmember_stratum == number])
+        at_least = len(ordered) - np.searchsorted(ordered, scores[rows], side="left")
+        shown[rows] = 1 - (1 + at_least) / (len(ordered) + 1)
+    return shown
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Guesses about records of known membership, and which of their scores can be compared."""
+
+    guesses: Guesses
+    member: Booleans
+    scale: Scale
+
+    def take(self, rows: Booleans) -> Judged:
+        guesses = Guesses(self.guesses.score[rows], self.guesses.says_member[rows])
+        return Judged(guesses, self.member[rows], self.scale.take(rows))
+
+    @property
+    def ranking(self) -> Ranking:
+        return Ranking.of(self.guesses.score, self.member, self.scale)
+
+    def advantage(self, confidence: float) -> Estimate:
+        return intervals.mean_difference(self.guesses.says_member, self.member, self.scale, confidence)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All that is needed to judge one attack: it on the target, on shuffled memberships, and on the control if any."""
+
+    attack: Attack
+    target: Judged
+    permuted: Judged
+    control: Judged | None
+
+
+def assess(
+    trial: Trial,
+    blind: Judged,
+    groups: Mapping[str, NDArray[Any]],
+    *,
+    confidence: float,
+    fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
+) -> Risk:
+    """The risk of one release under one attack, beside its controls and the blind baseline."""
+    judged = trial.target
+    scores, says = judged.guesses.score, judged.guesses.says_member
+    figures = score(scores, judged.member, scale=judged.scale, says_member=says, confidence=confidence, fprs=fprs)
+    permuted = _control("permuted", trial.permuted, confidence)
+    control = permuted if trial.control is None else _control("never trained", trial.control, confidence)
+    return Risk(
+        trial.attack.release,
+        trial.attack.name,
+        trial.attack.source,
+        figures.auc,
+        figures.advantage,
+        figures.accuracy,
+        figures.tpr_at_fpr,
+        control,
+        permuted,
+        intervals.auc(blind.ranking, confidence),
+        intervals.paired_auc_difference(scores, blind.guesses.score, judged.member, blind.scale, confidence),
+        intervals.difference(figures.auc, control.auc),
+        tuple(_by_group(judged, groups, confidence)),
+        roc(judged.ranking),
+        histogram(judged),
+    )
+
+
+def _control(kind: Literal["permuted", "never trained"], judged: Judged, confidence: float) -> Control:
+    return Control(kind, intervals.auc(judged.ranking, confidence), judged.advantage(confidence))
+
+
+def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[Any], int]:
+    """Levels with too few members or non-members become one level "(small groups)"; if that is too small too, "".
+
+    Returns the new levels and how many were pooled. A record with level "" belongs to no reported group.
+
+    Examples
+    --------
+    >>> levels, pooled = pool_small_groups(np.array(["a"] * 60 + ["b"] * 4, dtype=object), np.arange(64) % 2 == 0)
+    >>> pooled, sorted(set(levels.tolist()))
+    (1, ['', 'a'])
+    """
+    codes, names = pd.factorize(levels, sort=True)
+    inside, outside = (np.bincount(codes[side], minlength=len(names)) for side in (member, ~member))
+    small = np.minimum(inside, outside) < SMALLEST_GROUP
+    enough = min(inside[small].sum(), outside[small].sum()) >= SMALLEST_GROUP
+    new = np.array(
+        [name if not few else SMALL_GROUPS if enough else "" for few, name in zip(small, names, strict=True)], object
+    )
+    return new[codes], int(small.sum())
+
+
+def _by_group(judged: Judged, groups: Mapping[str, NDArray[Any]], confidence: float) -> list[GroupRisk]:
+    """Each group's risk and its gap to the rest; the gaps' intervals hold together (Bonferroni over all groups)."""
+    chosen = [(column, level) for column, levels in groups.items() for level in sorted(set(levels)) if level]
+    together = 1 - (1 - confidence) / max(len(chosen), 1)
+    found = []
+    for column, level in chosen:
+        own = judged.take(groups[column] == level)
+        rest = judged.take((groups[column] != level) & (groups[column] != ""))
+        if rest.member.all() or not rest.member.any():
+            continue
+        ranking = own.ranking
+        gap = intervals.difference(intervals.auc(ranking, together), intervals.auc(rest.ranking, together))
+        risk, advantage = intervals.auc(ranking, confidence), own.advantage(confidence)
+        found.append(GroupRisk(column, level, ranking.members, ranking.nonmembers, risk, advantage, gap))
+    return found
+
+
+def roc(ranking: Ranking, points: int = 120) -> Roc:
+    """The curve at false-positive rates evenly spaced on a log scale, down to one false alarm in each stratum."""
+    most = max(len(part.nonmembers) for part in ranking.strata)
+    fpr = np.concatenate([[0], np.unique(np.round(np.geomspace(1, most, points)).astype(int))]) / most
+    tpr = np.zeros(len(fpr))
+    for part in ranking.strata:
+        n = len(part.nonmembers)
+        tpr += [part.count_above(part.threshold(int(rate * n + 1e-9))) for rate in fpr]
+    return Roc(tuple(fpr.tolist()), tuple((tpr / ranking.members).tolist()))
+
+
+def histogram(judged: Judged, bins: int = 20) -> Histogram:
+    """Exposure of the judged members and non-members: without a leak both are flat."""
+    scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
+    shown = exposure(scores, stratum, scores[~member], stratum[~member])
+    edges = np.linspace(0, 1, bins + 1)
+    inside, outside = (np.histogram(shown[side], edges)[0] for side in (member, ~member))
+    return Histogram(tuple(edges.tolist()), tuple(inside.tolist()), tuple(outside.tolist()))

@@ -1,0 +1,172 @@
+"""Saving an audit and loading it again, equal to the last bit.
+
+``audit.json`` holds the findings (schema: ``docs/audit.schema.json``), ``records.csv`` the table of training records by id.
+A reader that finds ``audit.json`` finds a complete audit: it is written last, and it knows the digest of ``records.csv``.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import os
+import tempfile
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pandas as pd
+
+from leakscope.errors import InputError
+from leakscope.results import SCHEMA_VERSION, Audit, Findings
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+#: What a spreadsheet takes for the start of a formula; the apostrophe is escaped too, so that reading can undo it.
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+
+
+def save(audit: Audit, folder: Path) -> None:
+    """Write ``records.csv``, ``report.html`` and ``audit.json``; on failure none of them is left half-written."""
+    from leakscope.report.html import render
+
+    table = records_to_csv(audit.records)
+    content = {
+        "records.csv": table,
+        "report.html": render(audit).encode(),
+        "audit.json": findings_to_json(audit.findings, hashlib.sha256(table).hexdigest(), _id_type(audit.records)),
+    }
+    write_all(folder, content)
+
+
+def write_all(folder: Path, content: dict[str, bytes]) -> None:
+    """Write files into a folder, in this order, each by renaming a finished copy."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as scratch:
+            for name, data in content.items():
+                (Path(scratch) / name).write_bytes(data)
+            for name in content:
+                os.replace(Path(scratch) / name, folder / name)
+    except OSError as error:
+        raise InputError(f"can't write to {folder}: {error.strerror or error}") from error
+
+
+def load(folder: str | Path) -> Audit:
+    """Load an audit saved by ``result.save(folder)``; a newer or broken one fails in one sentence.
+
+    Examples
+    --------
+    >>> load("no/such/folder")
+    Traceback (most recent call last):
+    leakscope.errors.InputError: no audit in no/such/folder: it has no audit.json
+    """
+    folder = Path(folder)
+    path = folder / "audit.json"
+    if not path.is_file():
+        raise InputError(f"no audit in {folder}: it has no audit.json")
+    document = _read_document(path)
+    digest, id_type = document.pop("records_sha256", None), document.pop("records_id_type", None)
+    try:
+        findings = _adapter().validate_python(document)
+    except ValueError as error:
+        raise InputError(f"{path} is not a whole audit: {_first_problem(error)}") from error
+    try:
+        table = (folder / "records.csv").read_bytes()
+    except OSError as error:
+        raise InputError(f"{folder / 'records.csv'} can't be read: an audit needs it beside audit.json") from error
+    if hashlib.sha256(table).hexdigest() != digest:
+        raise InputError(
+            f"{folder / 'records.csv'} is not the one that {path} was saved with: restore both or audit again"
+        )
+    parts = {item.name: getattr(findings, item.name) for item in fields(Findings)}
+    return Audit(**parts, records=records_from_csv(table, str(id_type)))
+
+
+def _read_document(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_bytes())
+    except (ValueError, OSError) as error:
+        raise InputError(f"{path} is broken: it can't be read as JSON ({error})") from error
+    version = document.get("schema_version") if isinstance(document, dict) else None
+    if not isinstance(version, int):
+        raise InputError(f"{path} is not an audit: it has no schema_version")
+    if version != SCHEMA_VERSION:
+        raise InputError(
+            f"{path} has schema version {version} and this leakscope reads version {SCHEMA_VERSION}: "
+            + ("upgrade leakscope" if version > SCHEMA_VERSION else "audit again")
+        )
+    return dict(document)
+
+
+def _first_problem(error: ValueError) -> str:
+    from pydantic import ValidationError
+
+    if not isinstance(error, ValidationError):
+        return str(error).splitlines()[0]
+    problem = error.errors()[0]
+    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+
+
+def _adapter() -> TypeAdapter[Findings]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Findings)
+
+
+def findings_to_dict(findings: Findings) -> dict[str, Any]:
+    """The findings as plain lists, dicts, texts and numbers."""
+    return dict(_adapter().dump_python(findings, mode="json"))
+
+
+def findings_to_json(findings: Findings, digest: str, id_type: str) -> bytes:
+    document = findings_to_dict(findings) | {"records_sha256": digest, "records_id_type": id_type}
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()
+
+
+def json_schema() -> dict[str, Any]:
+    """The schema of ``audit.json``, made from the classes in ``results.py``."""
+    schema = _adapter().json_schema()
+    text = {"records_sha256": "sha256 of records.csv", "records_id_type": "dtype of the ids in records.csv"}
+    schema["properties"] |= {name: {"type": "string", "description": what} for name, what in text.items()}
+    schema["required"] = sorted([*schema["required"], *text, "schema_version"])
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Leakscope audit"}
+
+
+# --- the table of records -------------------------------------------------------------------------------------------
+
+
+def _id_type(records: pd.DataFrame) -> str:
+    kind = records["id"].dtype.kind
+    return str(records["id"].dtype) if kind in "iu" else "text"
+
+
+def records_to_csv(records: pd.DataFrame) -> bytes:
+    """CSV in which no id can act as a formula: a text that could gets an apostrophe before it."""
+    ids = records["id"]
+    if _id_type(records) == "text":
+        ids = ids.astype(str).map(lambda text: f"'{text}" if text.startswith(FORMULA_STARTS) else text)
+    shown = pd.DataFrame({"id": ids, "score": records["score"], "rank": records["rank"]})
+    return shown.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).encode()
+
+
+def records_from_csv(table: bytes, id_type: str) -> pd.DataFrame:
+    r"""The table that :func:`records_to_csv` wrote.
+
+    Examples
+    --------
+    >>> table = pd.DataFrame({"id": ["=1+1", "ann"], "score": [0.5, 0.25], "rank": [1, 2]})
+    >>> records_to_csv(table).decode().splitlines()[1]
+    '"\'=1+1",0.5,1'
+    >>> records_from_csv(records_to_csv(table), "text").equals(table)
+    True
+    """
+    types = {"id": "str" if id_type == "text" else np.dtype(id_type), "score": "str", "rank": "int64"}
+    read = pd.read_csv(io.BytesIO(table), dtype=types, keep_default_na=False, na_filter=False)
+    read["score"] = np.array(read["score"].tolist(), dtype=np.float64)  # every bit, which pandas does not promise
+    if id_type == "text":
+        read["id"] = read["id"].map(lambda text: text[1:] if text.startswith("'") else text).astype("str")
+    return read

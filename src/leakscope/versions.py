@@ -1,0 +1,23 @@
+"""Versions of what the numbers rest on: recorded with every audit, and part of every key in the cache."""
+
+from importlib import metadata
+from platform import python_version
+
+PACKAGES = ("leakscope", "numpy", "scipy", "scikit-learn", "pandas", "joblib", "torch")
+
+
+def versions() -> dict[str, str]:
+    """Versions of Python and of the packages that are installed, whether they are in use or not.
+
+    Examples
+    --------
+    >>> sorted(versions())[:3]
+    ['joblib', 'leakscope', 'numpy']
+    """
+    found = {"python": python_version()}
+    for name in PACKAGES:
+        try:
+            found[name] = metadata.version(name)
+        except metadata.PackageNotFoundError:
+            continue
+    return found

@@ -1,0 +1,218 @@
+"""Where tasks run: in this process, in processes of this machine, or on the workers of a Dask cluster.
+
+A task is a range of numbers, and what is run is one function of it. The answers are the same wherever they come from,
+as long as the function depends on nothing but the task and holds itself to `one_thread`.
+"""
+
+import hashlib
+import math
+import pickle
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.errors import InputError, MissingExtraError
+
+Answer = TypeVar("Answer")
+Run = Callable[[range], Answer]
+
+SHORT = 3.0  # seconds: starting processes would take longer than the work
+PATIENCE = 10  # seconds to wait for a cluster to answer
+
+
+def run_tasks(
+    run: Run[Answer], tasks: list[range], workers: int | None = None, cluster: str | None = None
+) -> Iterator[tuple[range, Answer]]:
+    """Yield each task with its answer, in the order in which they finish.
+
+    Parameters
+    ----------
+    run
+        Function of one task; it is sent to each process once, with all the data that it holds.
+    workers
+        Number of local processes; 1 stays in this one. By default this one as long as the rest would take a few
+        seconds at most, and otherwise one process per core.
+    cluster
+        Address of a Dask scheduler, ``tcp://host:port``.
+
+    Raises
+    ------
+    InputError
+        If ``run`` can't be sent to other processes, or the cluster does not answer. Whatever ``run`` itself raises
+        is raised here after the tasks that were under way have been yielded.
+
+    Examples
+    --------
+    >>> list(run_tasks(sum, [range(3), range(3, 5)], workers=1))
+    [(range(0, 3), 3), (range(3, 5), 7)]
+    """
+    from joblib import cpu_count
+
+    finished = 0
+    if cluster is None and (workers in (None, 1) or len(tasks) == 1):
+        quickest = math.inf
+        for task in tasks:
+            start = time.perf_counter()
+            answer = run(task)
+            quickest = min(quickest, time.perf_counter() - start)
+            finished += 1
+            yield task, answer
+            # the first task may have spent its time on imports: a second one tells, if it can be afforded
+            left = len(tasks) - finished
+            is_long = left > 1 and quickest * left > SHORT and (finished > 1 or quickest > SHORT)
+            if workers is None and is_long and cpu_count() > 1:
+                break
+    if finished < len(tasks):
+        yield from _run_elsewhere(run, tasks[finished:], workers, cluster)
+
+
+_thread_lock = threading.Lock()
+_limits: list[Any] = []
+_tasks_running = 0
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Hold numerical libraries and nested joblib calls to one thread until the last task of the process is over."""
+    from joblib import parallel_config
+
+    global _tasks_running
+    with _thread_lock:
+        _limits.append(_thread_pools(len(sys.modules)).limit(limits=1))
+        _tasks_running += 1
+    try:
+        with parallel_config(backend="sequential"):
+            yield
+    finally:
+        with _thread_lock:
+            _tasks_running -= 1
+            while _limits and not _tasks_running:
+                _limits.pop().restore_original_limits()
+
+
+@lru_cache(maxsize=1)
+def _thread_pools(modules_loaded: int) -> Any:  # noqa: ARG001
+    """Find the thread pools, and again once more modules are loaded: looking takes longer than a small model."""
+    import scipy.linalg  # noqa: F401  # with scikit-learn, brings the pools that a learner's own import would add
+    import sklearn.utils  # noqa: F401
+    from threadpoolctl import ThreadpoolController
+
+    return ThreadpoolController()
+
+
+def _run_elsewhere(
+    run: Run[Answer], tasks: list[range], workers: int | None, cluster: str | None
+) -> Iterator[tuple[range, Answer]]:
+    """Yield the tasks as other processes finish them; after a failure start no more, but lose none that is done."""
+    from joblib import cpu_count, delayed
+
+    packed = _pack(run)
+    digest = hashlib.sha256(packed.data).hexdigest()
+    failures: list[Exception] = []
+
+    def calls() -> Iterator[Any]:
+        for task in tasks:
+            if failures:
+                return
+            yield delayed(_run_packed)(packed, digest, task)
+
+    place = _processes(min(workers or cpu_count(), len(tasks))) if cluster is None else _dask_workers(cluster, packed)
+    with place as parallel, _closed(parallel(calls())) as answers:
+        for task, answer, failure in answers:
+            if failure is not None:
+                failures.append(failure)
+            else:
+                yield task, answer
+    if failures:
+        raise failures[0]
+
+
+@contextmanager
+def _closed(answers: Any) -> Iterator[Any]:
+    """Cancel what is still running when the reader stops early; joblib would warn of what was meant."""
+    try:
+        yield answers
+    finally:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", UserWarning)
+            answers.close()
+
+
+@contextmanager
+def _processes(workers: int) -> Iterator[Any]:
+    from joblib import Parallel, parallel_config
+
+    with parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1):
+        parallel = Parallel(return_as="generator_unordered")
+    yield parallel
+
+
+@contextmanager
+def _dask_workers(address: str, packed: NDArray[np.uint8]) -> Iterator[Any]:
+    from joblib import Parallel, parallel_config
+
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingExtraError("a Dask cluster", "cluster") from None
+    try:
+        client = Client(address, timeout=PATIENCE, set_as_default=False)
+    except (OSError, ValueError):
+        raise InputError(f"no Dask scheduler answers at {address}: check the address, tcp://host:port") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError:
+            raise InputError(f"the Dask scheduler at {address} has no workers: start some") from None
+        with parallel_config(backend="dask", client=client, scatter=[packed]):
+            parallel = Parallel(return_as="generator_unordered")
+        try:
+            yield parallel
+        finally:
+            client.run(_forget)
+
+
+def _pack(run: Run[Any]) -> NDArray[np.uint8]:
+    """Make one array of ``run`` and its data: joblib maps it into each process, Dask ships it to each worker, once."""
+    import cloudpickle  # type: ignore[import-untyped]
+
+    try:
+        return np.frombuffer(cloudpickle.dumps(run), np.uint8)
+    except Exception as error:
+        raise InputError(f"the learner can't be sent to other processes ({error}): use workers=1") from None
+
+
+_unpacked: dict[str, Run[Any]] = {}
+_unpack_lock = threading.Lock()
+
+
+def _unpack(packed: NDArray[np.uint8], digest: str) -> Run[Any]:
+    """Unpack what `_pack` made, once per process, and forget what came before."""
+    with _unpack_lock:
+        if digest not in _unpacked:
+            _unpacked.clear()
+            try:
+                _unpacked[digest] = pickle.loads(packed.data)
+            except Exception as error:
+                raise InputError(f"a worker can't load the learner ({error}): install what it needs there") from None
+        return _unpacked[digest]
+
+
+def _forget() -> None:
+    _unpacked.clear()
+
+
+def _run_packed(packed: NDArray[np.uint8], digest: str, task: range) -> tuple[range, Any, Exception | None]:
+    """Run one task in a worker; a failure is an answer too, so that it stops no other task."""
+    try:
+        return task, _unpack(packed, digest)(task), None
+    except Exception as failure:
+        return task, None, failure

@@ -1,0 +1,411 @@
+"""Worlds: who was in which training set, and the models that were trained so.
+
+A world is one training set out of the audited records. A design (leave-one-out, random halves, with and without one
+record) is a rule that draws each world when it is asked for, so that 400,000 worlds over 48,842 records cost nothing
+to write down. `retrain` trains a model in every world and keeps what was observed of it. It is the only place that
+trains many models: the only parallel call, the only cache, the only progress.
+
+Every world trains on one thread with a generator of its own, spawned from the seed by the number of the world, so the
+results are the same to the last bit whatever the number of workers and the order in which they finish.
+"""
+
+import json
+import os
+import traceback
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.errors import InputError
+from leakscope.fingerprints import fingerprint
+from leakscope.versions import versions
+from leakscope.workers import one_thread, run_tasks
+
+Indices = NDArray[np.intp]
+Observations = dict[str, NDArray[Any]]
+Observe = Callable[[Any, int, Indices], Mapping[str, Any]]
+Progress = Callable[[str, int, int], None]
+
+DESIGN = 0x776F726C6473  # keeps the draws of a design apart from the training in it when both have the same seed
+
+
+@dataclass(frozen=True)
+class Worlds:
+    """Training sets drawn out of ``records`` records by a rule.
+
+    Parameters
+    ----------
+    records
+        How many records there are to draw from.
+    count
+        How many worlds there are.
+    draw
+        Gives the training records of a world by its number, in rising order; must be a picklable function.
+
+    Examples
+    --------
+    >>> worlds = leave_one_out(4)
+    >>> len(worlds), worlds.indices(1)
+    (4, array([0, 2, 3]))
+    """
+
+    records: int
+    count: int
+    draw: Callable[[int], Indices]
+
+    def __len__(self) -> int:
+        return self.count
+
+    def indices(self, world: int) -> Indices:
+        """Give the positions of the training records of one world, in rising order."""
+        if not 0 <= world < self.count:
+            raise InputError(f"there is no world {world}: worlds are numbered 0 to {self.count - 1}")
+        return self.draw(world)
+
+    def matrix(self) -> NDArray[np.bool_]:
+        """Write the whole design down: row w, column i says whether world w holds record i. For small designs."""
+        members = np.zeros((self.count, self.records), bool)
+        for world in range(self.count):
+            members[world, self.draw(world)] = True
+        return members
+
+
+def leave_one_out(records: int) -> Worlds:
+    """As many worlds as records; world w lacks record w.
+
+    Examples
+    --------
+    >>> leave_one_out(3).matrix().astype(int)
+    array([[0, 1, 1],
+           [1, 0, 1],
+           [1, 1, 0]])
+    """
+    if records < 2:
+        raise InputError(f"leaving one record out needs 2 records or more, not {records}")
+    return Worlds(records, records, partial(_all_but, records))
+
+
+def _all_but(records: int, world: int) -> Indices:
+    return np.delete(np.arange(records, dtype=np.intp), world)
+
+
+def random_halves(records: int, count: int, seed: int) -> Worlds:
+    """Random halves in complementary pairs: worlds 2k and 2k + 1 share no record and hold all of them together.
+
+    Each record is in exactly half of the worlds, so that every record has as many models that saw it as models that
+    did not (Carlini et al. 2022, section IV). With an odd number of records the larger half alternates.
+
+    Examples
+    --------
+    >>> members = random_halves(records=10, count=8, seed=0).matrix()
+    >>> members.sum(axis=0), members.sum(axis=1)
+    (array([4, 4, 4, 4, 4, 4, 4, 4, 4, 4]), array([5, 5, 5, 5, 5, 5, 5, 5]))
+    """
+    if records < 2:
+        raise InputError(f"halves need 2 records or more, not {records}")
+    if count < 2 or count % 2:
+        raise InputError(f"halves come in pairs: ask for an even number of worlds, not {count}")
+    _check_seed(seed)
+    return Worlds(records, count, partial(_half, records, seed))
+
+
+def _half(records: int, seed: int, world: int) -> Indices:
+    pair, side = divmod(world, 2)
+    order = _design_generator(seed, pair).permutation(records).astype(np.intp, copy=False)
+    cut = (records + pair % 2) // 2
+    return np.sort(order[cut:] if side else order[:cut])
+
+
+def with_and_without(records: int, record: int, size: int, draws: int, seed: int, shared: bool = True) -> Worlds:
+    r"""Random training sets of one size: world 2k holds ``record``, world 2k + 1 does not.
+
+    The Monte-Carlo design of farokhi2020 for the leakage about record i. Each world with the record is uniform on
+    :math:`\{S : |S| = n, i \in S\}`, each world without it on :math:`\{S : |S| = n, i \notin S\}`, where n is ``size``.
+
+    Parameters
+    ----------
+    record
+        Position of the record in question.
+    size
+        Number of training records in each world.
+    draws
+        Number of pairs; there are twice as many worlds.
+    shared
+        Whether the two worlds of a pair share n - 1 records drawn from the others, the one adding ``record``, the other
+        one more of the others: the same two laws, with far less noise in what tells them apart. ``False`` draws all
+        worlds independently, as the paper does.
+
+    Examples
+    --------
+    >>> worlds = with_and_without(records=6, record=2, size=3, draws=1, seed=0)
+    >>> [2 in worlds.indices(world) for world in range(2)]
+    [True, False]
+    >>> len(np.intersect1d(worlds.indices(0), worlds.indices(1)))
+    2
+    """
+    if not 0 <= record < records:
+        raise InputError(f"there is no record {record}: records are numbered 0 to {records - 1}")
+    if not 1 <= size < records:
+        raise InputError(
+            f"training sets with and without a record out of {records} hold 1 to {records - 1}, not {size}"
+        )
+    if draws < 1:
+        raise InputError(f"ask for 1 draw or more, not {draws}")
+    _check_seed(seed)
+    draw = _shared_draw if shared else _independent_draw
+    return Worlds(records, 2 * draws, partial(draw, records, record, size, seed))
+
+
+def _shared_draw(records: int, record: int, size: int, seed: int, world: int) -> Indices:
+    pair, side = divmod(world, 2)
+    # `choice` gives its sample in random order, so the last of it is uniform on what the others leave
+    others = _sample_others(records, record, size, _design_generator(seed, pair))
+    return np.sort(others if side else np.append(others[:-1], record))
+
+
+def _independent_draw(records: int, record: int, size: int, seed: int, world: int) -> Indices:
+    rng = _design_generator(seed, world)
+    if world % 2:
+        return np.sort(_sample_others(records, record, size, rng))
+    return np.sort(np.append(_sample_others(records, record, size - 1, rng), record))
+
+
+def _sample_others(records: int, record: int, size: int, rng: np.random.Generator) -> Indices:
+    chosen = rng.choice(records - 1, size, replace=False).astype(np.intp, copy=False)
+    return chosen + (chosen >= record)
+
+
+def _design_generator(seed: int, number: int) -> np.random.Generator:
+    return np.random.default_rng(np.random.SeedSequence((seed, DESIGN), spawn_key=(number,)))
+
+
+def _check_seed(seed: int) -> None:
+    if seed < 0:
+        raise InputError(f"a seed is a whole number from 0 on, not {seed}")
+
+
+class Learner(Protocol):
+    """Whatever trains a model by ``fit(X, y, rng)``.
+
+    It may have ``fit_many(X, y, indices, rngs)``, which gets all records, a list of index arrays and as many generators
+    and gives a list of models; ``chunk``, how many models that is at a time; and ``key``, its name in the cache.
+    """
+
+    def fit(self, X: Any, y: Any, rng: np.random.Generator, /) -> Any: ...
+
+
+def retrain(
+    learner: Learner,
+    X: Any,
+    y: Any,
+    worlds: Worlds,
+    observe: Observe,
+    *,
+    seed: int,
+    workers: int | None = None,
+    cluster: str | None = None,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
+) -> list[Observations]:
+    """Train one model in each world and give what was observed of it.
+
+    Parameters
+    ----------
+    learner
+        Trains a model by ``fit(X, y, rng)``, or many at once by ``fit_many``: see `Learner`.
+    X, y
+        The records that the worlds are drawn from: arrays, or a data frame and a series.
+    observe
+        ``observe(model, world, indices)`` gives named arrays of numbers; the model itself is not kept.
+    seed
+        World w trains with the generator of child w of ``SeedSequence(seed)``.
+    workers
+        Number of local processes; 1 stays in this one. By default this one if that takes a few seconds at most, and
+        otherwise one process per core. The results are the same to the last bit.
+    cluster
+        Address of a Dask scheduler (``tcp://host:port``) whose workers are to be used instead.
+    cache
+        Folder that keeps what was observed, by content: data, learner, ``observe``, seed, training records and package
+        versions. What is found there is not trained again, so an interrupted run goes on where it was. A learner or
+        ``observe`` with a ``key`` attribute is told by that key alone.
+    progress
+        Called with ``("retraining", done, total)``, counting worlds, after each step.
+
+    Returns
+    -------
+    list
+        What was observed in world 0, 1, 2, …
+
+    Raises
+    ------
+    InputError
+        If the input does not fit together, or the cluster or the cache can't be used.
+    RuntimeError
+        If training or ``observe`` fails; the message names the world. What was finished by then is in the cache.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> class Mean:
+    ...     def fit(self, X, y, rng):
+    ...         return X.mean()
+    >>> X = np.array([0.0, 1.0, 5.0])
+    >>> seen = retrain(Mean(), X, X, leave_one_out(3), lambda model, world, indices: {"mean": model}, seed=0)
+    >>> [float(world["mean"]) for world in seen]
+    [3.0, 2.5, 0.5]
+    """
+    _check_seed(seed)
+    if not len(X) == len(y) == worlds.records:
+        raise InputError(
+            f"the worlds are drawn from {worlds.records} records but there are {len(X)} records and {len(y)} labels"
+        )
+    if workers is not None and (workers < 1 or cluster is not None):
+        raise InputError("give either a number of workers from 1 on or the address of a cluster")
+    job = _Job(learner, X, y, worlds, observe, seed)
+    results: list[Observations] = [{}] * len(worlds)
+    done = 0
+    for task, observations in _cached(job, None if cache is None else Path(cache), workers, cluster):
+        results[task.start : task.stop] = observations
+        done += len(task)
+        if progress is not None:
+            progress("retraining", done, len(worlds))
+    return results
+
+
+@dataclass(frozen=True)
+class _Job:
+    """All that the training in any world needs."""
+
+    learner: Learner
+    X: Any
+    y: Any
+    worlds: Worlds
+    observe: Observe
+    seed: int
+
+    def tasks(self) -> list[range]:
+        """Cut the worlds into pieces that depend on nothing but the learner.
+
+        No piece of many is a single world: stacked matrix products round a stack of one differently.
+        """
+        count = len(self.worlds)
+        if not hasattr(self.learner, "fit_many"):
+            return [range(world, world + 1) for world in range(count)]
+        chunk = max(2, getattr(self.learner, "chunk", 16))
+        starts = list(range(0, count, chunk))
+        if count > 1 and count % chunk == 1:
+            starts.pop()
+        return [range(start, stop) for start, stop in zip(starts, [*starts[1:], count], strict=True)]
+
+    def run(self, task: range) -> list[Observations]:
+        """Train and observe the worlds of one task, on one thread."""
+        with one_thread(), _named(task):
+            indices = [self.worlds.indices(world) for world in task]
+            rngs = [np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(world,))) for world in task]
+            fit_many = getattr(self.learner, "fit_many", None)
+            if fit_many is not None:
+                models = fit_many(self.X, self.y, indices, rngs)
+            else:
+                models = [self.fit(*drawn) for drawn in zip(indices, rngs, strict=True)]
+            observed = zip(models, task, indices, strict=True)
+            return [_numbers(self.observe(model, world, drawn)) for model, world, drawn in observed]
+
+    def fit(self, indices: Indices, rng: np.random.Generator) -> Any:
+        return self.learner.fit(_take(self.X, indices), _take(self.y, indices), rng)
+
+
+def _take(records: Any, indices: Indices) -> Any:
+    if isinstance(records, pd.DataFrame | pd.Series):
+        return records.iloc[indices]
+    return np.take(records, indices, axis=0)
+
+
+def _numbers(observed: Mapping[str, Any]) -> Observations:
+    arrays = {name: np.array(values) for name, values in observed.items()}
+    for name, array in arrays.items():
+        if not isinstance(name, str) or array.dtype.kind not in "biufc":
+            raise InputError(f"what is observed of a model must be named arrays of numbers, but {name!r} is not")
+    return arrays
+
+
+@contextmanager
+def _named(task: range) -> Iterator[None]:
+    """Name the world in whatever goes wrong in it; the note carries the traceback through other processes."""
+    try:
+        yield
+    except Exception as error:
+        place = f"world {task[0]}" if len(task) == 1 else f"worlds {task[0]} to {task[-1]}"
+        if isinstance(error, InputError):
+            raise InputError(f"in {place}: {error}") from error
+        failure = RuntimeError(f"training failed in {place}: {type(error).__name__}: {error}")
+        failure.add_note(traceback.format_exc())
+        raise failure from error
+
+
+def _cached(
+    job: _Job, folder: Path | None, workers: int | None, cluster: str | None
+) -> Iterator[tuple[range, list[Observations]]]:
+    """Yield what the cache holds, then run the rest and keep it."""
+    if folder is None:
+        yield from run_tasks(job.run, job.tasks(), workers, cluster)
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"can't use {folder} as the cache folder: {error.strerror}") from None
+    common = _common_key(job)
+    missing: dict[range, Path] = {}
+    for task in job.tasks():
+        key = fingerprint(common, list(task), [job.worlds.indices(world) for world in task])
+        path = folder / f"{key}.npz"
+        stored = _load(path)
+        if stored is None or len(stored) != len(task):
+            missing[task] = path
+        else:
+            yield task, stored
+    for task, observations in run_tasks(job.run, list(missing), workers, cluster):
+        _store(missing[task], observations)
+        yield task, observations
+
+
+def _common_key(job: _Job) -> str:
+    learner = getattr(job.learner, "key", job.learner)
+    observe = getattr(job.observe, "key", job.observe)
+    return fingerprint(job.X, job.y, learner, fingerprint(observe, fitted=True), job.seed, versions())
+
+
+def _load(path: Path) -> list[Observations] | None:
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            names = json.loads(stored["names"].tobytes())
+            return [
+                {name: stored[f"{world}.{position}"] for position, name in enumerate(order)}
+                for world, order in enumerate(names)
+            ]
+    except Exception:  # missing, cut short or damaged in whatever way: it is trained again and written anew
+        return None
+
+
+def _store(path: Path, observations: Sequence[Observations]) -> None:
+    """Write under another name and rename, so that a run killed at any moment leaves no half-written file."""
+    names = np.frombuffer(json.dumps([list(world) for world in observations]).encode(), np.uint8)
+    arrays = {
+        f"{world}.{position}": array
+        for world, observed in enumerate(observations)
+        for position, array in enumerate(observed.values())
+    }
+    part = path.with_name(f"{path.stem}.{os.getpid()}.part")
+    try:
+        with part.open("wb") as file:
+            np.savez(file, names=names, **arrays)  # type: ignore[arg-type]
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise InputError(f"can't write to the cache folder {path.parent}: {error.strerror}") from None

@@ -1,0 +1,160 @@
+"""What every attack keeps to, whoever wrote it."""
+
+import copy
+
+import numpy as np
+import pytest
+
+from leakscope import toys
+from leakscope.attacks import ATTACKS, learned
+from leakscope.crossfit import Sample, cross_guess, scale_of
+from leakscope.evidence import Evidence, Known
+from leakscope.releases import RELEASES
+from leakscope.risk import score
+from leakscope.target import make_target
+
+EVERY = [attack for attacks in ATTACKS.values() for attack in attacks] + [
+    learned("probabilities", "confidences", "network"),
+    learned("likelihood_loss", "loss", "logistic regression"),
+]
+
+
+def named(attack):
+    return f"{attack.name} on {attack.release}"
+
+
+def toy_for(attack, n=600):
+    """A world in which members are sure to be told from others through the attack's release."""
+    return toys.gaussian_mean(n, size=2) if "squared" in attack.release else toys.lookup(n)
+
+
+def guesses_on(attack, toy, seed=0):
+    target = make_target(toy.model, toy.train, toy.holdout)
+    sample = Sample.draw(len(target.members), len(target.nonmembers), np.random.default_rng(seed))
+    release = RELEASES[attack.release]
+    inside, outside = (release(target.model, side.X, side.y) for side in (target.members, target.nonmembers))
+    observed, labels = sample.judge(inside, outside), sample.judge(target.members.y, target.nonmembers.y)
+    rng = np.random.default_rng(seed)
+    return cross_guess(attack, observed, labels, sample.member, sample.half, rng)[0], sample
+
+
+@pytest.mark.parametrize("attack", EVERY, ids=named)
+def test_a_higher_score_means_more_surely_a_member(attack):
+    guesses, sample = guesses_on(attack, toy_for(attack))
+    figures = score(guesses.score, sample.member, scale=scale_of(attack, sample.half), says_member=guesses.says_member)
+    assert figures.auc.low > 0.55
+    assert figures.advantage.low > 0
+
+
+@pytest.mark.parametrize("attack", EVERY, ids=named)
+def test_nothing_is_found_about_people_the_model_never_saw(attack):
+    if "squared" in attack.release:
+        toy = toys.gaussian_mean(600, size=2)
+        toy = copy.copy(toy)
+        object.__setattr__(toy, "train", (toy.train[0], np.random.default_rng(9).normal(size=600)))
+    else:
+        toy = toys.never_trained(600)
+    guesses, sample = guesses_on(attack, toy)
+    figures = score(
+        guesses.score,
+        sample.member,
+        scale=scale_of(attack, sample.half),
+        says_member=guesses.says_member,
+        confidence=0.9999,
+    )
+    assert figures.auc.low <= 0.5 <= figures.auc.high
+    assert figures.advantage.low <= 0 <= figures.advantage.high
+
+
+def made_up_observations(attack, n, rng):
+    columns = 3 if attack.release == "probabilities" else 1
+    observed = rng.random((n, columns))
+    if attack.release == "labels":
+        observed = np.round(2 * observed)
+    if columns > 1:
+        observed /= observed.sum(axis=1, keepdims=True)
+    return observed, rng.integers(0, 3, n)
+
+
+def made_up_evidence(attack, n=120):
+    observed, labels = made_up_observations(attack, n, np.random.default_rng(1))
+    labels = labels if attack.uses_labels else None
+    member = np.arange(n) % 2 == 0
+    half = n // 2
+    known = Known(observed[:half], None if labels is None else labels[:half], member[:half])
+    return Evidence(observed[half:], None if labels is None else labels[half:], known)
+
+
+@pytest.mark.parametrize("attack", EVERY, ids=named)
+def test_guesses_are_finite_one_per_record_and_decisions_are_probabilities(attack):
+    evidence = made_up_evidence(attack)
+    guesses = attack.guess(evidence, np.random.default_rng(2))
+    assert guesses.score.shape == guesses.says_member.shape == (len(evidence),)
+    assert np.isfinite(guesses.score).all()
+    assert ((guesses.says_member >= 0) & (guesses.says_member <= 1)).all()
+
+
+@pytest.mark.parametrize("attack", EVERY, ids=named)
+def test_attacks_leave_the_evidence_alone_and_repeat_themselves(attack):
+    evidence = made_up_evidence(attack)
+    before = copy.deepcopy(evidence)
+    first, second = (attack.guess(evidence, np.random.default_rng(3)) for _ in range(2))
+    np.testing.assert_array_equal(first.score, second.score)
+    np.testing.assert_array_equal(evidence.observed, before.observed)
+    np.testing.assert_array_equal(evidence.known.observed, before.known.observed)
+    np.testing.assert_array_equal(evidence.known.member, before.known.member)
+
+
+@pytest.mark.parametrize("attack", EVERY, ids=named)
+def test_the_answer_about_a_record_does_not_depend_on_who_else_is_asked_about(attack):
+    evidence = made_up_evidence(attack)
+    order = np.random.default_rng(4).permutation(len(evidence))[:30]
+    labels = None if evidence.labels is None else evidence.labels[order]
+    some = Evidence(evidence.observed[order], labels, evidence.known)
+    everyone, few = (attack.guess(e, np.random.default_rng(5)) for e in (evidence, some))
+    np.testing.assert_allclose(few.score, everyone.score[order], rtol=1e-12, atol=1e-12)
+    np.testing.assert_array_equal(few.says_member, everyone.says_member[order])
+
+
+@pytest.mark.parametrize("attack", EVERY, ids=named)
+def test_attacks_say_where_they_come_from(attack):
+    assert attack.source
+    assert attack.release in RELEASES
+
+
+def test_names_tell_attacks_apart():
+    for attacks in ATTACKS.values():
+        assert len({named(attack) for attack in attacks}) == len(attacks)
+
+
+QUICK = [attack for attack in EVERY if "network" not in attack.name]
+REPEATS = 250
+
+
+@pytest.mark.parametrize("attack", QUICK, ids=named)
+def test_intervals_hold_where_there_is_nothing_to_find(attack):
+    """Fitting included: members and others drawn alike, many times; every figure's interval holds the truth."""
+    rng = np.random.default_rng(6)
+    held = {"auc": 0, "advantage": 0, "accuracy": 0, "tpr": 0}
+    n = 150
+    for _ in range(REPEATS):
+        observed, labels = made_up_observations(attack, 2 * n, rng)
+        sample = Sample.draw(n, n, rng)
+        guesses, _ = cross_guess(attack, observed, labels, sample.member, sample.half, rng)
+        scale = scale_of(attack, sample.half)
+        figures = score(guesses.score, sample.member, scale=scale, says_member=guesses.says_member, fprs=(0.2,))
+        held["auc"] += figures.auc.low <= 0.5 <= figures.auc.high
+        held["advantage"] += figures.advantage.low <= 0 <= figures.advantage.high
+        held["accuracy"] += figures.accuracy.low <= 0.5 <= figures.accuracy.high
+        # With ties the rate at a false-positive rate of at most 0.2 may be lower; it is never surely higher.
+        held["tpr"] += figures.tpr_at_fpr[0.2].low <= 0.2
+    assert min(held.values()) / REPEATS >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / REPEATS), held
+
+
+@pytest.mark.parametrize("attack", [attack for attack in EVERY if attack.fixed_scale], ids=named)
+def test_on_a_fixed_scale_the_known_records_do_not_move_a_score(attack):
+    evidence = made_up_evidence(attack)
+    known = evidence.known
+    other = Evidence(evidence.observed, evidence.labels, Known(known.observed, known.labels, ~known.member))
+    one, two = (attack.guess(e, np.random.default_rng(0)).score for e in (evidence, other))
+    np.testing.assert_array_equal(one, two)

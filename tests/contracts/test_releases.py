@@ -1,0 +1,96 @@
+"""What every release keeps to, and each against its definition, record by record."""
+
+import math
+
+import numpy as np
+import pytest
+
+from leakscope.releases import RELEASES, observe
+from leakscope.target import Model, Records
+
+
+def classifier(gives_probabilities=True):
+    def predict(X):
+        raw = np.exp(np.column_stack([X[:, 0], X[:, 1], -X[:, 0]]))
+        return raw / raw.sum(axis=1, keepdims=True)
+
+    return Model("three classes", "classification", np.arange(3), gives_probabilities, predict)
+
+
+REGRESSOR = Model("sum", "regression", None, True, lambda X: X.sum(axis=1))
+X = np.random.default_rng(0).normal(size=(50, 2))
+CODES = np.random.default_rng(1).integers(0, 3, 50)
+VALUES = np.random.default_rng(2).normal(size=50)
+
+
+def literal(name, p, y):
+    """The definition for one record: p are its probabilities, or its predicted value."""
+    match name:
+        case "labels":
+            return [float(max(range(3), key=lambda c: p[c]))]
+        case "probabilities":
+            return list(p)
+        case "log_loss":
+            return [-math.log(p[y])]
+        case "likelihood_loss":
+            return [1 - p[y]]
+        case "squared_error":
+            return [sum((p[c] - (c == y)) ** 2 for c in range(3))]
+    raise AssertionError(name)
+
+
+@pytest.mark.parametrize("name", [name for name, release in RELEASES.items() if "classification" in release.tasks])
+def test_releases_of_classifiers_follow_their_definition(name):
+    model = classifier()
+    p = model.predict(X)
+    expected = [literal(name, p[i], CODES[i]) for i in range(50)]
+    np.testing.assert_allclose(RELEASES[name](model, X, CODES), expected, rtol=1e-12, atol=1e-15)
+
+
+def test_releases_of_regression_follow_their_definition():
+    np.testing.assert_allclose(RELEASES["predictions"](REGRESSOR, X, VALUES)[:, 0], [a + b for a, b in X])
+    expected = [(y - a - b) ** 2 for (a, b), y in zip(X, VALUES, strict=True)]
+    np.testing.assert_allclose(RELEASES["squared_error"](REGRESSOR, X, VALUES)[:, 0], expected)
+
+
+def test_a_probability_of_zero_gives_a_large_and_finite_loss():
+    model = Model("sure", "classification", np.arange(2), True, lambda X: np.tile([1.0, 0.0], (len(X), 1)))
+    assert RELEASES["log_loss"](model, X, np.ones(50, int)).max() == pytest.approx(-math.log(2.220446e-16), rel=1e-6)
+
+
+@pytest.mark.parametrize("name", list(RELEASES))
+def test_releases_say_which_models_can_give_them(name):
+    release = RELEASES[name]
+    for model in (classifier(), REGRESSOR):
+        assert (release.refuse(model) is None) == (model.task in release.tasks)
+    labels_only = release.refuse(classifier(gives_probabilities=False))
+    if name == "labels":
+        assert labels_only is None
+    elif "classification" in release.tasks:
+        assert "gives labels only" in labels_only
+
+
+def test_the_model_is_asked_once_per_record_in_blocks_whatever_is_released():
+    sizes = []
+
+    def predict(X):
+        sizes.append(len(X))
+        return np.full((len(X), 2), 0.5)
+
+    n = 150_000
+    records = Records(np.zeros((n, 1)), np.zeros(n, np.int64), np.arange(n), {})
+    model = Model("counting", "classification", np.arange(2), True, predict)
+    seen = observe(model, records, ["labels", "probabilities", "log_loss"])
+    assert sum(sizes) == n
+    assert max(sizes) <= 65_536
+    assert {name: values.shape for name, values in seen.items()} == {
+        "labels": (n, 1), "probabilities": (n, 2), "log_loss": (n, 1)
+    }  # fmt: skip
+
+
+def test_blocks_make_no_difference():
+    n = 70_000
+    big = np.random.default_rng(3).normal(size=(n, 2))
+    codes = np.random.default_rng(4).integers(0, 3, n)
+    seen = observe(classifier(), Records(big, codes, np.arange(n), {}), ["likelihood_loss"])["likelihood_loss"]
+    np.testing.assert_array_equal(seen, RELEASES["likelihood_loss"](classifier(), big, codes))

@@ -1,0 +1,251 @@
+"""A made-up audit, built from the result classes alone, for tests of everything that reads a record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.results import (
+    Audit,
+    AuditedModel,
+    Control,
+    ControlModels,
+    Estimate,
+    GroupRisk,
+    Histogram,
+    NotRun,
+    Overlap,
+    Performance,
+    Risk,
+    Roc,
+    Verdict,
+)
+
+Floats = NDArray[np.float64]
+
+JUDGED = 4000
+RATES = (0.1, 0.01, 0.001)
+# (release, attack, distance between the mean scores of members and non-members in standard deviations)
+ATTACKS = (
+    ("labels", "learned: logistic regression", 0.12),
+    ("probabilities", "learned: logistic regression", 0.42),
+    ("probabilities", "learned: tree", 0.33),
+    ("losses", "loss threshold", 0.55),
+    ("losses", "likelihood ratio", 0.48),
+    ("losses", "bounded loss", 0.36),
+)
+VERDICTS = {
+    "leaks": Verdict(
+        "leaks",
+        "leaks: an attacker who sees losses tells training records from outsiders better than chance",
+        (
+            "the strongest attack's AUC stays above 0.5 over its whole interval",
+            "it beats its never-trained control and its blind baseline",
+        ),
+    ),
+    "no evidence": Verdict("no evidence", "no evidence of leakage beyond chance", ("every interval includes 0.5",)),
+    "cannot tell": Verdict("cannot tell", "cannot tell: about 4,000 more held-out records are needed", ()),
+}
+
+
+def sample_audit(
+    kind: Literal["leaks", "no evidence", "cannot tell"] = "leaks",
+    *,
+    groups: bool = True,
+    task: Literal["classification", "regression"] = "classification",
+    retrained: bool = True,
+) -> Audit:
+    """An audit of a model of incomes, with ``kind`` of verdict; the same one at every call."""
+    strength = {"leaks": 1.0, "no evidence": 0.0, "cannot tell": 0.1}[kind]
+    half = 0.05 if kind == "cannot tell" else 0.0125
+    risks = tuple(
+        sample_risk(release, attack, shift * strength, seed, half=half, groups=groups, retrained=retrained)
+        for seed, (release, attack, shift) in enumerate(ATTACKS)
+    )
+    strongest = max(risks, key=lambda risk: risk.auc.value)
+    return Audit(
+        verdict=VERDICTS[kind],
+        strongest=replace(strongest, auc=_for_choice(strongest.auc)),
+        risks=risks,
+        not_run=(NotRun("probabilities", "learned: MLP", "left out by the settings: attacks=quick"),),
+        warnings=(
+            "52 of 30,162 training records also stand in the holdout; they make every attack look a little weaker.",
+            "TPR at 0.1 % FPR needs 10,000 judged non-members, and there are 4,000.",
+        ),
+        target=_audited(task, retrained),
+        overlap=Overlap(52, tuple(str(number) for number in range(100, 152)), removed=False),
+        settings={"seed": 0, "folds": 5, "rates": list(RATES), "groups": ["race", "sex"], "remove_overlap": False},
+        fingerprints={"train": "9f2c" * 16, "holdout": "71ab" * 16, "model": "c0de" * 16},
+        versions={"leakscope": "0.1.0", "python": "3.12.3", "numpy": "2.4.1", "scikit-learn": "1.9.0"},
+        seconds={"predicting": 1.31, "retraining": 22.4, "attacking": 3.72},
+        created="2026-01-15T10:30:00+00:00",
+        records=_records(strength),
+    )
+
+
+def sample_risk(
+    release: str,
+    attack: str,
+    shift: float,
+    seed: int = 0,
+    *,
+    half: float = 0.0125,
+    groups: bool = True,
+    retrained: bool = True,
+) -> Risk:
+    """One attack whose scores are normal, with members ``shift`` standard deviations above non-members."""
+    rng = np.random.default_rng(seed)
+    members, nonmembers = rng.normal(shift, 1, JUDGED), rng.normal(0, 1, JUDGED)
+    auc = _auc(members, nonmembers)
+    threshold = shift / 2
+    advantage = float(np.mean(members > threshold) - np.mean(nonmembers > threshold))
+    permuted = _control("permuted", 0.499)
+    control = _control("never trained", 0.507) if retrained else permuted
+    blind = around(0.512, 0.013)
+    return Risk(
+        release=release,
+        attack=attack,
+        source="yeom2018, Adversary 2",
+        auc=around(auc, half, method="DeLong, logit scale"),
+        advantage=around(advantage, 0.022, method="Newcombe"),
+        accuracy=around((1 + advantage) / 2, 0.011, method="Wilson, threshold cross-fitted"),
+        tpr_at_fpr={rate: _tpr(members, nonmembers, rate) for rate in RATES},
+        control=control,
+        permuted=permuted,
+        blind=blind,
+        beyond_blind=around(auc - blind.value, 1.4 * half, method="paired DeLong"),
+        beyond_control=around(auc - control.auc.value, 1.4 * half, method="independent samples"),
+        by_group=_groups(auc) if groups else (),
+        roc=_roc(members, nonmembers),
+        histogram=_histogram(members, nonmembers),
+    )
+
+
+def with_names(audit: Audit, name: str) -> Audit:
+    """The same audit with ``name`` wherever a user's own words can stand."""
+    risk = replace(
+        audit.strongest,
+        release=name,
+        attack=name,
+        source=name,
+        by_group=tuple(replace(group, column=name, level=name) for group in audit.strongest.by_group),
+    )
+    return replace(
+        audit,
+        verdict=Verdict(audit.verdict.kind, name, (name,)),
+        strongest=risk,
+        risks=(risk, *audit.risks),
+        not_run=(NotRun(name, name, name),),
+        warnings=(name,),
+        target=replace(audit.target, model=name),
+        overlap=Overlap(1, (name,)),
+        settings={name: name, "groups": [name]},
+        fingerprints={name: name},
+        versions={name: name},
+        seconds={name: 1.0},
+        created=name,
+        records=pd.DataFrame({"id": [name], "score": [0.5], "rank": [1]}),
+    )
+
+
+def around(value: float, half: float, *, n: int = 2 * JUDGED, method: str = "DeLong") -> Estimate:
+    """An estimate with a symmetric interval."""
+    return Estimate(value, value - half, value + half, n=n, method=method)
+
+
+def _for_choice(auc: Estimate) -> Estimate:
+    """The interval of the best of six attacks, with four figures each, pays for the choice."""
+    wider = 1.57 * (auc.high - auc.value)
+    return replace(auc, low=auc.value - wider, high=auc.value + wider, confidence=1 - 0.05 / 24)
+
+
+def _auc(members: Floats, nonmembers: Floats) -> float:
+    below = np.searchsorted(np.sort(nonmembers), members)
+    return float(below.mean() / len(nonmembers))
+
+
+def _tpr(members: Floats, nonmembers: Floats, rate: float) -> Estimate:
+    tpr = float(np.mean(members > np.quantile(nonmembers, 1 - rate)))
+    half = 1.96 * float(np.sqrt(tpr * (1 - tpr) / len(members) + rate / len(nonmembers)))
+    if rate * len(nonmembers) < 10:
+        needed = f"upper bound: false-positive rate {rate:g} needs {round(10 / rate):,} non-members, not {JUDGED:,}"
+        return Estimate(tpr + half, 0.0, tpr + half, kind="upper bound", n=len(members), method=needed)
+    return Estimate(tpr, max(0.0, tpr - half), tpr + half, n=len(members), method="Clopper-Pearson")
+
+
+def _control(kind: Literal["never trained", "permuted"], auc: float) -> Control:
+    return Control(kind, around(auc, 0.0127), around(2 * (auc - 0.5), 0.022))
+
+
+def _groups(auc: float) -> tuple[GroupRisk, ...]:
+    rows = (
+        ("race", "White", 3412, 3405, -0.012, 0.022),
+        ("race", "Black", 384, 391, 0.072, 0.055),
+        ("race", "Asian-Pac-Islander", 121, 118, 0.031, 0.095),
+        ("race", "(small groups)", 83, 86, 0.018, 0.115),
+        ("sex", "Male", 2701, 2688, -0.009, 0.025),
+        ("sex", "Female", 1299, 1312, 0.009, 0.025),
+    )
+    return tuple(
+        GroupRisk(
+            column=column,
+            level=level,
+            members=members,
+            nonmembers=nonmembers,
+            auc=around(auc + gap, 0.8 * half, n=members + nonmembers),
+            advantage=around(1.4 * (auc + gap - 0.5), half, n=members + nonmembers),
+            gap=around(gap, half, n=members + nonmembers, method="DeLong, Bonferroni over 6 groups"),
+        )
+        for column, level, members, nonmembers, gap, half in rows
+    )
+
+
+def _roc(members: Floats, nonmembers: Floats) -> Roc:
+    fpr = np.unique(np.concatenate([[0.0], np.geomspace(1 / len(nonmembers), 1, 120)]))
+    thresholds = np.quantile(nonmembers, 1 - fpr)
+    tpr = np.array([np.mean(members > threshold) for threshold in thresholds])
+    tpr[-1] = 1.0
+    return Roc(tuple(fpr.tolist()), tuple(tpr.tolist()))
+
+
+def _histogram(members: Floats, nonmembers: Floats) -> Histogram:
+    edges = np.linspace(0, 1, 21)
+    ordered = np.sort(nonmembers)
+    counts = [
+        np.histogram(np.searchsorted(ordered, scores) / len(ordered), edges)[0].tolist()
+        for scores in (members, nonmembers)
+    ]
+    return Histogram(tuple(edges.tolist()), tuple(counts[0]), tuple(counts[1]))
+
+
+def _audited(task: Literal["classification", "regression"], retrained: bool) -> AuditedModel:
+    classification = task == "classification"
+    performance = (
+        Performance("accuracy", around(0.962, 0.002), around(0.851, 0.006))
+        if classification
+        else Performance("mean squared error", around(412.3, 11.0), around(2871.0, 160.0))
+    )
+    return AuditedModel(
+        model="Pipeline(ColumnTransformer, RandomForestClassifier)" if classification else "RandomForestRegressor",
+        task=task,
+        classes=2 if classification else None,
+        features=14,
+        members=30_162,
+        nonmembers=15_060,
+        judged=JUDGED,
+        performance=performance,
+        control_models=ControlModels(2, 15_081, performance.holdout) if retrained else None,
+    )
+
+
+def _records(strength: float) -> pd.DataFrame:
+    rng = np.random.default_rng(1)
+    count = 30_162
+    members, nonmembers = rng.normal(0.55 * strength, 1, count), np.sort(rng.normal(0, 1, JUDGED))
+    frame = pd.DataFrame({"id": np.arange(count).astype(str), "score": np.searchsorted(nonmembers, members) / JUDGED})
+    frame["rank"] = frame["score"].rank(ascending=False, method="min").astype("int64")
+    return frame

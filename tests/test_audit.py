@@ -1,0 +1,405 @@
+"""The whole path: toys with known answers, controls by construction, warnings, and nothing that should not be there."""
+
+import json
+import subprocess
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder
+from sklearn.svm import LinearSVC
+
+import leakscope as ls
+from leakscope import selfcheck, toys
+from leakscope.attacks import bounded_loss, learned, loss_threshold
+
+
+def audit_toy(toy, **options):
+    return ls.audit(toy.model, toy.train, toy.holdout, fit=toy.fit, **options)
+
+
+def people(n, seed=0, shift=0.0):
+    """A table with text and numbers, a label that follows from them with noise, and two groups."""
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n).astype(float) + shift,
+            "job": rng.choice(["nurse", "smith", "clerk"], n),
+            "income": rng.lognormal(3, 1, n),
+            "race": rng.choice(["a", "b", "c"], n, p=[0.7, 0.28, 0.02]),
+        }
+    )
+    label = np.where(table["age"] / 30 + (table["job"] == "nurse") + rng.normal(0, 1, n) > 2, "yes", "no")
+    return table, label
+
+
+def forest():
+    columns = ColumnTransformer(
+        [("text", OneHotEncoder(handle_unknown="ignore"), ["job", "race"])], remainder="passthrough"
+    )
+    return make_pipeline(columns, ExtraTreesClassifier(50, random_state=0))
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_selfcheck_passes(seed):
+    checks = selfcheck.run(seed)
+    assert [str(check) for check in checks if not check.passed] == []
+    assert len(checks) > 25
+
+
+def test_selfcheck_notices_an_attack_that_is_reversed(monkeypatch):
+    backwards = loss_threshold("log_loss")
+    true_guess = backwards.guess
+
+    def guess(evidence, rng):
+        found = true_guess(evidence, rng)
+        return replace(found, score=-found.score)
+
+    reversed_attacks = tuple(
+        replace(attack, guess=guess) if attack.name == backwards.name else attack
+        for attack in ls.attacks.ATTACKS["classification"]
+    )
+    monkeypatch.setitem(ls.attacks.ATTACKS, "classification", reversed_attacks)
+    assert any(not check.passed for check in selfcheck.run(0))
+
+
+def test_the_lookup_table_leaks_everything_and_its_control_nothing():
+    result = audit_toy(toys.lookup(400), confidence=0.9999)
+    assert result.verdict.kind == "leaks"
+    assert result.strongest.auc.value == 1.0
+    assert result.strongest.control.kind == "never trained"
+    for risk in result.risks:
+        assert risk.control.auc.low <= 0.5 <= risk.control.auc.high
+        assert risk.permuted.auc.low <= 0.5 <= risk.permuted.auc.high
+    assert (result.records["score"] > 0.99).all()
+
+
+def test_the_constant_model_exposes_nobody():
+    result = audit_toy(toys.constant(400), attacks=[loss_threshold("log_loss"), bounded_loss("likelihood_loss")])
+    assert (result.records["score"] == 0).all()
+    assert (result.records["rank"] == 1).all()
+    assert result.strongest.auc.value == 0.5
+
+
+def test_the_never_trained_control_saw_none_of_the_records_it_is_asked_about():
+    """A model that answers confidently for whatever it trained on: its control would betray any record it saw."""
+    toy = toys.lookup(300)
+    asked = []
+
+    def fit(X, y, rng):
+        del rng
+        own = toys.lookup_model(X, y)
+        seen = {row.tobytes() for row in np.ascontiguousarray(X)}
+
+        def predict(rows):
+            asked.extend(row.tobytes() in seen for row in np.ascontiguousarray(rows))
+            return own.predict(rows)
+
+        return replace(own, predict=predict)
+
+    ls.audit(toy.model, toy.train, toy.holdout, fit=fit, workers=1)
+    assert len(asked) >= 600
+    # Beyond a few hundred records that check the new model's form, none it is asked about was trained on.
+    control_questions = asked[-600:]
+    assert not any(control_questions)
+
+
+def test_without_a_way_to_train_again_the_permuted_control_stands_in_and_the_result_says_so():
+    toy = toys.lookup(300)
+    result = ls.audit(toy.model, toy.train, toy.holdout)
+    assert {risk.control.kind for risk in result.risks} == {"permuted"}
+    assert any("can't be trained again" in warning for warning in result.warnings)
+    assert result.target.control_models is None
+
+
+def test_a_shifted_holdout_is_not_taken_for_a_leak():
+    """A model that never trained on anyone, members and others from different places: the blind baseline sees it."""
+    rng = np.random.default_rng(0)
+    X, shifted = rng.normal(0, 1, (1500, 1)), rng.normal(1.5, 1, (1500, 1))
+
+    def model(X):
+        return 1 / (1 + np.exp(-X[:, 0]))
+
+    y, other = ((rng.random(1500) < model(Z)).astype(int) for Z in (X, shifted))
+    result = ls.audit(model, (X, y), (shifted, other))
+    assert result.strongest.auc.low > 0.5
+    assert result.strongest.blind.value > 0.8
+    assert result.verdict.kind == "cannot tell"
+    assert "use a holdout drawn like the training data" in result.verdict.sentence
+
+
+def test_blind_baseline_is_chance_where_both_sets_are_drawn_alike():
+    table, label = people(3000)
+    model = LogisticRegression().fit(table[["age", "income"]], label)
+    result = ls.audit(model, (table[:1500], label[:1500]), (table[1500:], label[1500:]), retrain=False)
+    blind = result.risks[0].blind
+    assert blind.low <= 0.5 <= blind.high
+
+
+def test_a_pipeline_on_text_columns_with_groups():
+    table, label = people(1600)
+    train, holdout = (table[:800], label[:800]), (table[800:], label[800:])
+    model = forest().fit(*train)
+    result = ls.audit(model, train, holdout, groups=table[:800]["race"], seed=3)
+    assert result.verdict.kind == "leaks"
+    levels = {group.level for group in result.strongest.by_group}
+    assert {"a", "b"} <= levels
+    assert "c" not in levels  # too small to be shown
+    assert any("groups of race" in warning for warning in result.warnings)
+    assert result.target.performance.train.value == 1.0
+    assert result.target.control_models.records == 400
+    assert list(result.records.columns) == ["id", "score", "rank"]
+    assert result.records["id"].tolist() == list(range(800))
+    assert result.records["score"].between(0, 1).all()
+    by_score = result.records.sort_values("score", ascending=False)
+    assert by_score["rank"].is_monotonic_increasing
+
+
+def test_every_training_record_gets_a_score_also_when_the_holdout_is_small():
+    toy = toys.lookup(1000)
+    result = ls.audit(toy.model, toy.train, (toy.holdout[0][:200], toy.holdout[1][:200]), fit=toy.fit)
+    assert result.target.judged == 200
+    assert len(result.records) == 1000
+    assert (result.records["score"] > 0.99).all()
+
+
+def test_regression_is_audited():
+    table, _ = people(1200)
+    X, y = table[["age", "income"]], table["age"] * 2 + np.random.default_rng(1).normal(0, 5, 1200)
+    model = RandomForestRegressor(30, random_state=0).fit(X[:600], y[:600])
+    result = ls.audit(model, (X[:600], y[:600]), (X[600:], y[600:]))
+    assert result.verdict.kind == "leaks"
+    assert result.target.performance.metric == "mean squared error"
+    assert result.target.performance.train.value < result.target.performance.holdout.value
+
+
+def test_a_model_that_gives_labels_only_lists_what_was_not_run():
+    table, label = people(600)
+    X = table[["age", "income"]]
+    model = LinearSVC().fit(X[:300], label[:300])
+    result = ls.audit(model, (X[:300], label[:300]), (X[300:], label[300:]))
+    assert {risk.release for risk in result.risks} == {"labels"}
+    assert len(result.not_run) == len(ls.attacks.ATTACKS["classification"]) - 1
+    assert all("labels only" in row.reason for row in result.not_run)
+    with pytest.raises(ls.InputError, match="labels only"):
+        ls.audit(model, (X[:300], label[:300]), (X[300:], label[300:]), attacks=[loss_threshold("log_loss")])
+
+
+def test_many_classes():
+    X, y = ls.datasets.load("digits").X, np.asarray(ls.datasets.load("digits").y)
+    model = ExtraTreesClassifier(30, random_state=0).fit(X[:800], y[:800])
+    result = ls.audit(model, (X[:800], y[:800]), (X[800:1600], y[800:1600]), retrain=False)
+    assert result.target.classes == 10
+    assert result.verdict.kind == "leaks"
+
+
+def test_a_torch_module_is_audited():
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 20)).astype(np.float32), rng.integers(0, 3, 600)
+
+    def fit(X, y, rng):
+        del rng
+        module = torch.nn.Sequential(torch.nn.Linear(20, 128), torch.nn.ReLU(), torch.nn.Linear(128, 3))
+        optimizer = torch.optim.Adam(module.parameters(), 0.01)
+        for _ in range(120):
+            optimizer.zero_grad()
+            torch.nn.functional.cross_entropy(module(torch.as_tensor(X)), torch.as_tensor(y)).backward()
+            optimizer.step()
+        return module
+
+    torch.manual_seed(0)
+    module = fit(X[:300], y[:300], None)
+    result = ls.audit(module, (X[:300], y[:300]), (X[300:], y[300:]), fit=fit)
+    assert result.verdict.kind == "leaks"
+    assert result.strongest.control.kind == "never trained"
+
+
+# --- warnings ---------------------------------------------------------------------------------------------------------
+
+
+def test_records_in_both_sets_are_counted_named_and_removed_only_when_asked():
+    toy = toys.never_trained(400)
+    holdout = (np.concatenate([toy.holdout[0], toy.train[0][:7]]), np.concatenate([toy.holdout[1], toy.train[1][:7]]))
+    kept, removed = (ls.audit(toy.model, toy.train, holdout, drop_overlap=drop) for drop in (False, True))
+    assert kept.overlap.count == removed.overlap.count == 7
+    assert kept.overlap.ids == tuple("0123456")
+    assert (kept.target.nonmembers, removed.target.nonmembers) == (407, 400)
+    assert any("7 training records stand in the holdout too (0, 1, 2" in warning for warning in kept.warnings)
+    assert any("removed from the holdout" in warning for warning in removed.warnings)
+
+
+def test_overlap_is_about_whole_records():
+    """The same features with another label are another record."""
+    toy = toys.never_trained(400)
+    other = (np.concatenate([toy.holdout[0], toy.train[0][:7]]), np.concatenate([toy.holdout[1], 1 - toy.train[1][:7]]))
+    assert ls.audit(toy.model, toy.train, other).overlap.count == 0
+
+
+def test_a_holdout_that_is_all_overlap_is_refused_when_overlap_is_dropped():
+    toy = toys.never_trained(200)
+    with pytest.raises(ls.InputError, match="never trained on"):
+        ls.audit(toy.model, toy.train, toy.train, drop_overlap=True)
+
+
+def test_a_small_holdout_says_what_it_cannot_tell():
+    toy = toys.never_trained(400)
+    result = ls.audit(toy.model, toy.train, (toy.holdout[0][:60], toy.holdout[1][:60]))
+    assert result.verdict.kind == "cannot tell"
+    assert any("only 60 members and 60 non-members" in warning for warning in result.warnings)
+    for fpr in (0.01, 0.001):
+        assert result.strongest.tpr_at_fpr[fpr].kind == "upper bound"
+        assert "needs" in result.strongest.tpr_at_fpr[fpr].method
+
+
+def test_a_control_trained_unlike_the_model_is_pointed_out():
+    table, label = people(1600)
+    X = table[["age", "income"]]
+    model = ExtraTreesClassifier(30, random_state=0).fit(X[:800], label[:800])
+
+    def fit(X, y, rng):
+        del rng
+        return LogisticRegression().fit(X, np.where(y == "yes", "no", "yes"))
+
+    result = ls.audit(model, (X[:800], label[:800]), (X[800:], label[800:]), fit=fit)
+    assert any("retrained control models reach" in warning for warning in result.warnings)
+
+
+def test_a_learner_that_fails_says_so_and_how_to_go_on():
+    toy = toys.lookup(200)
+
+    def fit(*_):
+        raise OSError("no licence for this solver")
+
+    with pytest.raises(ls.InputError, match=r"no licence for this solver.*--no-retrain"):
+        ls.audit(toy.model, toy.train, toy.holdout, fit=fit)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"confidence": 1.0}, "confidence"),
+        ({"margin": 0.6}, "margin"),
+        ({"fprs": [0.0]}, "false-positive rates"),
+        ({"attacks": []}, "no attack"),
+    ],
+)
+def test_settings_out_of_range_are_bad_input(options, says):
+    with pytest.raises(ls.InputError, match=says):
+        audit_toy(toys.lookup(200), **options)
+
+
+def test_a_handful_of_records_is_refused():
+    toy = toys.lookup(200)
+    with pytest.raises(ls.InputError, match="at least 10"):
+        ls.audit(toy.model, toy.train, (toy.holdout[0][:9], toy.holdout[1][:9]))
+
+
+# --- the record -------------------------------------------------------------------------------------------------------
+
+
+def comparable(audit):
+    """The audit without what may differ between two runs: when it was made and how long it took."""
+    return replace(audit, created="", seconds={})
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_seed_gives_the_same_audit_with_any_number_of_workers(workers):
+    table, label = people(400)
+    train, holdout = (table[:200], label[:200]), (table[200:], label[200:])
+    model = forest().fit(*train)
+    first = ls.audit(model, train, holdout, groups=["race"], seed=5)
+    second = ls.audit(model, train, holdout, groups=["race"], seed=5, workers=workers)
+    assert comparable(first) == comparable(second)
+    other = ls.audit(model, train, holdout, groups=["race"], seed=6)
+    assert other.strongest.control.auc != first.strongest.control.auc
+
+
+def test_the_cache_gives_the_same_audit(tmp_path):
+    toy = toys.lookup(200)
+    first, second = (audit_toy(toy, cache=tmp_path) for _ in range(2))
+    assert comparable(first) == comparable(second)
+    assert len(list(tmp_path.glob("*.npz"))) == 2
+
+
+def test_a_saved_audit_comes_back_equal(tmp_path):
+    table, label = people(600)
+    train, holdout = (table[:300], label[:300]), (table[300:], label[300:])
+    result = ls.audit(forest().fit(*train), train, holdout, groups=["race", "job"])
+    result.save(tmp_path)
+    assert ls.load(tmp_path) == result
+
+
+def test_what_is_saved_holds_no_feature_value(tmp_path):
+    """Each record carries a number found nowhere else; no file of the audit holds any of them."""
+    table, label = people(400)
+    secret = np.random.default_rng(7).uniform(1e6, 1e7, 400).round(3)
+    table["income"] = secret
+    train, holdout = (table[:200], label[:200]), (table[200:], label[200:])
+    ls.audit(forest().fit(*train), train, holdout, groups=["race"]).save(tmp_path)
+    for path in tmp_path.iterdir():
+        text = path.read_text()
+        assert not [value for value in secret if f"{value}" in text or f"{value:.0f}" in text], path.name
+
+
+def test_the_record_says_how_it_was_made():
+    result = audit_toy(toys.lookup(200), seed=11)
+    assert result.settings["seed"] == 11
+    assert set(result.versions) >= {"python", "leakscope", "numpy", "scikit-learn"}
+    assert set(result.fingerprints) == {"training records", "held-out records", "learner"}
+    assert len(result.settings["attacks"]) == len(result.risks)
+    assert result.seconds["predict"] >= 0
+
+
+def test_the_strongest_risk_pays_for_the_choice():
+    result = audit_toy(toys.randomized_response(600))
+    twin = next(r for r in result.risks if (r.attack, r.release) == (result.strongest.attack, result.strongest.release))
+    assert result.strongest.auc.value == twin.auc.value
+    assert result.strongest.auc.low < twin.auc.low
+    assert result.strongest.auc.confidence == result.settings["confidence after the choice"] > 0.99
+
+
+def test_own_attacks_run_like_those_of_the_package():
+    attacks = [learned("probabilities", "confidences", "network"), bounded_loss("squared_error")]
+    result = audit_toy(toys.lookup(300), attacks=attacks)
+    assert [risk.attack for risk in result.risks] == ["learned on confidences (network)", "bounded loss"]
+
+
+def test_the_callers_data_are_left_alone():
+    table, label = people(400)
+    before, labels = table.copy(deep=True), label.copy()
+    model = forest().fit(table[:200], label[:200])
+    ls.audit(model, (table[:200], label[:200]), (table[200:], label[200:]), groups=["race"])
+    pd.testing.assert_frame_equal(table, before)
+    np.testing.assert_array_equal(label, labels)
+
+
+def test_a_million_records_run_in_bounded_memory():
+    """Beyond the data themselves (16 MB), a million records take a few hundred megabytes at most."""
+    script = """
+import json, resource, sys
+import numpy as np
+import leakscope as ls, sklearn.ensemble, sklearn.tree, sklearn.linear_model
+X = np.random.default_rng(0).normal(size=(1_000_000, 2))
+y = (X[:, 0] > 0).astype(int)
+largest = 0
+def model(X):
+    global largest
+    largest = max(largest, len(X))
+    return 1 / (1 + np.exp(-X[:, 0]))
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+result = ls.audit(model, (X[:500_000], y[:500_000]), (X[500_000:], y[500_000:]))
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps([largest, (after - before) / 1024, result.verdict.kind, len(result.records)]))
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    largest, megabytes, kind, records = json.loads(done.stdout)
+    assert largest <= 65_536
+    assert megabytes < 1000
+    assert (kind, records) == ("no evidence", 500_000)

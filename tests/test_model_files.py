@@ -1,0 +1,200 @@
+"""Model files: what is read, what is refused in one sentence, and that no code in a file runs unasked."""
+
+import gzip
+import pickle
+import sys
+import zipfile
+from pathlib import Path
+
+import joblib
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+
+from leakscope.errors import InputError, MissingExtraError
+from leakscope.model_files import load_model
+from leakscope.target import make_target
+
+rng = np.random.default_rng(7)
+X = rng.normal(size=(60, 3)).astype(np.float32)
+y = (X[:, 0] + 0.5 * rng.normal(size=60) > 0).astype(int)
+FRAME = pd.DataFrame({"age": X[:, 0], "work class": np.where(X[:, 1] > 0, "private", "state"), "hours": X[:, 2]})
+WORDS = np.where(y == 1, "yes", "no")
+
+
+class Malicious:
+    """A pickle of this writes a file when it is opened."""
+
+    def __init__(self, witness: Path) -> None:
+        self.witness = witness
+
+    def __reduce__(self):
+        return Path.write_text, (self.witness, "opened")
+
+
+def write_onnx(model, sample, path, **options):
+    from skl2onnx import to_onnx
+
+    path.write_bytes(to_onnx(model, sample, options=options or None).SerializeToString())
+    return path
+
+
+def text_pipeline():
+    columns = make_column_transformer((OneHotEncoder(), ["work class"]), (StandardScaler(), ["age", "hours"]))
+    return make_pipeline(columns, LogisticRegression()).fit(FRAME, WORDS)
+
+
+@pytest.mark.parametrize("suffix", [".skops", ".pkl", ".SKOPS"])
+def test_skops_file_gives_the_same_predictions_whatever_its_name(tmp_path, suffix):
+    model = text_pipeline()
+    skops.io.dump(model, tmp_path / "model.skops")
+    path = (tmp_path / "model.skops").rename(tmp_path / f"model{suffix}")
+    target = make_target(load_model(path), (FRAME, WORDS), (FRAME, WORDS))
+    assert np.array_equal(target.model.predict(FRAME), model.predict_proba(FRAME))
+
+
+def test_types_beyond_the_trusted_set_of_skops_are_named_and_need_trust(tmp_path):
+    model = make_pipeline(FunctionTransformer(np.tanh), FunctionTransformer(os_like), LogisticRegression()).fit(X, y)
+    path = tmp_path / "model.skops"
+    skops.io.dump(model, path)
+    name = f"{os_like.__module__}.os_like"
+    with pytest.raises(InputError, match=rf"{name}.*--trust TYPE"):
+        load_model(path)
+    with pytest.raises(InputError, match="--trust TYPE"):
+        load_model(path, trust=["some.other.type"])
+    assert np.array_equal(load_model(path, trust=[name]).predict(X), model.predict(X))
+
+
+def os_like(table):
+    return table
+
+
+@pytest.mark.parametrize("suffix", [".pkl", ".pickle", ".joblib", ".skops", ".onnx", ".model", ""])
+@pytest.mark.parametrize("protocol", [0, 2, 5])
+def test_malicious_pickle_is_not_opened_under_any_name(tmp_path, suffix, protocol):
+    witness, path = tmp_path / "witness", tmp_path / f"model{suffix}"
+    path.write_bytes(pickle.dumps(Malicious(witness), protocol=protocol))
+    with pytest.raises(InputError):
+        load_model(path)
+    assert not witness.exists()
+    load_model(path.rename(tmp_path / "model.pkl"), trust_pickle=True)
+    assert witness.exists()
+
+
+def test_malicious_pickle_is_not_opened_when_compressed_or_before_a_zip(tmp_path):
+    witness, path = tmp_path / "witness", tmp_path / "model.skops"
+    path.write_bytes(gzip.compress(pickle.dumps(Malicious(witness))))
+    with pytest.raises(InputError, match="--trust-pickle"):
+        load_model(path)
+    path.write_bytes(pickle.dumps(Malicious(witness)))
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr("schema.json", "{}")
+    with pytest.raises(InputError, match="can't be read as a skops file"):
+        load_model(path, trust_pickle=True)
+    assert not witness.exists()
+
+
+def test_refusal_of_a_pickle_says_how_to_convert(tmp_path):
+    path = tmp_path / "model.joblib"
+    joblib.dump(LogisticRegression().fit(X, y), path, compress=3)
+    with pytest.raises(InputError, match=r"--trust-pickle.*skops\.io\.dump"):
+        load_model(path)
+    assert load_model(path, trust_pickle=True).predict_proba(X).shape == (60, 2)
+
+
+@pytest.mark.parametrize("options", [{}, {"zipmap": False}])
+def test_onnx_with_an_input_per_column_gives_the_probabilities_of_the_pipeline(tmp_path, options):
+    model = text_pipeline()
+    loaded = load_model(write_onnx(model, FRAME, tmp_path / "model.onnx", **options))
+    target = make_target(loaded, (FRAME[["hours", "age", "work class"]], WORDS), (FRAME, WORDS))
+    assert target.model.task == "classification"
+    assert target.model.classes.tolist() == ["no", "yes"]
+    assert target.model.predict(FRAME) == pytest.approx(model.predict_proba(FRAME), abs=1e-5)
+    with pytest.raises(InputError, match="'age'"):
+        make_target(loaded, (FRAME[["hours"]], WORDS), (FRAME[["hours"]], WORDS))
+    holes = FRAME.assign(**{"work class": FRAME["work class"].where(FRAME.index != 5)})
+    with pytest.raises(InputError, match=r"the holdout has them in 1 of 60 records, in columns 'work class'"):
+        make_target(loaded, (FRAME, WORDS), (holes, WORDS))
+
+
+def test_onnx_with_one_matrix_takes_arrays_and_frames_and_survives_pickling(tmp_path):
+    model = LogisticRegression().fit(X, y + 2 * (X[:, 1] > 1))
+    labels = model.predict(X)
+    loaded = load_model(write_onnx(model, X, tmp_path / "model.onnx", zipmap=False))
+    for table in (X.astype(np.float64), pd.DataFrame(X)):
+        target = make_target(loaded, (table, labels), (table, labels), classes=model.classes_)
+        assert target.model.predict(table) == pytest.approx(model.predict_proba(X), abs=1e-5)
+    assert np.array_equal(pickle.loads(pickle.dumps(loaded))(X), loaded(X))
+    with pytest.raises(InputError, match="takes 3 columns"):
+        make_target(loaded, (X[:, :2], labels), (X[:, :2], labels), classes=model.classes_)
+
+
+def test_onnx_regressor(tmp_path):
+    values = X @ np.array([1.0, 2.0, 3.0]) + 0.25
+    loaded = load_model(write_onnx(LinearRegression().fit(X, values), X, tmp_path / "model.onnx"))
+    target = make_target(loaded, (X, values), (X, values))
+    assert target.model.task == "regression"
+    assert target.model.predict(X) == pytest.approx(values, abs=1e-4)
+
+
+def test_missing_onnxruntime_names_the_command_that_installs_it(tmp_path, monkeypatch):
+    path = write_onnx(LinearRegression().fit(X, y), X, tmp_path / "model.onnx")
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    with pytest.raises(MissingExtraError, match=r"leakscope\[onnx\]"):
+        load_model(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "sentence"),
+    [
+        ("model.skops", b"", "damaged or was cut short"),
+        ("model.skops", b"not a model", "is not a model file"),
+        ("model.onnx", b"not a model", "can't be read as an ONNX file"),
+        ("model.onnx", b"", "damaged or was cut short"),
+        ("model.txt", b"income,age\n1,2\n", "is not a model file"),
+        ("model.pt", b"\x80\x02anything", "torch.onnx.export"),
+        ("model.pth", b"", "torch.onnx.export"),
+        ("model.pkl", b"cut", "--trust-pickle"),
+    ],
+)
+def test_what_is_not_a_model_file_gets_one_sentence(tmp_path, name, content, sentence):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=sentence) as caught:
+        load_model(path)
+    assert name in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_truncated_files_and_foreign_archives(tmp_path):
+    skops_path, onnx_path = tmp_path / "model.skops", tmp_path / "model.onnx"
+    skops.io.dump(LogisticRegression().fit(X, y), skops_path)
+    skops_path.write_bytes(skops_path.read_bytes()[:-40])
+    with pytest.raises(InputError, match="cut short"):
+        load_model(skops_path)
+    write_onnx(LogisticRegression().fit(X, y), X, onnx_path)
+    onnx_path.write_bytes(onnx_path.read_bytes()[:200])
+    with pytest.raises(InputError, match="can't be read as an ONNX file"):
+        load_model(onnx_path)
+    with zipfile.ZipFile(tmp_path / "weights.skops", "w") as archive:
+        archive.writestr("archive/data.pkl", b"")
+    with pytest.raises(InputError, match="torch file"):
+        load_model(tmp_path / "weights.skops")
+    np.savez(tmp_path / "data.npz", X=X)
+    with pytest.raises(InputError, match="is not a model file"):
+        load_model(tmp_path / "data.npz")
+    (tmp_path / "cut.pkl").write_bytes(pickle.dumps(LogisticRegression())[:30])
+    with pytest.raises(InputError, match="can't be unpickled"):
+        load_model(tmp_path / "cut.pkl", trust_pickle=True)
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(InputError, match="there is no model file"):
+        load_model(tmp_path / "nothing.skops")
+    with pytest.raises(InputError, match="is a folder"):
+        load_model(tmp_path)

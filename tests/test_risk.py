@@ -1,0 +1,132 @@
+import numpy as np
+import pytest
+from scipy.special import ndtr
+
+from leakscope import risk
+from leakscope.evidence import Attack, Guesses
+from leakscope.intervals import Ranking, Scale
+
+
+def normal_scores(n, distance, rng):
+    member = np.repeat([True, False], n)
+    return rng.normal(distance * member, 1.0), member
+
+
+def test_best_accuracy_is_honest_where_there_is_nothing_to_find():
+    """The best threshold on the judged records themselves would look better than chance every time."""
+    rng = np.random.default_rng(0)
+    found = [risk.score(*normal_scores(50, 0.0, rng)).accuracy for _ in range(400)]
+    values = np.array([estimate.value for estimate in found])
+    assert abs(values.mean() - 0.5) < 4 * values.std() / np.sqrt(400)
+    covered = np.mean([estimate.low <= 0.5 <= estimate.high for estimate in found])
+    assert covered >= 0.95 - 4 * np.sqrt(0.95 * 0.05 / 400)
+
+
+@pytest.mark.parametrize("distance", [0.5, 2.0])
+def test_best_accuracy_reaches_the_optimum(distance):
+    """N(d, 1) against N(0, 1): the best threshold is d/2 and its accuracy Φ(d/2)."""
+    figures = risk.score(*normal_scores(20_000, distance, np.random.default_rng(1)))
+    assert figures.accuracy.value == pytest.approx(ndtr(distance / 2), abs=4 * 0.5 / np.sqrt(40_000))
+    assert figures.advantage.value == pytest.approx(2 * ndtr(distance / 2) - 1, abs=8 * 0.5 / np.sqrt(40_000))
+
+
+def test_scores_that_separate_give_certainty_and_equal_scores_give_chance():
+    member = np.repeat([True, False], 100)
+    sure, none = risk.score(member.astype(float), member), risk.score(np.zeros(200), member)
+    assert (sure.auc.value, sure.accuracy.value, sure.advantage.value) == (1.0, 1.0, 1.0)
+    assert (none.auc.value, none.accuracy.value, none.advantage.value) == (0.5, 0.5, 0.0)
+
+
+def test_exposure_of_nonmembers_is_a_valid_p_value():
+    rng = np.random.default_rng(2)
+    zero = np.zeros(99, int)
+    pvalues = np.array(
+        [1 - risk.exposure(rng.normal(size=1), zero[:1], rng.normal(size=99), zero)[0] for _ in range(4000)]
+    )
+    for level in (0.05, 0.2, 0.5):
+        assert np.mean(pvalues <= level) <= level + 4 * np.sqrt(level * (1 - level) / 4000)
+    assert pvalues.min() >= 0.01 - 1e-12
+
+
+def test_exposure_is_nothing_for_a_constant_attack_and_nearly_one_for_a_sure_one():
+    few, many = np.zeros(5, int), np.zeros(99, int)
+    assert risk.exposure(np.zeros(5), few, np.zeros(99), many).tolist() == [0.0] * 5
+    assert risk.exposure(np.ones(5), few, np.zeros(99), many) == pytest.approx(np.full(5, 0.99))
+
+
+def test_exposure_compares_within_a_stratum():
+    shown = risk.exposure(np.array([5.0, 5.0]), np.array([0, 1]), np.array([1.0, 9.0]), np.array([0, 1]))
+    assert shown.tolist() == [0.5, 0.0]
+
+
+def judged_of(scores, member):
+    return risk.Judged(Guesses(scores, (scores > 0.5).astype(float)), member, Scale.common(len(member)))
+
+
+def assess_groups(scores, member, groups, confidence=0.95):
+    judged = judged_of(scores, member)
+    trial = risk.Trial(
+        Attack("made up", "log_loss", "test", lambda evidence, rng: judged.guesses), judged, judged, None
+    )
+    return risk.assess(trial, judged_of(np.zeros(len(member)), member), groups, confidence=confidence)
+
+
+def test_the_gap_is_the_difference_of_the_aucs_of_a_group_and_of_the_rest():
+    rng = np.random.default_rng(3)
+    scores, member = normal_scores(300, 1.0, rng)
+    levels = np.where(rng.random(600) < 0.3, "minority", "majority")
+    for group in assess_groups(scores, member, {"kind": levels}).by_group:
+        own = levels == group.level
+        aucs = [Ranking.of(scores[rows], member[rows]).auc for rows in (own, ~own)]
+        assert group.gap.value == pytest.approx(aucs[0] - aucs[1], abs=1e-12)
+        assert (group.members, group.nonmembers) == ((own & member).sum(), (own & ~member).sum())
+
+
+def test_gaps_of_many_equal_groups_are_found_together_no_more_often_than_the_confidence_allows():
+    """Twelve groups without a difference: the chance that any gap excludes zero is at most five per cent."""
+    rng = np.random.default_rng(4)
+    repeats, false = 300, 0
+    for _ in range(repeats):
+        scores, member = normal_scores(600, 1.0, rng)
+        levels = rng.choice(list("abcdefghijkl"), 1200)
+        groups = assess_groups(scores, member, {"letter": levels}).by_group
+        false += any(not group.gap.low <= 0 <= group.gap.high for group in groups)
+    assert false / repeats <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / repeats)
+
+
+def test_a_group_that_is_hit_harder_is_found():
+    rng = np.random.default_rng(5)
+    member = np.repeat([True, False], 1000)
+    levels = np.tile(np.repeat(["minority", "majority"], [200, 800]), 2)
+    scores = rng.normal(member * np.where(levels == "minority", 2.0, 0.2), 1.0)
+    found = assess_groups(scores, member, {"kind": levels})
+    minority = next(group for group in found.by_group if group.level == "minority")
+    assert minority.gap.low > 0
+    assert found.group_gap == minority.gap
+    truth = ndtr(2 / np.sqrt(2)) - ndtr(0.2 / np.sqrt(2))
+    assert minority.gap.low <= truth <= minority.gap.high
+
+
+def test_small_groups_are_pooled_and_tiny_pools_are_not_reported():
+    member = np.arange(400) % 2 == 0
+    levels = np.array(["large"] * 300 + ["b"] * 36 + ["c"] * 34 + ["d"] * 30, dtype=object)
+    pooled, count = risk.pool_small_groups(levels, member)
+    assert count == 3
+    assert set(pooled) == {"large", "(small groups)"}
+    pooled, count = risk.pool_small_groups(levels[:336], member[:336])
+    assert (count, set(pooled)) == (1, {"large", ""})
+
+
+def test_roc_runs_from_corner_to_corner_and_never_falls():
+    scores, member = normal_scores(500, 1.0, np.random.default_rng(6))
+    curve = risk.roc(Ranking.of(scores, member))
+    assert (curve.fpr[0], curve.fpr[-1], curve.tpr[-1]) == (0.0, 1.0, 1.0)
+    assert np.all(np.diff(curve.fpr) > 0)
+    assert np.all(np.diff(curve.tpr) >= 0)
+
+
+def test_histogram_counts_everyone_and_is_flat_for_nonmembers():
+    scores, member = normal_scores(2000, 1.0, np.random.default_rng(7))
+    shown = risk.histogram(judged_of(scores, member))
+    assert sum(shown.members) == sum(shown.nonmembers) == 2000
+    assert max(shown.nonmembers) - min(shown.nonmembers) <= 2

@@ -1,0 +1,552 @@
+"""The designs hold exactly the laws they state, and `retrain` gives the same bits however and however often it runs."""
+
+import itertools
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from leakscope import workers as workers_module
+from leakscope.errors import InputError, MissingExtraError
+from leakscope.worlds import Worlds, leave_one_out, random_halves, retrain, with_and_without
+
+HERE = Path(__file__).parent
+FOLDERS = [str(folder) for folder in (HERE.parent / "src", HERE.parent, HERE)]  # where other processes find this module
+
+
+@dataclass(frozen=True)
+class Ridge:
+    """Ridge regression on a random half of the columns' signs: its result depends on data, parameter and generator."""
+
+    penalty: float = 1.0
+    log: str | None = None
+    fails_without: int | None = None
+
+    def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
+        if self.log is not None:
+            with open(self.log, "a") as file:
+                file.write("trained\n")
+        X = np.array(X, float, order="C") * rng.choice([-1.0, 1.0], X.shape[1])
+        y = np.asarray(y, float)
+        if self.fails_without is not None and self.fails_without not in y:
+            raise ZeroDivisionError("no such label")
+        return np.linalg.solve(X.T @ X + self.penalty * np.eye(X.shape[1]), X.T @ y)
+
+
+class StackedRidge(Ridge):
+    """The same models, a stack at a time."""
+
+    chunk = 4
+
+    def fit_many(self, X: Any, y: Any, indices: list[Any], rngs: list[Any]) -> list[Any]:
+        return [
+            np.append(self.fit(X[drawn], y[drawn], rng), len(indices)) for drawn, rng in zip(indices, rngs, strict=True)
+        ]
+
+
+@dataclass(frozen=True)
+class Boosted:
+    """Gradient boosting with subsampling: OpenMP threads and a random state."""
+
+    def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        state = int(rng.integers(2**31))
+        model = HistGradientBoostingRegressor(max_iter=5, max_features=0.5, random_state=state)
+        return model.fit(X, y).predict(X)
+
+
+def observe(model: Any, world: int, indices: Any) -> dict[str, Any]:
+    return {"weights": model, "world": world, "first": indices[:3]}
+
+
+def records(count: int = 40, columns: int = 5) -> tuple[Any, Any]:
+    rng = np.random.default_rng(7)
+    return rng.normal(size=(count, columns)), np.arange(count, dtype=float)
+
+
+def same_bits(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> bool:
+    return len(first) == len(second) and all(
+        a.keys() == b.keys() and all(a[k].dtype == b[k].dtype and a[k].tobytes() == b[k].tobytes() for k in a)
+        for a, b in zip(first, second, strict=True)
+    )
+
+
+def literal_loop(learner: Any, X: Any, y: Any, worlds: Worlds, seed: int) -> list[dict[str, Any]]:
+    found = []
+    for world, child in enumerate(np.random.SeedSequence(seed).spawn(len(worlds))):
+        drawn = np.flatnonzero(worlds.matrix()[world])
+        model = learner.fit(X[drawn], y[drawn], np.random.default_rng(child))
+        found.append({name: np.array(value) for name, value in observe(model, world, drawn).items()})
+    return found
+
+
+# --- designs ---
+
+
+def test_leave_one_out_lacks_one_record_per_world() -> None:
+    assert np.array_equal(leave_one_out(9).matrix(), ~np.eye(9, dtype=bool))
+
+
+@pytest.mark.parametrize("size", [100, 101])
+def test_halves_are_complementary_and_balanced(size: int) -> None:
+    members = random_halves(size, 12, seed=3).matrix()
+    assert np.array_equal(members[0::2], ~members[1::2])
+    assert (members.sum(axis=0) == 6).all()
+    assert set(members.sum(axis=1)) == {size // 2, (size + 1) // 2}
+    assert len({row.tobytes() for row in members}) == 12
+
+
+def test_halves_are_uniform() -> None:
+    worlds = random_halves(6, 4_000, seed=0)
+    seen = Counter(tuple(worlds.indices(world)) for world in range(0, 4_000, 2))
+    assert set(seen) <= set(itertools.combinations(range(6), 3))
+    assert stats.chisquare([seen[half] for half in itertools.combinations(range(6), 3)]).pvalue > 1e-3
+
+
+@pytest.mark.parametrize("shared", [True, False])
+@pytest.mark.parametrize("record", [0, 2, 5])
+def test_worlds_with_and_without_are_uniform(record: int, shared: bool) -> None:
+    worlds = with_and_without(6, record, size=3, draws=2_000, seed=1, shared=shared)
+    for side in (0, 1):
+        possible = [drawn for drawn in itertools.combinations(range(6), 3) if (record in drawn) == (side == 0)]
+        seen = Counter(tuple(worlds.indices(world)) for world in range(side, 4_000, 2))
+        assert set(seen) <= set(possible)
+        assert stats.chisquare([seen[drawn] for drawn in possible]).pvalue > 1e-3
+
+
+def test_shared_pairs_differ_by_one_record_and_others_are_independent() -> None:
+    shared = with_and_without(30, 4, size=10, draws=50, seed=1)
+    apart = with_and_without(30, 4, size=10, draws=2_000, seed=1, shared=False)
+    assert all(len(np.intersect1d(shared.indices(2 * k), shared.indices(2 * k + 1))) == 9 for k in range(50))
+    common = [len(np.intersect1d(apart.indices(2 * k), apart.indices(2 * k + 1))) for k in range(2_000)]
+    # 9 of 29 others against 10 of 29 others: hypergeometric
+    law = stats.hypergeom(29, 10, 9)
+    assert abs(np.mean(common) - law.mean()) < 4 * law.std() / np.sqrt(2_000)
+
+
+def test_smallest_and_largest_training_sets() -> None:
+    assert with_and_without(2, 1, size=1, draws=1, seed=0).matrix().tolist() == [[False, True], [True, False]]
+    largest = with_and_without(5, 0, size=4, draws=3, seed=0)
+    assert np.array_equal(largest.indices(1), [1, 2, 3, 4])
+
+
+def test_a_huge_design_costs_nothing_until_it_is_drawn() -> None:
+    start = time.perf_counter()
+    designs = [
+        random_halves(48_842, 400_000, seed=0),
+        with_and_without(48_842, 17, size=1_000, draws=200_000, seed=0),
+        leave_one_out(48_842),
+    ]
+    drawn = [design.indices(len(design) - 1) for design in designs]
+    assert time.perf_counter() - start < 1
+    assert [len(indices) for indices in drawn] == [24_421, 1_000, 48_841]
+    assert all(len(pickle.dumps(design)) < 1_000 for design in designs)
+    assert all((np.diff(indices) > 0).all() for indices in drawn)
+
+
+def test_draws_are_independent_of_the_training_with_the_same_seed() -> None:
+    drawn = random_halves(100, 2, seed=5).indices(0)
+    rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(0,)))
+    assert not np.array_equal(drawn, np.sort(rng.permutation(100)[:50]))
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: leave_one_out(1), "2 records or more"),
+        (lambda: random_halves(10, 3, seed=0), "even number"),
+        (lambda: random_halves(1, 2, seed=0), "2 records or more"),
+        (lambda: random_halves(10, 2, seed=-1), "seed"),
+        (lambda: with_and_without(10, 10, size=3, draws=1, seed=0), "no record 10"),
+        (lambda: with_and_without(10, 0, size=10, draws=1, seed=0), "1 to 9"),
+        (lambda: with_and_without(10, 0, size=3, draws=0, seed=0), "1 draw"),
+        (lambda: leave_one_out(3).indices(3), "no world 3"),
+    ],
+)
+def test_impossible_designs_are_refused(make: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        make()
+
+
+# --- retraining ---
+
+
+def test_leave_one_out_equals_a_literal_loop() -> None:
+    X, y = records()
+    worlds = leave_one_out(40)
+    assert same_bits(
+        retrain(Ridge(), X, y, worlds, observe, seed=11, workers=1), literal_loop(Ridge(), X, y, worlds, 11)
+    )
+
+
+def test_frames_give_the_same_models_as_arrays() -> None:
+    X, y = records()
+    frame, labels = pd.DataFrame(X, index=np.arange(40)[::-1]), pd.Series(y)
+    worlds = random_halves(40, 6, seed=2)
+    first = retrain(Ridge(), X, y, worlds, observe, seed=0, workers=1)
+    assert same_bits(first, retrain(Ridge(), frame, labels, worlds, observe, seed=0, workers=1))
+
+
+@pytest.mark.parametrize(("count", "sizes"), [(8, [4, 4]), (9, [4, 5]), (10, [4, 4, 2]), (2, [2]), (5, [5])])
+def test_stacks_are_fixed_and_never_of_one(count: int, sizes: list[int]) -> None:
+    X, y = records()
+    worlds = Worlds(40, count, leave_one_out(40).draw)
+    found = retrain(StackedRidge(), X, y, worlds, observe, seed=11, workers=1)
+    assert [int(world["weights"][-1]) for world in found] == [size for size in sizes for _ in range(size)]
+    plain = literal_loop(Ridge(), X, y, worlds, 11)
+    assert all(np.array_equal(a["weights"][:-1], b["weights"]) for a, b in zip(found, plain, strict=True))
+
+
+def test_a_single_world_is_a_stack_of_its_own() -> None:
+    X, y = records()
+    found = retrain(StackedRidge(), X, y, Worlds(40, 1, leave_one_out(40).draw), observe, seed=0, workers=1)
+    assert [int(world["weights"][-1]) for world in found] == [1]
+
+
+@pytest.mark.parametrize("learner", [Ridge(), StackedRidge(), Boosted()])
+def test_two_processes_give_the_same_bits_as_one(learner: Any) -> None:
+    X, y = records(200)
+    worlds = random_halves(200, 10, seed=2)
+    alone = retrain(learner, X, y, worlds, observe, seed=4, workers=1)
+    assert same_bits(alone, retrain(learner, X, y, worlds, observe, seed=4, workers=2))
+
+
+def test_frames_of_many_blocks_give_the_same_bits_elsewhere() -> None:
+    X, y = records(200)
+    frame = pd.DataFrame(X).add_prefix("x").assign(age=np.arange(200), job=pd.Categorical(["cook", "judge"] * 100))[::2]
+    worlds = random_halves(100, 6, seed=2)
+    run = partial(retrain, Boosted(), frame, pd.Series(y[::2]), worlds, observe, seed=4)
+    assert same_bits(run(workers=1), run(workers=2))
+
+
+def test_a_full_disk_is_one_sentence_and_leaves_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(np, "savez", fail)
+    X, y = records()
+    with pytest.raises(InputError, match=r"can't write to the cache folder .*: No space left on device"):
+        retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1, cache=tmp_path)
+    assert not list(tmp_path.iterdir())
+
+
+def test_large_data_reaches_other_processes() -> None:
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(4_000, 100)), np.arange(4_000.0)  # 3 MB: mapped, not copied through a pipe
+    worlds = random_halves(4_000, 4, seed=2)
+    alone = retrain(Ridge(), X, y, worlds, observe, seed=4, workers=1)
+    assert same_bits(alone, retrain(Ridge(), X, y, worlds, observe, seed=4, workers=2))
+
+
+def test_long_work_goes_to_other_processes_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers_module, "SHORT", 0.0)
+    monkeypatch.setattr("joblib.cpu_count", lambda: 2)
+    X, y = records()
+    worlds = leave_one_out(40)
+    found = retrain(Ridge(), X, y, worlds, lambda *_: {"process": os.getpid()}, seed=4)
+    assert {int(world["process"]) for world in found[:1]} == {os.getpid()}
+    assert os.getpid() not in {int(world["process"]) for world in found[2:]}
+
+
+def test_short_work_stays_here() -> None:
+    X, y = records()
+    found = retrain(Ridge(), X, y, leave_one_out(40), lambda *_: {"process": os.getpid()}, seed=4)
+    assert {int(world["process"]) for world in found} == {os.getpid()}
+
+
+def test_the_order_of_finishing_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    X, y = records()
+    worlds = leave_one_out(40)
+    plain = retrain(Ridge(), X, y, worlds, observe, seed=4, workers=1)
+
+    def backwards(run: Any, tasks: list[range], *_: Any) -> Iterator[Any]:
+        return ((task, run(task)) for task in reversed(tasks))
+
+    monkeypatch.setattr("leakscope.worlds.run_tasks", backwards)
+    assert same_bits(plain, retrain(Ridge(), X, y, worlds, observe, seed=4, cache=tmp_path))
+
+
+def test_each_task_runs_on_one_thread_and_the_limit_is_lifted_afterwards() -> None:
+    from threadpoolctl import threadpool_info, threadpool_limits
+
+    def threads(*_: Any) -> dict[str, Any]:
+        return {"threads": [pool["num_threads"] for pool in threadpool_info()]}
+
+    X, y = records()
+    with threadpool_limits(2):
+        before = [pool["num_threads"] for pool in threadpool_info()]
+        found = retrain(Ridge(), X, y, leave_one_out(40), threads, seed=0, workers=1)
+        after = [pool["num_threads"] for pool in threadpool_info()]
+    assert max(before) == 2
+    assert after[: len(before)] == before
+    assert all((world["threads"] == 1).all() for world in found)
+
+
+def test_progress_counts_worlds(tmp_path: Path) -> None:
+    X, y = records(7)
+    for _ in range(2):  # trained, then read from the cache
+        steps: list[tuple[str, int, int]] = []
+        keep = partial(lambda seen, *step: seen.append(step), steps)
+        retrain(Ridge(), X, y, leave_one_out(7), observe, seed=0, cache=tmp_path, progress=keep)
+        assert steps == [("retraining", done, 7) for done in range(1, 8)]
+
+
+def test_the_callers_records_stay_as_they_are() -> None:
+    X, y = records()
+    before = X.copy()
+
+    class Careless:
+        def fit(self, X: Any, *_: Any) -> Any:
+            X[:] = 0
+            return X
+
+    retrain(Careless(), X, y, leave_one_out(40), observe, seed=0, workers=1)
+    assert np.array_equal(X, before)
+
+
+# --- failures ---
+
+
+def test_stopping_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
+    X, y = records()
+    run = partial(retrain, Ridge(), X, y, leave_one_out(40), observe, seed=0, cache=tmp_path, workers=2)
+
+    def stop(_: str, done: int, __: int) -> None:
+        if done == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run(progress=stop)
+    assert len(list(tmp_path.iterdir())) == 5
+    assert same_bits(run(), retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1))
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_failure_names_its_world_and_keeps_what_is_done(workers: int, tmp_path: Path) -> None:
+    X, y = records()
+    fails = Ridge(fails_without=6)
+    with pytest.raises(RuntimeError, match="training failed in world 6: ZeroDivisionError: no such label"):
+        retrain(fails, X, y, leave_one_out(40), observe, seed=0, workers=workers, cache=tmp_path)
+    assert len(list(tmp_path.glob("*.npz"))) >= 6
+
+
+def test_a_failing_stack_names_its_worlds() -> None:
+    X, y = records()
+    with pytest.raises(RuntimeError, match="in worlds 4 to 7: "):
+        retrain(StackedRidge(fails_without=6), X, y, leave_one_out(40), observe, seed=0, workers=1)
+
+
+@pytest.mark.parametrize("bad", [np.array([object()]), ["text"], {"a": 1}])
+def test_only_numbers_are_kept(bad: Any) -> None:
+    X, y = records()
+    with pytest.raises(InputError, match=r"in world 0: .* 'bad' is not"):
+        retrain(Ridge(), X, y, leave_one_out(40), lambda *_: {"bad": bad}, seed=0, workers=1)
+
+
+def test_bad_input_is_refused(tmp_path: Path) -> None:
+    X, y = records()
+    (tmp_path / "file").write_text("")
+    again = partial(retrain, Ridge(), observe=observe)
+    with pytest.raises(InputError, match="drawn from 39 records but there are 40"):
+        again(X=X, y=y, worlds=leave_one_out(39), seed=0)
+    with pytest.raises(InputError, match="40 records and 39 labels"):
+        again(X=X, y=y[:39], worlds=leave_one_out(40), seed=0)
+    with pytest.raises(InputError, match="seed"):
+        again(X=X, y=y, worlds=leave_one_out(40), seed=-1)
+    with pytest.raises(InputError, match="number of workers"):
+        again(X=X, y=y, worlds=leave_one_out(40), seed=0, workers=0)
+    with pytest.raises(InputError, match="cache folder"):
+        again(X=X, y=y, worlds=leave_one_out(40), seed=0, cache=tmp_path / "file")
+
+
+def test_a_learner_that_can_not_travel_says_so() -> None:
+    import threading
+
+    X, y = records()
+    lock = threading.Lock()
+    with pytest.raises(InputError, match="use workers=1"):
+        retrain(Ridge(), X, y, leave_one_out(40), lambda *_: {"a": lock.locked()}, seed=0, workers=2)
+
+
+# --- cache ---
+
+
+def trainings(log: Path) -> int:
+    return len(log.read_text().splitlines()) if log.exists() else 0
+
+
+@dataclass(frozen=True)
+class Keyed(Ridge):
+    """A learner that is told in the cache by its key alone, so that its log does not matter."""
+
+    key: str = "ridge"
+
+
+def test_the_cache_goes_by_content(tmp_path: Path) -> None:
+    X, y = records()
+    log = tmp_path / "log"
+    worlds = random_halves(40, 4, seed=0)
+
+    def count(learner: Any, X: Any = X, y: Any = y, worlds: Worlds = worlds, seed: int = 0, see: Any = observe) -> int:
+        before = trainings(log)
+        retrain(learner, X, y, worlds, see, seed=seed, workers=1, cache=tmp_path / "cache")
+        return trainings(log) - before
+
+    ridge = Ridge(log=str(log))
+    assert count(ridge) == 4
+    assert count(Ridge(log=str(log))) == 0
+    assert count(ridge, X=np.asfortranarray(X), y=y.copy()) == 0
+    assert count(ridge, worlds=random_halves(40, 6, seed=0)) == 2  # the first four worlds are the same
+    changed = X.copy()
+    changed[3, 2] += 1e-12
+    assert count(ridge, X=changed) == 4
+    assert count(ridge, y=y + 1) == 4
+    assert count(Ridge(penalty=2.0, log=str(log))) == 4
+    assert count(ridge, seed=1) == 4
+    assert count(ridge, worlds=random_halves(40, 4, seed=1)) == 4
+    assert count(ridge, see=lambda model, *_: {"weights": model * 2}) == 4
+    assert count(ridge) == 0
+    assert count(Keyed(log=str(log))) == 4
+    assert count(Keyed(penalty=3.0, log=str(log))) == 0
+
+
+@pytest.mark.parametrize("learner", [Ridge(), StackedRidge()])
+def test_what_comes_from_the_cache_is_the_same_to_the_last_bit(learner: Any, tmp_path: Path) -> None:
+    X, y = records()
+
+    def see(model: Any, world: int, drawn: Any) -> dict[str, Any]:
+        odd = {"file": model, "a.npy": world, "a": np.float32(0.1), "0/\x00": drawn > 3, "empty": np.zeros((0, 3))}
+        return {} if world == 2 else odd
+
+    fresh = retrain(learner, X, y, leave_one_out(40), see, seed=0, workers=1)
+    for _ in range(2):
+        assert same_bits(fresh, retrain(learner, X, y, leave_one_out(40), see, seed=0, workers=1, cache=tmp_path))
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "garbage", "flipped", "pickle"])
+def test_a_damaged_file_is_trained_again_and_rewritten(damage: str, tmp_path: Path) -> None:
+    X, y = records(6)
+    log = tmp_path / "log"
+    run = partial(retrain, Ridge(log=str(log)), X, y, leave_one_out(6), observe, seed=0, workers=1, cache=tmp_path)
+    first = run()
+    victim = sorted(tmp_path.glob("*.npz"))[2]
+    good = victim.read_bytes()
+    if damage == "pickle":
+        np.savez(victim, names=np.array([print], object), allow_pickle=True)
+    else:
+        flipped = good[:150] + bytes([good[150] ^ 1]) + good[151:]
+        victim.write_bytes(
+            {"empty": b"", "truncated": good[: len(good) // 2], "garbage": b"x" * 500, "flipped": flipped}[damage]
+        )
+    assert same_bits(first, run())
+    assert trainings(log) == 7
+    assert same_bits(first, run())
+    assert trainings(log) == 7
+
+
+SLOW_RUN = """
+import importlib, sys, time
+sys.path[:0] = {folders!r}
+tests = importlib.import_module({module!r})
+from leakscope.worlds import leave_one_out, retrain
+
+class Slow(tests.Keyed):
+    def fit(self, X, y, rng):
+        time.sleep(0.05)
+        return super().fit(X, y, rng)
+
+X, y = tests.records()
+retrain(Slow(log={log!r}), X, y, leave_one_out(40), tests.observe, seed=0, workers={workers}, cache={cache!r})
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_run_goes_on_where_it_was(workers: int, tmp_path: Path) -> None:
+    log, cache = tmp_path / "log", tmp_path / "cache"
+    script = SLOW_RUN.format(folders=FOLDERS, module=__name__, log=str(log), workers=workers, cache=str(cache))
+    process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
+    deadline = time.monotonic() + 60
+    while len(list(cache.glob("*.npz"))) < 3 and process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)
+    assert process.wait() == -signal.SIGKILL
+    kept = len(list(cache.glob("*.npz")))
+    assert 3 <= kept < 40
+    again = tmp_path / "again"
+    X, y = records()
+    found = retrain(Keyed(log=str(again)), X, y, leave_one_out(40), observe, seed=0, workers=1, cache=cache)
+    assert trainings(again) == 40 - kept
+    assert same_bits(found, retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1))
+
+
+# --- cluster ---
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Start a real scheduler and two worker processes on the loopback, and give the address."""
+    import json
+
+    folder = tmp_path_factory.mktemp("dask")
+    address = folder / "scheduler.json"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(FOLDERS), "DASK_TEMPORARY_DIRECTORY": str(folder)}
+    common = ["--host", "127.0.0.1", "--scheduler-file", str(address), "--no-dashboard"]
+    worker = ["dask_worker", *common, "--no-nanny", "--nthreads", "2"]
+    started = []
+    with open(folder / "log", "wb") as log:
+        for command in (["dask_scheduler", *common, "--port", "0"], worker, worker):
+            line = [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]]
+            started.append(subprocess.Popen(line, env=environment, cwd=folder, stdout=log, stderr=log))
+    deadline = time.monotonic() + 60
+    while not address.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    try:
+        yield json.loads(address.read_text())["address"]
+    finally:
+        for process in reversed(started):
+            process.kill()
+            process.wait()
+
+
+@pytest.mark.parametrize("learner", [Ridge(), StackedRidge(), Boosted()])
+def test_a_dask_cluster_gives_the_same_bits(learner: Any, cluster: str, tmp_path: Path) -> None:
+    X, y = records(200)
+    worlds = random_halves(200, 20, seed=2)
+    alone = retrain(learner, X, y, worlds, observe, seed=4, workers=1)
+    assert same_bits(alone, retrain(learner, X, y, worlds, observe, seed=4, cluster=cluster, cache=tmp_path))
+    assert same_bits(alone, retrain(learner, X, y, worlds, observe, seed=4, cluster=cluster, cache=tmp_path))
+
+
+def test_a_failure_on_the_cluster_names_its_world(cluster: str) -> None:
+    X, y = records()
+    with pytest.raises(RuntimeError, match="training failed in world 6: ZeroDivisionError"):
+        retrain(Ridge(fails_without=6), X, y, leave_one_out(40), observe, seed=0, cluster=cluster)
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense", "tcp://"])
+def test_a_cluster_that_does_not_answer_is_one_sentence(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers_module, "PATIENCE", 1)
+    X, y = records()
+    with pytest.raises(InputError, match="no Dask scheduler answers"):
+        retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, cluster=address)
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    X, y = records()
+    with pytest.raises(MissingExtraError, match=r"leakscope\[cluster\]"):
+        retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, cluster="tcp://127.0.0.1:1")
