@@ -216,8 +216,21 @@ def test_tpr_agrees_with_counting():
     assert intervals.tpr_at_fpr(ranking_of(s, t), 0.1).value == pytest.approx(np.mean(s > threshold))
 
 
-def test_tpr_of_equal_scores_is_zero_not_the_false_positive_rate():
-    assert intervals.tpr_at_fpr(ranking_of(np.zeros(500), np.zeros(500)), 0.1).value == 0.0
+def test_among_equal_scores_the_attacker_picks_at_random():
+    """All tied: as many members as others. Half of the others tied with all members: a fifth of them for a tenth."""
+    assert intervals.tpr_at_fpr(ranking_of(np.zeros(500), np.zeros(500)), 0.1).value == pytest.approx(0.1)
+    assert intervals.tpr_at_fpr(ranking_of(np.ones(500), np.repeat([0.0, 1.0], 250)), 0.1).value == pytest.approx(0.2)
+
+
+@pytest.mark.parametrize("fpr", [0.05, 0.2, 0.5])
+def test_tpr_interval_covers_with_ties(fpr):
+    """Scores 0, 1, 2, 3: the rate is that of the straight line between the corners of the ROC curve."""
+    weights_in, weights_out = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.3, 0.2, 0.1])
+    truth = np.interp(fpr, np.cumsum([0, *weights_out[::-1]]), np.cumsum([0, *weights_in[::-1]]))
+    make = lambda rng: intervals.tpr_at_fpr(  # noqa: E731
+        ranking_of(rng.choice(4, 300, p=weights_in).astype(float), rng.choice(4, 300, p=weights_out).astype(float)), fpr
+    )
+    assert covers(make, truth, seed=24) >= least()
 
 
 @pytest.mark.parametrize(("p", "q"), [(0.5, 0.5), (0.9, 0.1), (0.99, 0.01), (0.05, 0.02)])

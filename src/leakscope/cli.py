@@ -118,6 +118,7 @@ def audit(
     from leakscope.gate import Condition
     from leakscope.model_files import load_model
     from leakscope.risk import FALSE_POSITIVE_RATES
+    from leakscope.storage import check_writable
     from leakscope.tables import features, read_table, split_names, take_columns
 
     columns = split_names(groups)
@@ -126,6 +127,8 @@ def audit(
         condition.check(FALSE_POSITIVE_RATES, bool(columns))
     if task not in (None, "classification", "regression"):
         raise InputError(f"--task must be classification or regression, not {task}")
+    if out is not None:
+        check_writable(out)
     tables = [(path, read_table(path)) for path in (train, holdout)]
     hidden = [label, *split_names(drop), *([id] if id else [])]
     for path, table in tables:

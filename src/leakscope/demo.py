@@ -36,6 +36,14 @@ def run(folder: Path, seed: int = 0, progress: Progress | None = None) -> tuple[
         groups=(train[["diagnosis"]], holdout[["diagnosis"]]), seed=seed, progress=progress,
     )  # fmt: skip
     result.save(folder / "audit")
+    return result, _command(folder, seed)
+
+
+def _command(folder: Path, seed: int) -> str:
+    """The command line that repeats the audit; skops asks to name the types that it doesn't know to be safe."""
+    import skops.io
+
+    trust = skops.io.get_untrusted_types(file=folder / "model.skops")
+    files = f"{folder / 'model.skops'} --train {folder / 'train.csv'} --holdout {folder / 'holdout.csv'}"
     options = f"--label diagnosis --groups diagnosis --seed {seed} --out {folder / 'audit'}"
-    command = f"leakscope audit {folder / 'model.skops'} --train {folder / 'train.csv'} --holdout {folder / 'holdout.csv'} {options}"
-    return result, command
+    return " ".join(["leakscope audit", files, options, *(f"--trust {name}" for name in trust)])

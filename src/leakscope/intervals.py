@@ -50,9 +50,10 @@ def proportion(successes: int, n: int, confidence: float = 0.95, *, independent:
     return Estimate(value, low, high, confidence, n=n, method="Clopper-Pearson")
 
 
-def _clopper_pearson(successes: int, n: int, tail: float) -> tuple[float, float]:
-    low = 0.0 if successes == 0 else float(special.betaincinv(successes, n - successes + 1, tail))
-    high = 1.0 if successes == n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
+def _clopper_pearson(successes: float, n: int, tail: float) -> tuple[float, float]:
+    """Ends of the interval; a number of successes that is not whole is one expected from picking at random."""
+    low = 0.0 if successes <= 0 else float(special.betaincinv(successes, n - successes + 1, tail))
+    high = 1.0 if successes >= n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
     return min(low, successes / n), max(high, successes / n)
 
 
@@ -191,15 +192,19 @@ class Stratum:
         """Variance of the AUC by DeLong, DeLong and Clarke-Pearson (1988)."""
         return sum(float(np.var(part, ddof=1)) / len(part) if len(part) > 1 else np.inf for part in self.placements)
 
-    def count_above(self, threshold: float) -> int:
-        """Number of members whose score is above the threshold."""
-        return len(self.members) - int(np.searchsorted(self.members, threshold, side="right"))
+    def rate(self, false_alarms: float) -> float:
+        """Share of members called so by an attacker who calls this many non-members so.
 
-    def threshold(self, false_alarms: int) -> float:
-        """Lowest threshold above which there are at most so many non-members."""
-        if false_alarms >= len(self.nonmembers):
-            return -np.inf
-        return float(self.nonmembers[len(self.nonmembers) - 1 - false_alarms])
+        Of records with equal scores at the threshold the attacker picks some at random, as a ROC curve drawn with straight
+        lines across ties, and an AUC that counts a tie one half, have it.
+        """
+        s, t = self.members, self.nonmembers
+        if false_alarms >= len(t):
+            return 1.0
+        at = t[len(t) - 1 - int(false_alarms + 1e-9)]
+        (s_from, s_to), (t_from, t_to) = (np.searchsorted(x, [at, np.nextafter(at, np.inf)]) for x in (s, t))
+        picked = (false_alarms - (len(t) - t_to)) / (t_to - t_from)
+        return float(len(s) - s_to + picked * (s_to - s_from)) / len(s)
 
 
 @dataclass(frozen=True)
@@ -364,8 +369,8 @@ def difference(first: Estimate, second: Estimate, confidence: float | None = Non
 def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estimate:
     """True-positive rate at a false-positive rate, where the non-members can carry it; otherwise an upper bound.
 
-    The point is the share of members above the lowest threshold with at most ``fpr`` of the non-members above it. Two
-    things are uncertain: the rate at that threshold (Clopper-Pearson) and where the threshold belongs (order statistics of
+    The point is the share of members above the threshold with a share ``fpr`` of the non-members above it; of records tied
+    at the threshold some are picked at random. Two things are uncertain: the rate at that threshold (Clopper-Pearson) and where the threshold belongs (order statistics of
     the non-members, distribution-free); MOVER adds the two, and the strata. With fewer than ten expected false alarms the
     threshold can't be placed, and only a bound is given: the rate at the first threshold that is surely low enough.
 
@@ -399,13 +404,9 @@ def _tpr_of(part: Stratum, fpr: float, tail: float) -> tuple[float, float, float
     m, n = len(part.members), len(part.nonmembers)
     if not (m and n):
         return 0.0, 0.0, 1.0
-
-    def rate(false_alarms: int) -> float:
-        return part.count_above(part.threshold(false_alarms)) / m
-
-    value = rate(int(fpr * n + 1e-9))
-    least, most = (rate(_binomial_quantile(n, fpr, level)) for level in (tail, 1 - tail))
-    low, high = _clopper_pearson(round(m * value), m, tail)
+    value = part.rate(fpr * n)
+    least, most = (part.rate(_binomial_quantile(n, fpr, level)) for level in (tail, 1 - tail))
+    low, high = _clopper_pearson(m * value, m, tail)
     below = float(np.hypot(value - low, value - min(least, value)))
     above = float(np.hypot(high - value, max(most, value) - value))
     return value, below, above
@@ -416,7 +417,7 @@ def _tpr_bound(ranking: Ranking, fpr: float, confidence: float) -> Estimate:
     m, n = ranking.members, ranking.nonmembers
     tail = (1 - confidence) / 2
     caught = sum(
-        part.count_above(part.threshold(_binomial_quantile(len(part.nonmembers), fpr, 1 - tail / len(ranking.strata))))
+        len(part.members) * part.rate(_binomial_quantile(len(part.nonmembers), fpr, 1 - tail / len(ranking.strata)))
         for part in ranking.strata
     )
     _, high = _clopper_pearson(caught, m, tail)

@@ -220,7 +220,7 @@ def roc(ranking: Ranking, points: int = 120) -> Roc:
     tpr = np.zeros(len(fpr))
     for part in ranking.strata:
         n = len(part.nonmembers)
-        tpr += [part.count_above(part.threshold(int(rate * n + 1e-9))) for rate in fpr]
+        tpr += [len(part.members) * part.rate(rate * n) for rate in fpr]
     return Roc(tuple(fpr.tolist()), tuple((tpr / ranking.members).tolist()))
 
 

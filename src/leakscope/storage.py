@@ -55,6 +55,18 @@ def write_all(folder: Path, content: dict[str, bytes]) -> None:
         raise InputError(f"can't write to {folder}: {error.strerror or error}") from error
 
 
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that can't be written to before hours of work are spent on what should go there."""
+    there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
+    if not there.is_dir():
+        raise InputError(f"can't write to {folder}: {there} is not a folder")
+    try:
+        with tempfile.TemporaryFile(dir=there):
+            pass
+    except OSError as error:
+        raise InputError(f"can't write to {folder}: {error.strerror or error}") from error
+
+
 def load(folder: str | Path) -> Audit:
     """Load an audit saved by ``result.save(folder)``; a newer or broken one fails in one sentence.
 

@@ -1,0 +1,251 @@
+"""The command line as a new user meets it: exit codes, one sentence for bad input, nothing half-written."""
+
+import json
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+
+import leakscope as ls
+from leakscope.cli import main
+
+
+def people(n, seed):
+    rng = np.random.default_rng(seed)
+    table = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "hours": rng.integers(1, 60, n),
+            "sex": rng.integers(0, 2, n),
+            "person": [f"p{seed}-{row}" for row in range(n)],
+        }
+    )
+    table["income"] = np.where(table["age"] + rng.normal(0, 20, n) > 50, ">50K", "<=50K")
+    return table
+
+
+FEATURES = ["age", "hours", "sex"]
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    """A model and its data, as files."""
+    folder = tmp_path_factory.mktemp("files")
+    train, holdout = people(300, 1), people(300, 2)
+    train.to_csv(folder / "train.csv", index=False)
+    holdout.to_csv(folder / "holdout.csv", index=False)
+    steady = LogisticRegression(max_iter=1000).fit(train[FEATURES], train["income"])
+    skops.io.dump(steady, folder / "model.skops")
+    forest = ExtraTreesClassifier(30, random_state=0).fit(train[FEATURES], train["income"])
+    skops.io.dump(forest, folder / "forest.skops")
+    (folder / "model.pkl").write_bytes(pickle.dumps(steady))
+    regression = LinearRegression().fit(train[["age", "sex"]], train["hours"])
+    skops.io.dump(regression, folder / "regression.skops")
+    return folder
+
+
+def run(capsys, *arguments):
+    """Exit code, standard output and standard error."""
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    shown = capsys.readouterr()
+    return stop.value.code or 0, shown.out, shown.err
+
+
+def audit(capsys, folder, *more, model="model.skops", train="train.csv", holdout="holdout.csv", label="income"):
+    paths = ["--train", folder / train, "--holdout", folder / holdout]
+    return run(capsys, "audit", folder / model, *paths, "--label", label, *more)
+
+
+def spoiled(folder, name, change, source="train.csv"):
+    """A copy of a table with a change."""
+    table = pd.read_csv(folder / source)
+    table = change(table)
+    table.to_csv(folder / name, index=False)
+    return name
+
+
+def test_an_audit_prints_the_verdict_and_writes_three_files(capsys, files, tmp_path):
+    code, out, err = audit(capsys, files, "--groups", "sex", "--id", "person", "--out", tmp_path / "audit")
+    assert code == 0
+    assert err == ""
+    assert "report.html" in out
+    result = ls.load(tmp_path / "audit")
+    assert result.verdict.kind == "cannot tell"
+    assert result.records["id"].tolist()[:2] == ["p1-0", "p1-1"]
+    assert {group.level for group in result.strongest.by_group} == {"0", "1"}
+    assert result.target.features == 3  # the id is not shown to the model
+
+
+def test_json_is_for_machines(capsys, files):
+    code, out, err = audit(capsys, files, "--json", "--fail-if", "auc.low > 0.99", "--no-retrain")
+    document = json.loads(out)
+    assert (code, err) == (0, "")
+    assert document["verdict"]["kind"] == "cannot tell"
+    assert document["gate"] == [{"condition": "auc.low > 0.99", "failed": False}]
+    assert {risk["control"]["kind"] for risk in document["risks"]} == {"permuted"}
+
+
+def test_the_same_seed_prints_the_same_numbers(capsys, files):
+    first, second, other = (audit(capsys, files, "--seed", seed)[1] for seed in (4, 4, 5))
+    assert first == second != other
+
+
+def test_a_gate_that_fails_exits_with_1_and_still_writes_the_audit(capsys, files, tmp_path):
+    trust = ["--trust", "sklearn.tree._tree.Tree"]
+    gates = ["--fail-if", "auc.high > 0.6", "--fail-if", "tpr_at_fpr[0.1].high > 1", "--fail-if", "group_gap.low > 0.9"]
+    code, out, _ = audit(capsys, files, "--groups", "sex", *trust, *gates, "--out", tmp_path, model="forest.skops")
+    assert code == 1
+    assert out.count("gate failed") == 1
+    assert "gate failed: auc.high > 0.6" in out
+    assert ls.load(tmp_path).verdict.kind == "leaks"
+
+
+def test_a_pickle_is_read_only_when_told_so(capsys, files):
+    code, _, err = audit(capsys, files, model="model.pkl")
+    assert code == 2
+    assert "--trust-pickle" in err
+    assert audit(capsys, files, "--trust-pickle", model="model.pkl")[0] == 0
+
+
+def test_a_regression_model_is_audited(capsys, files):
+    code, out, _ = audit(capsys, files, "--drop", "income,person", model="regression.skops", label="hours")
+    assert code == 0
+    assert "squared_error" in out
+
+
+NAN = {"age": np.nan}
+
+BAD = {
+    "no model file": ({"model": "none.skops"}, [], "none.skops"),
+    "no train file": ({"train": "none.csv"}, [], "none.csv"),
+    "a folder for a file": ({"train": "."}, [], "folder"),
+    "a model file that isn't one": ({"model": "train.csv"}, [], "train.csv"),
+    "a type to be trusted": ({"model": "forest.skops"}, [], "sklearn.tree._tree.Tree"),
+    "no label column": ({"label": "salary"}, [], "no label column 'salary'"),
+    "no group column": ({}, ["--groups", "race"], "no group column 'race'"),
+    "no id column": ({}, ["--id", "name"], "no named column 'name'"),
+    "an unknown condition": ({}, ["--fail-if", "roc > 0.6"], "unknown figure"),
+    "a condition on groups without groups": ({}, ["--fail-if", "group_gap > 0"], "--groups"),
+    "an unknown task": ({}, ["--task", "clustering"], "clustering"),
+    "a confidence of 2": ({}, ["--confidence", "2"], "confidence"),
+    "a place that can't be written to": ({}, ["--out", "/proc/audit"], "/proc"),
+    "a cluster that is not there": ({}, ["--cluster", "tcp://127.0.0.1:1"], "tcp://127.0.0.1:1"),
+    "columns that differ": (
+        {"holdout": ("lacking.csv", lambda t: t.drop(columns="hours"))}, [], "hours",
+    ),
+    "missing values": ({"train": ("missing.csv", lambda t: t.assign(age=t["age"].mask(t.index == 250)))}, [], "age"),
+    "infinity": ({"holdout": ("infinite.csv", lambda t: t.assign(age=t["age"].mask(t.index == 7, np.inf)))}, [], "age"),
+    "no records": ({"holdout": ("empty.csv", lambda t: t[:0])}, [], "no records"),
+    "one class": ({"holdout": ("one.csv", lambda t: t.assign(income=">50K"))}, [], "at least two classes"),
+    "a label never seen": ({"holdout": ("unseen.csv", lambda t: t.assign(income=t["income"].mask(t.index == 3, "?")))}, [], "never saw"),
+    "too few records": ({"holdout": ("few.csv", lambda t: t.groupby("income").head(3))}, [], "at least 10"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_bad_input_gets_one_sentence_exit_code_2_and_leaves_nothing(what, capsys, files, tmp_path):
+    changes, options, says = BAD[what]
+    names = {place: value if isinstance(value, str) else spoiled(files, *value) for place, value in changes.items()}
+    code, out, err = audit(capsys, files, "--out", tmp_path / "audit", *options, **names)
+    assert code == 2, err
+    assert out == ""
+    assert says in err
+    assert len(err.strip().splitlines()) == 1
+    assert "Traceback" not in err
+    assert not (tmp_path / "audit").exists()
+
+
+def test_a_table_that_is_no_table_is_bad_input(capsys, files):
+    (files / "binary.csv").write_bytes(bytes(range(256)) * 10)
+    code, _, err = audit(capsys, files, train="binary.csv")
+    assert code == 2
+    assert "binary.csv" in err
+
+
+def test_names_with_markup_and_formulas_stay_inert(capsys, files, tmp_path):
+    evil = '=cmd|"/c calc"!A1<script>alert(1)</script>'
+    for name in ("train.csv", "holdout.csv"):
+        table = pd.read_csv(files / name)
+        table[evil] = np.where(table["sex"] == 1, "<img src=x onerror=alert(1)>", "=1+1")
+        table["person"] = [f"=HYPERLINK({row})" for row in range(len(table))]
+        table.to_csv(files / f"evil-{name}", index=False)
+    code, _, err = audit(
+        capsys,
+        files,
+        "--groups",
+        evil,
+        "--id",
+        "person",
+        "--out",
+        tmp_path,
+        train="evil-train.csv",
+        holdout="evil-holdout.csv",
+    )
+    assert code == 0, err
+    page = (tmp_path / "report.html").read_text()
+    assert "<script" not in page
+    assert "<img" not in page
+    rows = pd.read_csv(tmp_path / "records.csv")["id"]
+    assert not rows.str.startswith("=").any()
+
+
+def test_usage_errors_exit_with_2(capsys):
+    assert run(capsys, "audit")[0] == 2
+    assert run(capsys, "no-such-command")[0] == 2
+
+
+def test_selfcheck_says_that_all_is_right(capsys):
+    code, out, _ = run(capsys, "selfcheck")
+    assert code == 0
+    assert "all right" in out
+    code, out, _ = run(capsys, "selfcheck", "--json", "--seed", 3)
+    assert code == 0
+    assert json.loads(out)["passed"] is True
+
+
+def test_the_demo_runs_and_its_command_gives_the_same_audit(capsys, tmp_path):
+    code, out, _ = run(capsys, "demo", "--out", tmp_path / "demo")
+    assert code == 0
+    first = ls.load(tmp_path / "demo" / "audit")
+    assert first.verdict.kind == "leaks"
+    command = out.strip().splitlines()[-1].split()
+    assert command[0] == "leakscope"
+    assert run(capsys, *command[1:])[0] == 0
+    assert ls.load(tmp_path / "demo" / "audit").strongest == first.strongest
+
+
+def test_data_sets_are_listed(capsys):
+    code, out, _ = run(capsys, "data", "list", "--json")
+    assert code == 0
+    assert {"adult", "mnist", "purchase100"} <= {row["name"] for row in json.loads(out)}
+    assert run(capsys, "data", "list")[0] == 0
+    code, _, err = run(capsys, "data", "fetch", "census")
+    assert code == 2
+    assert "census" in err
+
+
+def test_a_defect_is_neither_a_gate_nor_bad_input(capsys, monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError("defect")
+
+    monkeypatch.setattr("leakscope.selfcheck.run", fail)
+    code, _, err = run(capsys, "selfcheck")
+    assert code == 70
+    assert "report it" in err
+
+
+def test_help_needs_no_heavy_import():
+    script = (
+        "import sys; sys.argv[1:] = ['--help']\ntry:\n import leakscope.cli as c; c.main()\nexcept SystemExit: pass\n"
+    )
+    script += "print([name for name in ('numpy', 'pandas', 'sklearn', 'scipy', 'torch') if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip().endswith("[]")
+    assert "audit" in done.stdout
