@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from leakscope import intervals
-from leakscope.intervals import Ranking, Scale
+from leakscope.intervals import Ranking, Scale, split
 
 REPEATS = 1000
 
@@ -24,12 +24,16 @@ def least(nominal=0.95, repeats=REPEATS):
 
 def ranking_of(members, nonmembers):
     member = np.repeat([True, False], [len(members), len(nonmembers)])
-    return Ranking.of(np.concatenate([members, nonmembers]), member)
+    return Ranking.of(split(np.concatenate([members, nonmembers]), member))
 
 
 def independent(stratum):
     """Strata that do not depend on each other."""
     return Scale(stratum, stratum)
+
+
+def paired(first, second, member, scale):
+    return intervals.paired_auc_difference(split(first, member, scale), split(second, member, scale))(0.95)
 
 
 def literal_auc(members, nonmembers):
@@ -119,7 +123,7 @@ def test_paired_difference_covers(strata):
 
     def make(rng):
         (first, second), member = correlated_scores(rng, n)
-        return intervals.paired_auc_difference(first, second, member, independent(np.arange(2 * n) % strata))
+        return paired(first, second, member, independent(np.arange(2 * n) % strata))
 
     assert covers(make, truth, seed=6) >= least()
 
@@ -129,11 +133,11 @@ def test_pairing_narrows_the_difference():
     member = np.repeat([True, False], 300)
     scores = rng.normal(member, 1.0)
     almost = scores + 0.1 * rng.normal(size=600)
-    paired = intervals.paired_auc_difference(scores, almost, member)
-    alone = [intervals.auc(Ranking.of(each, member)) for each in (scores, almost)]
+    joint = paired(scores, almost, member, None)
+    alone = [intervals.auc(Ranking.of(split(each, member))) for each in (scores, almost)]
     unpaired = intervals.difference(*alone)
-    assert paired.value == pytest.approx(unpaired.value)
-    assert paired.high - paired.low < 0.3 * (unpaired.high - unpaired.low)
+    assert joint.value == pytest.approx(unpaired.value)
+    assert joint.high - joint.low < 0.3 * (unpaired.high - unpaired.low)
 
 
 # --- strata: folds whose scores have scales of their own --------------------------------------------------------------
@@ -145,10 +149,10 @@ def test_a_scale_of_its_own_in_each_stratum_makes_no_difference():
     scale = independent(stratum)
     scores = rng.normal(1.0 * member, 1.0)
     moved = np.exp(scores) * np.array([1.0, 100.0, 0.01])[stratum] + np.array([0.0, 50.0, -9.0])[stratum]
-    plain, other = Ranking.of(scores, member, scale), Ranking.of(moved, member, scale)
+    plain, other = Ranking.of(split(scores, member, scale)), Ranking.of(split(moved, member, scale))
     assert intervals.auc(plain) == intervals.auc(other)
     assert intervals.tpr_at_fpr(plain, 0.1) == intervals.tpr_at_fpr(other, 0.1)
-    first, second = (intervals.paired_auc_difference(s, scores, member, scale) for s in (scores, moved))
+    first, second = (paired(s, scores, member, scale) for s in (scores, moved))
     assert first == second
 
 
@@ -162,7 +166,7 @@ def test_the_auc_over_strata_is_the_mean_of_literal_aucs():
         (independent(stratum), np.sqrt(np.sum(deviations**2)) / 3),  # independent strata: squares add up
         (Scale(stratum, np.zeros(120, int)), np.sum(deviations) / 3),  # strata of one block: errors add up
     ):
-        ranking = Ranking.of(scores, member, scale)
+        ranking = Ranking.of(split(scores, member, scale))
         assert ranking.auc == pytest.approx(np.mean([value for value, _ in parts]))
         assert ranking.auc_deviation == pytest.approx(error)
 
@@ -174,7 +178,7 @@ def test_intervals_over_strata_cover(strata, distance):
 
     def draw(rng):
         member = np.repeat([True, False], n)
-        return Ranking.of(rng.normal(distance * member, 1.0), member, independent(np.arange(2 * n) % strata))
+        return Ranking.of(split(rng.normal(distance * member, 1.0), member, independent(np.arange(2 * n) % strata)))
 
     truth = ndtr(distance / np.sqrt(2))
     assert covers(lambda rng: intervals.auc(draw(rng)), truth, seed=22) >= least()
@@ -188,7 +192,7 @@ def test_intervals_over_strata_cover(strata, distance):
 def test_strata_without_both_kinds_count_nothing():
     scores = np.array([5.0, 4.0, 1.0, 2.0, 9.0])
     member = np.array([True, True, False, False, False])
-    ranking = Ranking.of(scores, member, independent(np.array([0, 0, 0, 0, 1])))
+    ranking = Ranking.of(split(scores, member, independent(np.array([0, 0, 0, 0, 1]))))
     assert ranking.auc == 1.0
 
 
@@ -238,7 +242,7 @@ def test_mean_difference_covers_for_decisions(p, q):
     n = 100
     member = np.repeat([True, False], n)
     make = lambda rng: intervals.mean_difference(  # noqa: E731
-        (rng.random(2 * n) < np.where(member, p, q)).astype(float), member
+        split((rng.random(2 * n) < np.where(member, p, q)).astype(float), member)
     )
     assert covers(make, p - q, seed=11) >= least()
 
@@ -246,7 +250,7 @@ def test_mean_difference_covers_for_decisions(p, q):
 def test_mean_difference_covers_for_probabilities():
     member = np.repeat([True, False], 80)
     make = lambda rng: intervals.mean_difference(  # noqa: E731
-        np.where(member, rng.beta(3, 2, 160), rng.beta(2, 3, 160)), member
+        split(np.where(member, rng.beta(3, 2, 160), rng.beta(2, 3, 160)), member)
     )
     assert covers(make, 0.2, seed=12) >= least()
 

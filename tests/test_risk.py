@@ -4,7 +4,7 @@ from scipy.special import ndtr
 
 from leakscope import risk
 from leakscope.evidence import Attack, Guesses
-from leakscope.intervals import Ranking, Scale
+from leakscope.intervals import Ranking, Scale, split
 
 
 def normal_scores(n, distance, rng):
@@ -60,7 +60,11 @@ def test_exposure_compares_within_a_stratum():
 
 
 def judged_of(scores, member):
-    return risk.Judged(Guesses(scores, (scores > 0.5).astype(float)), member, Scale.common(len(member)))
+    return risk.Judged(
+        Guesses(scores, (scores > 0.5).astype(float)),
+        member,
+        Scale(np.zeros(len(member), int), np.zeros(len(member), int)),
+    )
 
 
 def assess_groups(scores, member, groups, confidence=0.95):
@@ -68,7 +72,7 @@ def assess_groups(scores, member, groups, confidence=0.95):
     trial = risk.Trial(
         Attack("made up", "log_loss", "test", lambda evidence, rng: judged.guesses), judged, judged, None
     )
-    return risk.assess(trial, judged_of(np.zeros(len(member)), member), groups, confidence=confidence)
+    return risk.assess(trial, judged_of(np.zeros(len(member)), member), groups, confidences=[confidence])[0]
 
 
 def test_the_gap_is_the_difference_of_the_aucs_of_a_group_and_of_the_rest():
@@ -77,7 +81,7 @@ def test_the_gap_is_the_difference_of_the_aucs_of_a_group_and_of_the_rest():
     levels = np.where(rng.random(600) < 0.3, "minority", "majority")
     for group in assess_groups(scores, member, {"kind": levels}).by_group:
         own = levels == group.level
-        aucs = [Ranking.of(scores[rows], member[rows]).auc for rows in (own, ~own)]
+        aucs = [Ranking.of(split(scores[rows], member[rows])).auc for rows in (own, ~own)]
         assert group.gap.value == pytest.approx(aucs[0] - aucs[1], abs=1e-12)
         assert (group.members, group.nonmembers) == ((own & member).sum(), (own & ~member).sum())
 
@@ -119,7 +123,7 @@ def test_small_groups_are_pooled_and_tiny_pools_are_not_reported():
 
 def test_roc_runs_from_corner_to_corner_and_never_falls():
     scores, member = normal_scores(500, 1.0, np.random.default_rng(6))
-    curve = risk.roc(Ranking.of(scores, member))
+    curve = risk.roc(Ranking.of(split(scores, member)))
     assert (curve.fpr[0], curve.fpr[-1], curve.tpr[-1]) == (0.0, 1.0, 1.0)
     assert np.all(np.diff(curve.fpr) > 0)
     assert np.all(np.diff(curve.tpr) >= 0)

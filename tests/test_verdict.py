@@ -13,7 +13,11 @@ def assess_all(score_sets, member, blind, control=None):
     """Verdict on several attacks, each given by its scores; ``control`` are the scores on the never-trained model."""
 
     def judged(scores, truth=member):
-        return Judged(Guesses(scores, (scores > 0).astype(float)), truth, Scale.common(len(member)))
+        return Judged(
+            Guesses(scores, (scores > 0).astype(float)),
+            truth,
+            Scale(np.zeros(len(member), int), np.zeros(len(member), int)),
+        )
 
     trials = [
         Trial(
@@ -25,9 +29,8 @@ def assess_all(score_sets, member, blind, control=None):
         for number, scores in enumerate(score_sets)
     ]
     chance = verdict.confidence_for_choice(0.95, len(trials), 1 + len(FALSE_POSITIVE_RATES))
-    plain, careful = (
-        [assess(trial, judged(blind), {}, confidence=level) for trial in trials] for level in (0.95, chance)
-    )
+    both = [assess(trial, judged(blind), {}, confidences=(0.95, chance)) for trial in trials]
+    plain, careful = ([risks[at] for risks in both] for at in (0, 1))
     best = verdict.choose_strongest(careful)
     return verdict.judge(careful, best, plain[best], 0.05), careful[best], plain
 

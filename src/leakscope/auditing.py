@@ -24,7 +24,7 @@ from leakscope.errors import InputError
 from leakscope.evidence import Attack, Floats, Guesses
 from leakscope.fingerprints import fingerprint, row_hashes
 from leakscope.releases import Progress, observe
-from leakscope.results import Audit, AuditedModel, ControlModels, Estimate, NotRun, Overlap, Performance, Risk
+from leakscope.results import Audit, AuditedModel, ControlModels, Estimate, NotRun, Overlap, Performance
 from leakscope.risk import FALSE_POSITIVE_RATES, SMALLEST_GROUP, Judged, Trial, assess, exposure, pool_small_groups
 from leakscope.target import Target, make_target
 from leakscope.verdict import choose_strongest, confidence_for_choice, judge
@@ -161,11 +161,9 @@ def _run(
     groups, pooled = _groups(target, sample)
     with clock("score"):
         chance = confidence_for_choice(settings.confidence, len(trials), 1 + len(settings.fprs))
-
-        def all_risks(confidence: float) -> list[Risk]:
-            return [assess(trial, blind, groups, confidence=confidence, fprs=settings.fprs) for trial in trials]
-
-        risks, careful = all_risks(settings.confidence), all_risks(chance)
+        confidences = (settings.confidence, chance)
+        both = [assess(trial, blind, groups, confidences=confidences, fprs=settings.fprs) for trial in trials]
+        risks, careful = [plain for plain, _ in both], [wide for _, wide in both]
         best = choose_strongest(careful)
         records = _records(target, sample, trials[best].target, other_scores[best])
     audited = _describe(target, sample, observed, control, settings.confidence)

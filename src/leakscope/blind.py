@@ -13,11 +13,12 @@ import pandas as pd
 from leakscope.crossfit import Sample
 from leakscope.evidence import Floats, Guesses
 from leakscope.intervals import Scale
+from leakscope.records import take_rows
 from leakscope.risk import Judged
 from leakscope.target import Records
 
 #: Enough records to notice any difference between two sets that an attacker could use.
-MOST_KNOWN = 10_000
+MOST_KNOWN = 6_000
 #: Wider records, such as images, are seen through this many random projections.
 MOST_COLUMNS = 200
 
@@ -44,7 +45,7 @@ def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np
             known = rng.choice(known, MOST_KNOWN, replace=False)
         asked = half == number
         trees = HistGradientBoostingClassifier(
-            max_iter=40, max_leaf_nodes=15, early_stopping=False, random_state=int(rng.integers(2**31))
+            max_iter=25, max_leaf_nodes=6, early_stopping=False, random_state=int(rng.integers(2**31))
         )
         trees.fit(table[known], member[known])
         scores[asked] = trees.decision_function(table[asked])
@@ -53,18 +54,21 @@ def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np
 
 def _table(members: Records, nonmembers: Records, sample: Sample, rng: np.random.Generator) -> Floats:
     """The judged records as numbers: text becomes codes, wide records become random projections, the label is a column."""
-    first, second = members.X, nonmembers.X
-    rows = (sample.members[: sample.judged], sample.nonmembers)
-    if isinstance(first, pd.DataFrame):
-        both = pd.concat([first.iloc[rows[0]], second.iloc[rows[1]]], ignore_index=True)
-        table = np.column_stack([_numbers(both.iloc[:, column]) for column in range(both.shape[1])])
+    judged = sample.judged
+    labels = sample.judge(members.y, nonmembers.y)
+    inside, outside = take_rows(members.X, sample.members[:judged]), take_rows(nonmembers.X, sample.nonmembers)
+    if isinstance(inside, pd.DataFrame):
+        both = pd.concat([inside, outside], ignore_index=True)
+        table = np.column_stack([*(_numbers(both.iloc[:, column]) for column in range(both.shape[1])), labels])
     else:
-        parts = [np.asarray(X)[at].reshape(sample.judged, -1) for X, at in ((first, rows[0]), (second, rows[1]))]
-        table = np.concatenate(parts).astype(np.float64)
-    if table.shape[1] > MOST_COLUMNS:
-        table = np.nan_to_num(table) @ rng.normal(size=(table.shape[1], MOST_COLUMNS))
-    labels = np.concatenate([members.y[rows[0]], nonmembers.y[rows[1]]]).astype(np.float64)
-    return np.column_stack([table, labels])
+        width = int(np.prod(inside.shape[1:], dtype=int))
+        table = np.empty((2 * judged, width + 1))
+        table[:judged, :-1], table[judged:, :-1] = inside.reshape(judged, -1), outside.reshape(judged, -1)
+        table[:, -1] = labels
+    if table.shape[1] > MOST_COLUMNS + 1:
+        mixed = np.nan_to_num(table[:, :-1]) @ rng.normal(size=(table.shape[1] - 1, MOST_COLUMNS))
+        table = np.column_stack([mixed, labels])
+    return table
 
 
 def _numbers(column: pd.Series[Any]) -> Floats:

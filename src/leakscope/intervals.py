@@ -9,10 +9,10 @@ Every interval here is proven by a coverage test.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -72,47 +72,38 @@ def mean(values: Floats, confidence: float = 0.95) -> Estimate:
     return Estimate(value, value - half, value + half, confidence, n=n, method="Student")
 
 
-def mean_difference(values: Floats, member: Booleans, scale: Scale | None = None, confidence: float = 0.95) -> Estimate:
-    """Mean over members minus mean over non-members of values in [0, 1], such as decisions.
+def mean_difference(parts: Sequence[Part], confidence: float = 0.95) -> Estimate:
+    """Mean over members minus mean over non-members of values in [0, 1], such as decisions (see `split`).
 
     The interval is that of Agresti and Caffo (2000), one success and one failure added to each side, carried from
-    proportions to any values in [0, 1]: it does not collapse to a point when all decisions agree. With a ``scale`` it is
-    taken within each stratum and combined.
+    proportions to any values in [0, 1]: it does not collapse to a point when all decisions agree. It is taken within each
+    stratum and combined.
 
     Examples
     --------
     >>> member = np.repeat([True, False], 50)
-    >>> mean_difference(member * 1.0, member)
+    >>> mean_difference(split(member * 1.0, member))
     1.00 [0.91, 1.00]
     """
-    scale = Scale.common(len(member)) if scale is None else scale
-    value, centre, halves, weights, blocks = 0.0, 0.0, [], [], []
-    for rows, block in scale.strata():
-        inside, outside = values[rows & member], values[rows & ~member]
-        if not (len(inside) and len(outside)):
-            continue
-        middle, half = _agresti_caffo(inside, outside, confidence)
-        weight = len(inside) * len(outside) / (len(inside) + len(outside))
-        value += weight * float(np.mean(inside) - np.mean(outside))
-        centre += weight * middle
-        halves.append(half)
-        weights.append(weight)
-        blocks.append(block)
-    total = sum(weights)
-    value, centre = value / total, centre / total
-    half = combine(np.array(halves), np.array(weights) / total, np.array(blocks))
+    used = [part for part in parts if len(part.members) and len(part.nonmembers)]
+    weights = np.array([len(part.members) * len(part.nonmembers) / part.size for part in used])
+    weights /= weights.sum()
+    values = np.array([np.mean(part.members) - np.mean(part.nonmembers) for part in used])
+    centres, halves = np.array([_agresti_caffo(part, confidence) for part in used]).T
+    value, centre = float(weights @ values), float(weights @ centres)
+    half = combine(halves, weights, np.array([part.block for part in used]))
     low, high = min(value, max(-1.0, centre - half)), max(value, min(1.0, centre + half))
-    return Estimate(value, low, high, confidence, n=len(member), method="Agresti-Caffo")
+    return Estimate(value, low, high, confidence, n=sum(part.size for part in parts), method="Agresti-Caffo")
 
 
-def _agresti_caffo(first: Floats, second: Floats, confidence: float) -> tuple[float, float]:
+def _agresti_caffo(part: Part, confidence: float) -> tuple[float, float]:
     """Centre and half-width of the interval for the difference of two means."""
     centre, variance = 0.0, 0.0
-    for sign, sample in ((1, first), (-1, second)):
+    for sign, sample in ((1, part.members), (-1, part.nonmembers)):
         n = len(sample) + 2
         mean_value = (float(np.sum(sample)) + 1) / n
         centre += sign * mean_value
-        variance += max((float(np.dot(sample, sample)) + 1) / n - mean_value**2, 0.0) / n
+        variance += max((float(np.sum(sample * sample)) + 1) / n - mean_value**2, 0.0) / n
     return centre, normal_quantile(confidence) * float(np.sqrt(variance))
 
 
@@ -133,12 +124,6 @@ class Scale:
     stratum: Numbers
     block: Numbers
 
-    @classmethod
-    def common(cls, records: int) -> Scale:
-        """All scores share a scale."""
-        zeros = np.zeros(records, np.intp)
-        return cls(zeros, zeros)
-
     def take(self, rows: NDArray[Any]) -> Scale:
         return Scale(self.stratum[rows], self.block[rows])
 
@@ -147,6 +132,31 @@ class Scale:
         for number in np.unique(self.stratum):
             rows = self.stratum == number
             yield rows, int(self.block[np.argmax(rows)])
+
+
+class Part(NamedTuple):
+    """Values of the members and of the non-members of one stratum, and its block."""
+
+    members: Floats
+    nonmembers: Floats
+    block: int = 0
+
+    @property
+    def size(self) -> int:
+        return len(self.members) + len(self.nonmembers)
+
+
+def split(values: Floats, member: Booleans, scale: Scale | None = None) -> list[Part]:
+    """Values by stratum and membership; by default all share a scale.
+
+    Examples
+    --------
+    >>> split(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]))
+    [Part(members=array([1., 3.]), nonmembers=array([2.]), block=0)]
+    """
+    if scale is None:
+        return [Part(values[member], values[~member])]
+    return [Part(values[rows & member], values[rows & ~member], block) for rows, block in scale.strata()]
 
 
 def combine(errors: Floats, weights: Floats, blocks: Numbers) -> float:
@@ -163,6 +173,23 @@ def combine(errors: Floats, weights: Floats, blocks: Numbers) -> float:
     return float(np.hypot.reduce(parts))
 
 
+def count_below(ordered: Floats, wanted: Floats, side: Literal["left", "right"] = "left") -> Numbers:
+    """How many of the ordered numbers lie below each of the wanted ones, which are ordered too.
+
+    Equal numbers are looked up once, which makes scores with many ties as quick as they are to sort.
+
+    Examples
+    --------
+    >>> count_below(np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 9.0]))
+    array([1, 1, 3])
+    """
+    if not len(wanted):
+        return np.zeros(0, np.intp)
+    first = np.flatnonzero(np.concatenate([[True], wanted[1:] != wanted[:-1]]))
+    found = np.searchsorted(ordered, wanted[first], side=side)
+    return found if len(first) == len(wanted) else np.repeat(found, np.diff(first, append=len(wanted)))
+
+
 @dataclass(frozen=True)
 class Stratum:
     """Member scores and non-member scores on one scale, each sorted once and used for every figure."""
@@ -174,14 +201,17 @@ class Stratum:
     def placements(self) -> tuple[Floats, Floats]:
         """For each member the share of non-members below it, for each non-member the share of members above it."""
         s, t = self.members, self.nonmembers
-        below = np.searchsorted(t, s, side="left")
-        tied = bool(np.any(t[np.minimum(below, len(t) - 1)] == s))
-        if not tied:  # the second count is then the transpose of the first, at a tenth of its price
-            above = len(s) - np.cumsum(np.bincount(below, minlength=len(t) + 1)[: len(t)])
-            return below / len(t), above / len(s)
-        upto = np.searchsorted(t, s, side="right")
-        left, right = np.searchsorted(s, t, side="left"), np.searchsorted(s, t, side="right")
-        return (below + upto) / (2 * len(t)), 1 - (left + right) / (2 * len(s))
+        below = count_below(t, s)
+        # t[j] is not below s[i] from j = below[i] on: counting these gives for each t the number of s that are not above.
+        not_above = np.cumsum(np.bincount(below, minlength=len(t) + 1))[: len(t)]
+        tied = t[np.minimum(below, len(t) - 1)] == s
+        if not tied.any():
+            return below / len(t), 1 - not_above / len(s)
+        upto = below.copy()
+        upto[tied] = count_below(t, s[tied], side="right")
+        # And t[j] is above s[i] from j = upto[i] on.
+        below_t = np.cumsum(np.bincount(upto, minlength=len(t) + 1))[: len(t)]
+        return (below + upto) / (2 * len(t)), 1 - (below_t + not_above) / (2 * len(s))
 
     @cached_property
     def auc(self) -> float:
@@ -213,7 +243,7 @@ class Ranking:
 
     Examples
     --------
-    >>> Ranking.of(np.array([3.0, 2.0, 1.0, 2.0]), np.array([True, True, False, False])).auc
+    >>> Ranking.of([Part(np.array([3.0, 2.0]), np.array([1.0, 2.0]))]).auc
     0.875
     """
 
@@ -221,15 +251,10 @@ class Ranking:
     blocks: Numbers
 
     @classmethod
-    def of(cls, scores: Floats, member: Booleans, scale: Scale | None = None) -> Ranking:
-        """Sort the scores of each stratum; by default all scores share a scale."""
-        if scale is None:
-            return cls((Stratum(np.sort(scores[member]), np.sort(scores[~member])),), np.zeros(1, np.intp))
-        parts = [
-            (Stratum(np.sort(scores[rows & member]), np.sort(scores[rows & ~member])), block)
-            for rows, block in scale.strata()
-        ]
-        return cls(tuple(part for part, _ in parts), np.array([block for _, block in parts]))
+    def of(cls, parts: Sequence[Part]) -> Ranking:
+        """Sort the scores of each stratum."""
+        strata = tuple(Stratum(np.sort(part.members), np.sort(part.nonmembers)) for part in parts)
+        return cls(strata, np.array([part.block for part in parts], np.intp))
 
     @cached_property
     def weights(self) -> Floats:
@@ -269,9 +294,9 @@ def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
     --------
     >>> rng = np.random.default_rng(0)
     >>> member = np.repeat([True, False], 500)
-    >>> auc(Ranking.of(rng.normal(member, 1.0), member))
+    >>> auc(Ranking.of(split(rng.normal(member, 1.0), member)))
     0.78 [0.75, 0.81]
-    >>> auc(Ranking.of(member * 1.0, member))
+    >>> auc(Ranking.of(split(member * 1.0, member)))
     1.000 [0.996, 1.000]
     """
     m, n = ranking.members, ranking.nonmembers
@@ -310,42 +335,46 @@ def _newcombe(value: float, m: int, n: int, z: float, side: int) -> float:
     return far
 
 
-def paired_auc_difference(
-    first: Floats, second: Floats, member: Booleans, scale: Scale | None = None, confidence: float = 0.95
-) -> Estimate:
+def paired_auc_difference(first: Sequence[Part], second: Sequence[Part]) -> Callable[[float], Estimate]:
     """AUC of the first scores minus that of the second, of the same records, with DeLong's interval for paired curves.
+
+    Returns a function from the confidence to the estimate, since all but the last step is common to all confidences.
 
     Examples
     --------
     >>> rng = np.random.default_rng(0)
     >>> member = np.repeat([True, False], 400)
-    >>> scores = rng.normal(member, 1.0)
-    >>> paired_auc_difference(scores, scores, member)
+    >>> scores = split(rng.normal(member, 1.0), member)
+    >>> paired_auc_difference(scores, scores)(0.95)
     0.000 [-0.005, 0.005]
     """
-    scale = Scale.common(len(member)) if scale is None else scale
-    ranking = Ranking.of(first, member, scale)
+    ranking = Ranking.of(first)
     value, deviations = 0.0, []
-    for weight, (rows, _) in zip(ranking.weights, scale.strata(), strict=True):
+    for weight, one, other in zip(ranking.weights, first, second, strict=True):
         if not weight:
             deviations.append(0.0)
             continue
-        parts = [_placements_in_order(scores[rows & member], scores[rows & ~member]) for scores in (first, second)]
-        changes = [one - other for one, other in zip(*parts, strict=True)]
+        placed = _placements_in_order(one), _placements_in_order(other)
+        changes = [ours - theirs for ours, theirs in zip(*placed, strict=True)]
         value += weight * float(np.mean(changes[0]))
         deviations.append(np.sqrt(sum(float(np.var(change, ddof=1)) / len(change) for change in changes)))
     deviation = combine(np.array(deviations), ranking.weights, ranking.blocks)
-    # A deviation of zero says only that no record disagreed: a share of about 3 / n could still do so.
-    unseen = -float(np.log((1 - confidence) / 2)) / (2 * max(1, min(ranking.members, ranking.nonmembers)))
-    half = max(normal_quantile(confidence) * deviation, unseen)
-    low, high = max(-1.0, value - half), min(1.0, value + half)
-    return Estimate(value, low, high, confidence, n=len(member), method="DeLong, paired")
+    fewest = max(1, min(ranking.members, ranking.nonmembers))
+
+    def estimate(confidence: float) -> Estimate:
+        # A deviation of zero says only that no record disagreed: a share of about 3 / n could still do so.
+        unseen = -float(np.log((1 - confidence) / 2)) / (2 * fewest)
+        half = max(normal_quantile(confidence) * deviation, unseen)
+        low, high = max(-1.0, value - half), min(1.0, value + half)
+        return Estimate(value, low, high, confidence, n=ranking.members + ranking.nonmembers, method="DeLong, paired")
+
+    return estimate
 
 
-def _placements_in_order(members: Floats, nonmembers: Floats) -> tuple[Floats, Floats]:
+def _placements_in_order(part: Part) -> tuple[Floats, Floats]:
     """Placements as in Stratum, in the order in which the scores were given."""
-    rank_s, rank_t = np.argsort(members), np.argsort(nonmembers)
-    sorted_s, sorted_t = Stratum(members[rank_s], nonmembers[rank_t]).placements
+    rank_s, rank_t = np.argsort(part.members), np.argsort(part.nonmembers)
+    sorted_s, sorted_t = Stratum(part.members[rank_s], part.nonmembers[rank_t]).placements
     in_s, in_t = np.empty_like(sorted_s), np.empty_like(sorted_t)
     in_s[rank_s], in_t[rank_t] = sorted_s, sorted_t
     return in_s, in_t
@@ -378,7 +407,7 @@ def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estima
     --------
     >>> rng = np.random.default_rng(0)
     >>> member = np.repeat([True, False], 2000)
-    >>> ranking = Ranking.of(rng.normal(member, 1.0), member)
+    >>> ranking = Ranking.of(split(rng.normal(member, 1.0), member))
     >>> tpr_at_fpr(ranking, 0.1)
     0.38 [0.33, 0.41]
     >>> tpr_at_fpr(ranking, 0.001).method
@@ -428,7 +457,8 @@ def _tpr_bound(ranking: Ranking, fpr: float, confidence: float) -> Estimate:
 
 def _binomial_quantile(n: int, p: float, level: float) -> int:
     """Smallest k with P(Binomial(n, p) <= k) >= level."""
-    spread = 12 * np.sqrt(n * p * (1 - p)) + 40
-    first = max(0, int(n * p - spread))
-    counts = np.arange(first, min(n, int(n * p + spread)) + 1)
-    return first + int(np.searchsorted(special.bdtr(counts, n, p), level))
+    low, high = -1, n
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if special.bdtr(middle, n, p) >= level else (middle, high)
+    return high

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 import numpy as np
@@ -12,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.evidence import Attack, Floats, Guesses
-from leakscope.intervals import Booleans, Numbers, Ranking, Scale
+from leakscope.intervals import Booleans, Numbers, Part, Ranking, Scale, split
 from leakscope.results import Control, Estimate, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
@@ -53,30 +54,36 @@ def score(
     >>> figures.auc
     0.75 [0.73, 0.77]
     """
-    ranking = Ranking.of(scores, member, scale)
-    right = _right_at_best_threshold(scores, member, scale)
-    decisions = np.where(member, right, ~right).astype(np.float64) if says_member is None else says_member
+    parts = split(scores, member, scale)
+    told = [_best_threshold_decisions(part) for part in parts]
+    says = told if says_member is None else split(says_member, member, scale)
+    return _figures(Ranking.of(parts), told, says, confidence, fprs)
+
+
+def _figures(
+    ranking: Ranking, told: Sequence[Part], says: Sequence[Part], confidence: float, fprs: tuple[float, ...]
+) -> Figures:
+    """Figures from the sorted scores, the decisions at the best threshold, and the attack's own decisions."""
     # Two halves that choose thresholds for each other depend on each other, and so do strata of one block.
     dependent = 2 * max(np.bincount(ranking.blocks))
+    records = sum(part.size for part in told)
+    right = sum(np.sum(part.members) + len(part.nonmembers) - np.sum(part.nonmembers) for part in told)
     return Figures(
         intervals.auc(ranking, confidence),
-        intervals.mean_difference(decisions, member, scale, confidence),
-        intervals.proportion(int(right.sum()), len(scores), confidence, independent=-(-len(scores) // dependent)),
+        intervals.mean_difference(says, confidence),
+        intervals.proportion(round(float(right)), records, confidence, independent=-(-records // dependent)),
         {fpr: intervals.tpr_at_fpr(ranking, fpr, confidence) for fpr in fprs},
     )
 
 
-def _right_at_best_threshold(scores: Floats, member: Booleans, scale: Scale | None) -> Booleans:
-    """Who is told right when, within each stratum, each half of the records uses the best threshold of the other half."""
-    right = np.empty(len(scores), bool)
-    everyone = np.ones(len(scores), bool)
-    for rows in [everyone] if scale is None else [rows for rows, _ in scale.strata()]:
-        inside, outside = np.flatnonzero(rows & member), np.flatnonzero(rows & ~member)
-        for half in (0, 1):
-            threshold = _best_threshold(scores[inside[1 - half :: 2]], scores[outside[1 - half :: 2]])
-            right[inside[half::2]] = scores[inside[half::2]] >= threshold
-            right[outside[half::2]] = scores[outside[half::2]] < threshold
-    return right
+def _best_threshold_decisions(part: Part) -> Part:
+    """Who is called a member when each half of the records uses the threshold that is best on the other half."""
+    says = Part(np.empty(len(part.members)), np.empty(len(part.nonmembers)), part.block)
+    for half in (0, 1):
+        threshold = _best_threshold(part.members[1 - half :: 2], part.nonmembers[1 - half :: 2])
+        says.members[half::2] = part.members[half::2] >= threshold
+        says.nonmembers[half::2] = part.nonmembers[half::2] >= threshold
+    return says
 
 
 def _best_threshold(inside: Floats, outside: Floats) -> float:
@@ -85,7 +92,7 @@ def _best_threshold(inside: Floats, outside: Floats) -> float:
         return np.inf
     s, t = np.sort(inside), np.sort(outside)
     caught = 1 - np.arange(len(s)) / len(s)
-    alarms = 1 - np.searchsorted(t, s, side="left") / len(t)
+    alarms = 1 - intervals.count_below(t, s) / len(t)
     return float(s[np.argmax(caught - alarms)])
 
 
@@ -120,12 +127,21 @@ class Judged:
         guesses = Guesses(self.guesses.score[rows], self.guesses.says_member[rows])
         return Judged(guesses, self.member[rows], self.scale.take(rows))
 
-    @property
-    def ranking(self) -> Ranking:
-        return Ranking.of(self.guesses.score, self.member, self.scale)
+    @cached_property
+    def scores(self) -> list[Part]:
+        return split(self.guesses.score, self.member, self.scale)
 
-    def advantage(self, confidence: float) -> Estimate:
-        return intervals.mean_difference(self.guesses.says_member, self.member, self.scale, confidence)
+    @cached_property
+    def ranking(self) -> Ranking:
+        return Ranking.of(self.scores)
+
+    @cached_property
+    def told(self) -> list[Part]:
+        return [_best_threshold_decisions(part) for part in self.scores]
+
+    @cached_property
+    def says(self) -> list[Part]:
+        return split(self.guesses.says_member, self.member, self.scale)
 
 
 @dataclass(frozen=True)
@@ -143,36 +159,43 @@ def assess(
     blind: Judged,
     groups: Mapping[str, NDArray[Any]],
     *,
-    confidence: float,
+    confidences: Sequence[float],
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
-) -> Risk:
-    """The risk of one release under one attack, beside its controls and the blind baseline."""
+) -> list[Risk]:
+    """The risk of one release under one attack, beside its controls and the blind baseline, at each confidence."""
     judged = trial.target
-    scores, says = judged.guesses.score, judged.guesses.says_member
-    figures = score(scores, judged.member, scale=judged.scale, says_member=says, confidence=confidence, fprs=fprs)
-    permuted = _control("permuted", trial.permuted, confidence)
-    control = permuted if trial.control is None else _control("never trained", trial.control, confidence)
-    return Risk(
-        trial.attack.release,
-        trial.attack.name,
-        trial.attack.source,
-        figures.auc,
-        figures.advantage,
-        figures.accuracy,
-        figures.tpr_at_fpr,
-        control,
-        permuted,
-        intervals.auc(blind.ranking, confidence),
-        intervals.paired_auc_difference(scores, blind.guesses.score, judged.member, blind.scale, confidence),
-        intervals.difference(figures.auc, control.auc),
-        tuple(_by_group(judged, groups, confidence)),
-        roc(judged.ranking),
-        histogram(judged),
-    )
+    within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
+    beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
+    curve, bars = roc(judged.ranking), histogram(judged)
+    risks = []
+    for confidence in confidences:
+        figures = _figures(judged.ranking, judged.told, judged.says, confidence, fprs)
+        permuted = _control("permuted", trial.permuted, confidence)
+        control = permuted if trial.control is None else _control("never trained", trial.control, confidence)
+        risks.append(
+            Risk(
+                trial.attack.release,
+                trial.attack.name,
+                trial.attack.source,
+                figures.auc,
+                figures.advantage,
+                figures.accuracy,
+                figures.tpr_at_fpr,
+                control,
+                permuted,
+                intervals.auc(blind.ranking, confidence),
+                beyond_blind(confidence),
+                intervals.difference(figures.auc, control.auc),
+                tuple(_by_group(judged, groups, confidence)),
+                curve,
+                bars,
+            )
+        )
+    return risks
 
 
 def _control(kind: Literal["permuted", "never trained"], judged: Judged, confidence: float) -> Control:
-    return Control(kind, intervals.auc(judged.ranking, confidence), judged.advantage(confidence))
+    return Control(kind, intervals.auc(judged.ranking, confidence), intervals.mean_difference(judged.says, confidence))
 
 
 def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[Any], int]:
@@ -208,7 +231,7 @@ def _by_group(judged: Judged, groups: Mapping[str, NDArray[Any]], confidence: fl
             continue
         ranking = own.ranking
         gap = intervals.difference(intervals.auc(ranking, together), intervals.auc(rest.ranking, together))
-        risk, advantage = intervals.auc(ranking, confidence), own.advantage(confidence)
+        risk, advantage = intervals.auc(ranking, confidence), intervals.mean_difference(own.says, confidence)
         found.append(GroupRisk(column, level, ranking.members, ranking.nonmembers, risk, advantage, gap))
     return found
 

@@ -7,14 +7,14 @@ from scipy.special import expit, ndtr
 from leakscope.attacks import learned
 from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.evidence import Evidence, Known
-from leakscope.intervals import Ranking, Scale
+from leakscope.intervals import Ranking, Scale, split
 from leakscope.intervals import auc as auc_interval
 
 CLASSIFIERS = ("logistic regression", "tree", "network")
 
 
 def auc(guesses, member):
-    return Ranking.of(guesses.score, member).auc
+    return Ranking.of(split(guesses.score, member)).auc
 
 
 def two_samples(make, rng, n=4000):
@@ -89,9 +89,9 @@ def test_halves_that_are_fitted_on_each_other_err_together_and_the_interval_allo
         loss = rng.exponential(size=(200, 1))
         guesses, _ = cross_guess(attack, loss, np.zeros(200), sample.member, sample.half, rng)
         scale = scale_of(attack, sample.half)
-        ranking = Ranking.of(guesses.score, sample.member, scale)
+        ranking = Ranking.of(split(guesses.score, sample.member, scale))
         pairs.append([part.auc for part in ranking.strata])
-        careless = Ranking.of(guesses.score, sample.member, Scale(scale.stratum, scale.stratum))
+        careless = Ranking.of(split(guesses.score, sample.member, Scale(scale.stratum, scale.stratum)))
         for seen, into in ((ranking, held), (careless, naive)):
             estimate = auc_interval(seen)
             into.append(estimate.low <= 0.5 <= estimate.high)

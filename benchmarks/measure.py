@@ -1,0 +1,37 @@
+"""Timing two ways of doing a thing in turn, and a line to report it by."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from statistics import median
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Line:
+    """One measured figure beside its goal: at most ``goal``."""
+
+    what: str
+    measured: float
+    goal: float
+    unit: str = "x"
+    detail: str = ""
+
+    def __str__(self) -> str:
+        sign = "ok    " if self.measured <= self.goal else "MISSED"
+        return f"{sign} {self.what}: {self.measured:.2f} {self.unit} (goal: at most {self.goal:g} {self.unit}) {self.detail}"
+
+
+def seconds(function: Callable[[], Any]) -> float:
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+
+
+def ratio(function: Callable[[], Any], yardstick: Callable[[], Any], rounds: int = 3) -> tuple[float, str]:
+    """Median time of the function over that of the yardstick, run in turn so that both meet the same machine."""
+    pairs = [(seconds(function), seconds(yardstick)) for _ in range(rounds)]
+    ours, theirs = median(pair[0] for pair in pairs), median(pair[1] for pair in pairs)
+    return ours / theirs, f"[{ours:.3f} s against {theirs:.3f} s]"
