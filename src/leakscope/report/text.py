@@ -1,4 +1,4 @@
-"""The audit in a terminal: what ``print(result)`` shows. Plain text, about 25 lines of at most 100 columns."""
+"""The audit in a terminal: what ``print(result)`` shows. Plain text, some 25 lines of at most 100 columns."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from leakscope.report.words import count, safe_text
 from leakscope.results import Audit
 
 COLUMNS = 100
-TABLE_ROWS = 6
+TABLE_ROWS = 8
 LISTED = 2
 
 
@@ -26,6 +26,7 @@ def render(audit: Audit) -> str:
         *_strongest(summary),
         "",
         *_table(summary["risks"]),
+        *_wrap(summary["risks_note"].replace("stand above their", "stand before their"), most=2),
         "",
         *_doubts(summary),
     ]
