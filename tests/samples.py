@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.crossfit import Sample
 from leakscope.results import (
     Audit,
     AuditedModel,
@@ -119,9 +120,17 @@ def sample_risk(
         blind=blind,
         beyond_blind=around(auc - blind.value, 1.4 * half, method="paired DeLong"),
         beyond_control=around(auc - control.auc.value, 1.4 * half, method="independent samples"),
+        tpr_beyond={0.1: around(0.1, 0.02)},
         by_group=_groups(auc) if groups else (),
         roc=_roc(members, nonmembers),
         histogram=_histogram(members, nonmembers),
+    )
+
+
+def draw(members: int, nonmembers: int, rng: np.random.Generator) -> Sample:
+    """A sample of records that are all different."""
+    return Sample.draw(
+        np.arange(members, dtype=np.uint64), np.arange(members, members + nonmembers, dtype=np.uint64), rng
     )
 
 
@@ -178,7 +187,9 @@ def _tpr(members: Floats, nonmembers: Floats, rate: float) -> Estimate:
 
 
 def _control(kind: Literal["never trained", "permuted"], auc: float) -> Control:
-    return Control(kind, around(auc, 0.0127), around(2 * (auc - 0.5), 0.022))
+    return Control(
+        kind, around(auc, 0.0127), around(2 * (auc - 0.5), 0.022), {rate: around(rate, rate / 4) for rate in RATES}
+    )
 
 
 def _groups(auc: float) -> tuple[GroupRisk, ...]:

@@ -151,7 +151,7 @@ def test_a_pipeline_on_text_columns_with_groups():
     levels = {group.level for group in result.strongest.by_group}
     assert {"a", "b"} <= levels
     assert "c" not in levels  # too small to be shown
-    assert any("groups of race" in warning for warning in result.warnings)
+    assert any("1 group of race" in warning for warning in result.warnings)
     assert result.target.performance.train.value == 1.0
     assert result.target.control_models.records == 400
     assert list(result.records.columns) == ["id", "score", "rank"]

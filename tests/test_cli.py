@@ -130,7 +130,7 @@ BAD = {
     "a type to be trusted": ({"model": "forest.skops"}, [], "sklearn.tree._tree.Tree"),
     "no label column": ({"label": "salary"}, [], "no label column 'salary'"),
     "no group column": ({}, ["--groups", "race"], "no group column 'race'"),
-    "no id column": ({}, ["--id", "name"], "no named column 'name'"),
+    "no id column": ({}, ["--id", "name"], "no id column 'name'"),
     "an unknown condition": ({}, ["--fail-if", "roc > 0.6"], "unknown figure"),
     "a condition on groups without groups": ({}, ["--fail-if", "group_gap > 0"], "--groups"),
     "an unknown task": ({}, ["--task", "clustering"], "clustering"),

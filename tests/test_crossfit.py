@@ -1,13 +1,14 @@
 import numpy as np
 import pytest
+from samples import draw
 
-from leakscope.crossfit import Sample, cross_guess
+from leakscope.crossfit import cross_guess
 from leakscope.evidence import Attack, Guesses
 
 
 @pytest.mark.parametrize(("members", "nonmembers"), [(50, 20), (20, 50), (33, 33)])
 def test_judged_members_and_nonmembers_are_equally_many_and_distinct(members, nonmembers):
-    sample = Sample.draw(members, nonmembers, np.random.default_rng(0))
+    sample = draw(members, nonmembers, np.random.default_rng(0))
     assert sample.judged == min(members, nonmembers) == len(sample.nonmembers)
     assert sorted(sample.members) == list(range(members))
     assert len(set(sample.nonmembers.tolist())) == sample.judged
@@ -17,7 +18,7 @@ def test_judged_members_and_nonmembers_are_equally_many_and_distinct(members, no
 
 
 def test_permuted_memberships_keep_each_half_balanced_and_are_independent_of_the_truth():
-    sample = Sample.draw(500, 500, np.random.default_rng(0))
+    sample = draw(500, 500, np.random.default_rng(0))
     shuffled = sample.permuted(np.random.default_rng(1))
     for half in (0, 1):
         here = sample.half == half
@@ -40,13 +41,19 @@ def spy_on(seen):
 @pytest.mark.parametrize("uses_labels", [True, False])
 def test_evidence_never_holds_the_truth_about_the_records_asked_about(uses_labels):
     n = 40
-    sample = Sample.draw(n + 15, n, np.random.default_rng(0))
+    sample = draw(n + 15, n, np.random.default_rng(0))
     numbers, others = np.arange(2.0 * n)[:, None], np.arange(1000.0, 1015.0)[:, None]
     seen = []
     attack = Attack("spy", "log_loss", "test", spy_on(seen), uses_labels)
     labels, other_labels = numbers[:, 0] * 10, others[:, 0] * 10
     guesses, other_scores = cross_guess(
-        attack, numbers, labels, sample.member, sample.half, np.random.default_rng(0), others=(others, other_labels)
+        attack,
+        numbers,
+        labels,
+        sample.member,
+        sample.half,
+        np.random.default_rng(0),
+        others=(others, other_labels, sample.other_half),
     )
     asked = np.concatenate([evidence.observed[:, 0] for evidence in seen])
     assert sorted(asked) == sorted([*numbers[:, 0], *others[:, 0]])  # everyone once

@@ -63,9 +63,9 @@ def test_types_beyond_the_trusted_set_of_skops_are_named_and_need_trust(tmp_path
     path = tmp_path / "model.skops"
     skops.io.dump(model, path)
     name = f"{os_like.__module__}.os_like"
-    with pytest.raises(InputError, match=rf"{name}.*--trust TYPE"):
+    with pytest.raises(InputError, match=rf"--trust {name}"):
         load_model(path)
-    with pytest.raises(InputError, match="--trust TYPE"):
+    with pytest.raises(InputError, match=f"--trust {name}"):
         load_model(path, trust=["some.other.type"])
     assert np.array_equal(load_model(path, trust=[name]).predict(X), model.predict(X))
 
@@ -196,5 +196,5 @@ def test_truncated_files_and_foreign_archives(tmp_path):
 def test_missing_file_and_folder(tmp_path):
     with pytest.raises(InputError, match="there is no model file"):
         load_model(tmp_path / "nothing.skops")
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(InputError, match="is not a file"):
         load_model(tmp_path)

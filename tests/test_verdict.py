@@ -32,7 +32,7 @@ def assess_all(score_sets, member, blind, control=None):
     both = [assess(trial, judged(blind), {}, confidences=(0.95, chance)) for trial in trials]
     plain, careful = ([risks[at] for risks in both] for at in (0, 1))
     best = verdict.choose_strongest(careful)
-    return verdict.judge(careful, best, plain[best], 0.05), careful[best], plain
+    return verdict.judge(careful[best], plain[best], 0.05), careful[best], plain
 
 
 def test_twenty_useless_attacks_do_not_make_one_look_good():

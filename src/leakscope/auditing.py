@@ -19,17 +19,26 @@ from leakscope import intervals
 from leakscope.attacks import ATTACKS
 from leakscope.blind import blind_guesses
 from leakscope.control import ControlWorld, control_world
-from leakscope.crossfit import Sample, cross_guess, halves, scale_of
+from leakscope.crossfit import Hashes, Sample, cross_guess, scale_of
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Floats, Guesses
 from leakscope.fingerprints import fingerprint, row_hashes
 from leakscope.releases import Progress, observe
 from leakscope.results import Audit, AuditedModel, ControlModels, Estimate, NotRun, Overlap, Performance
-from leakscope.risk import FALSE_POSITIVE_RATES, SMALLEST_GROUP, Judged, Trial, assess, exposure, pool_small_groups
+from leakscope.risk import (
+    FALSE_POSITIVE_RATES,
+    NOT_SHOWN,
+    SMALLEST_GROUP,
+    Judged,
+    Trial,
+    assess,
+    exposure,
+    pool_small_groups,
+)
 from leakscope.target import Target, make_target
 from leakscope.verdict import choose_strongest, confidence_for_choice, judge
 from leakscope.versions import versions
-from leakscope.workers import one_thread
+from leakscope.workers import check_work, one_thread
 from leakscope.worlds import retrain as train_again
 
 #: Below this a holdout can tell little, and the audit says so.
@@ -53,8 +62,8 @@ class Settings:
     drop_overlap: bool = False
 
     def check(self) -> None:
-        if not 0.5 <= self.confidence < 1:
-            raise InputError(f"confidence must be in [0.5, 1), not {self.confidence}")
+        if not 0.5 <= self.confidence <= 0.99999:
+            raise InputError(f"confidence must be from 0.5 to 0.99999, not {self.confidence}")
         if not 0 < self.margin < 0.5:
             raise InputError(f"margin must be between 0 and 0.5, not {self.margin}")
         if not self.fprs or not all(0 < fpr < 1 for fpr in self.fprs):
@@ -114,14 +123,23 @@ def audit(
     >>> result.verdict.kind, result.strongest.auc
     ('leaks', 1.00 [0.98, 1.00])
     """
-    settings = Settings(seed, confidence, margin, tuple(map(float, fprs)), retrain, drop_overlap)
+    rates = tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
+    settings = Settings(_whole(seed), confidence, margin, rates, retrain, drop_overlap)
     settings.check()
+    check_work(workers, cluster, cache)
     clock = _Clock()
     target = make_target(
         model, train, holdout, groups=groups, fit=fit, task=task, classes=classes, outputs=outputs, ids=ids
     )
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
     return _run(target, settings, attacks, clock, again, progress)
+
+
+def _whole(seed: Any) -> int:
+    """The seed as Python's own whole number."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed must be a whole number from 0 on, not {seed!r}")
+    return int(seed)
 
 
 def _run(
@@ -135,11 +153,11 @@ def _run(
     chosen, not_run = _choose(target, attacks)
     draws = iter(np.random.SeedSequence(settings.seed).spawn(5 + 3 * len(chosen)))
     with clock("compare records"):
-        target, overlap = _find_overlap(target, settings.drop_overlap)
-    sample = Sample.draw(len(target.members), len(target.nonmembers), _rng(draws))
+        target, hashes, overlap = _find_overlap(target, settings.drop_overlap)
+    sample = Sample.draw(*hashes, _rng(draws))
     if sample.judged < FEWEST:
         raise InputError(
-            f"there are only {sample.judged} records on the smaller side: "
+            f"there are only {sample.judged} different records on the smaller side: "
             f"an audit needs at least {FEWEST} training and {FEWEST} held-out records"
         )
     releases = _releases_of(chosen, target)
@@ -147,7 +165,11 @@ def _run(
         observed = [observe(target.model, side, releases, progress) for side in (target.members, target.nonmembers)]
     with clock("retrain"):
         seed = int(_rng(draws).integers(2**31))
-        control = control_world(target, sample, releases, seed, again) if settings.retrain and target.learner else None
+        control = (
+            control_world(target, sample, hashes, releases, seed, again)
+            if settings.retrain and target.learner
+            else None
+        )
     with clock("blind baseline"), one_thread():
         blind = blind_guesses(target.members, target.nonmembers, sample, _rng(draws))
     with clock("attack"), one_thread():
@@ -168,11 +190,11 @@ def _run(
         records = _records(target, sample, trials[best].target, other_scores[best])
     audited = _describe(target, sample, observed, control, settings.confidence)
     return Audit(
-        verdict=judge(careful, best, risks[best], settings.margin),
+        verdict=judge(careful[best], risks[best], settings.margin),
         strongest=careful[best],
         risks=tuple(risks),
         not_run=tuple(not_run),
-        warnings=tuple(_warnings(target, sample, overlap, audited, pooled)),
+        warnings=tuple(_warnings(target, sample, overlap, _copies(hashes[0]), audited, pooled)),
         target=audited,
         overlap=overlap,
         settings=_settings(settings, trials, chance),
@@ -194,6 +216,10 @@ def _rng(draws: Iterator[np.random.SeedSequence]) -> np.random.Generator:
 def _choose(target: Target, attacks: Sequence[Attack] | None) -> tuple[list[Attack], list[NotRun]]:
     """Attacks that can run. One asked for by name that can't is an error; one of the default set is listed as not run."""
     wanted = ATTACKS[target.model.task] if attacks is None else tuple(attacks)
+    if not all(isinstance(attack, Attack) for attack in wanted):
+        raise InputError(
+            "attacks must be attacks, such as leakscope.attacks.loss_threshold('log_loss'), not their names"
+        )
     refused = [refusal for attack in wanted if (refusal := attack.refuse(target.model)) is not None]
     if attacks is not None and refused:
         raise InputError(f"the attack “{refused[0].attack}” can't run: {refused[0].reason}")
@@ -209,19 +235,19 @@ def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
     return tuple(dict.fromkeys([performance, *(attack.release for attack in attacks)]))
 
 
-def _find_overlap(target: Target, drop: bool) -> tuple[Target, Overlap]:
-    """Training records that stand in the holdout too; on request the holdout goes on without them."""
+def _find_overlap(target: Target, drop: bool) -> tuple[Target, tuple[Hashes, Hashes], Overlap]:
+    """Hashes of all records, and the training records that stand in the holdout too, which on request goes on without."""
     inside, outside = (row_hashes(side.X, side.y) for side in (target.members, target.nonmembers))
     shared = np.isin(inside, outside)
     if not shared.any():
-        return target, Overlap(0)
+        return target, (inside, outside), Overlap(0)
     ids = tuple(str(name) for name in target.members.ids[shared][:MOST_IDS])
     if drop:
         keep = np.flatnonzero(~np.isin(outside, inside))
         if not len(keep):
             raise InputError("every held-out record stands in the training set too: pass records never trained on")
-        target = replace(target, nonmembers=target.nonmembers.take(keep))
-    return target, Overlap(int(shared.sum()), ids, drop)
+        target, outside = replace(target, nonmembers=target.nonmembers.take(keep)), outside[keep]
+    return target, (inside, outside), Overlap(int(shared.sum()), ids, drop)
 
 
 # --- attacking ------------------------------------------------------------------------------------------------------
@@ -240,7 +266,7 @@ def _try(
     seen: Floats = sample.judge(inside, outside).astype(np.float64, copy=False)
     labels: Any = sample.judge(target.members.y, target.nonmembers.y)
     rest = sample.members[sample.judged :]
-    others = (inside[rest], target.members.y[rest])
+    others = (inside[rest], target.members.y[rest], sample.other_half)
     member, half = sample.member, sample.half
     guesses, scores = cross_guess(attack, seen, labels, member, half, _rng(draws), others=others)
     rng = _rng(draws)
@@ -253,9 +279,9 @@ def _try(
         for world in (0, 1):
             rows = np.flatnonzero(control.world == world)
             shown = control.observed[attack.release][rows]
-            part, _ = cross_guess(attack, shown, labels[rows], member[rows], control.half[rows], rng)
+            part, _ = cross_guess(attack, shown, labels[rows], member[rows], half[rows], rng)
             score[rows], says[rows] = part.score, part.says_member
-        unseen = Judged(Guesses(score, says), member, scale_of(attack, control.half, control.world))
+        unseen = Judged(Guesses(score, says), member, scale_of(attack, half, control.world))
     scale = scale_of(attack, half)
     return Trial(attack, Judged(guesses, member, scale), Judged(permuted, shuffled, scale), unseen), scores
 
@@ -268,8 +294,12 @@ def _groups(target: Target, sample: Sample) -> tuple[dict[str, NDArray[Any]], li
         groups[column], pooled = pool_small_groups(levels, sample.member)
         if pooled:
             said.append(
-                f"{pooled} groups of {column} have fewer than {SMALLEST_GROUP} judged members or non-members: they are "
-                "reported together, or not at all where even together they are too few"
+                f"{_count(pooled, 'group')} of {column} with fewer than {SMALLEST_GROUP} judged members or non-members: "
+                "small groups are reported together, or not at all where even together they are too few"
+            )
+        if len(set(groups[column]) - {NOT_SHOWN}) < 2:
+            said.append(
+                f"there is nothing to compare in {column}: it has fewer than two groups of a size that is shown"
             )
     return groups, said
 
@@ -277,7 +307,7 @@ def _groups(target: Target, sample: Sample) -> tuple[dict[str, NDArray[Any]], li
 def _records(target: Target, sample: Sample, judged: Judged, others: Floats) -> pd.DataFrame:
     """Exposure and rank of every training record, in the order of the training set."""
     scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
-    other_stratum = halves(len(others)) if stratum.any() else np.zeros(len(others), np.intp)
+    other_stratum = sample.other_half if stratum.any() else np.zeros(len(others), np.intp)
     everyone, strata = np.concatenate([scores[member], others]), np.concatenate([stratum[member], other_stratum])
     values = np.empty(len(target.members))
     values[sample.members] = exposure(everyone, strata, scores[~member], stratum[~member])
@@ -294,7 +324,8 @@ def _performance(model_task: str, answers: Floats, labels: NDArray[Any], confide
     """Accuracy from predicted labels, or mean squared error from squared errors."""
     if model_task == "classification":
         return intervals.proportion(int((answers[:, 0] == labels).sum()), len(labels), confidence)
-    return intervals.mean(answers[:, 0], confidence)
+    error = intervals.mean(answers[:, 0], confidence)
+    return replace(error, low=max(0.0, error.low))
 
 
 def _describe(
@@ -330,12 +361,34 @@ def _describe(
     )
 
 
-def _warnings(target: Target, sample: Sample, overlap: Overlap, audited: AuditedModel, pooled: list[str]) -> list[str]:
+def _copies(hashes: Hashes) -> int:
+    """How many records are copies of an earlier one."""
+    return len(hashes) - len(np.unique(hashes))
+
+
+def _count(number: int, what: str) -> str:
+    """A number of things, in the plural where it is one.
+
+    Examples
+    --------
+    >>> _count(1, "record"), _count(2000, "record")
+    ('1 record', '2,000 records')
+    """
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def _warnings(
+    target: Target, sample: Sample, overlap: Overlap, copies: int, audited: AuditedModel, pooled: list[str]
+) -> list[str]:
     said = [*target.warnings]
     if overlap.count:
         named = ", ".join(overlap.ids[:10]) + (", …" if overlap.count > 10 else "")
         what = "removed from the holdout" if overlap.removed else "kept; drop_overlap (--drop-overlap) removes them"
-        said.append(f"{overlap.count:,} training records stand in the holdout too ({named}): {what}")
+        verb = "stands" if overlap.count == 1 else "stand"
+        said.append(f"{_count(overlap.count, 'training record')} {verb} in the holdout too ({named}): {what}")
+    if copies:
+        verb = "is a copy" if copies == 1 else "are copies"
+        said.append(f"{_count(copies, 'training record')} {verb} of another: of equal records one is judged")
     if sample.judged < SMALL_HOLDOUT:
         lowest = intervals.FALSE_ALARMS_NEEDED / sample.judged
         said.append(

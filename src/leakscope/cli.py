@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 import traceback
@@ -15,6 +16,8 @@ import typer
 from leakscope.errors import InputError
 
 GATE_FAILED, BAD_INPUT, BROKEN = 1, 2, 70
+TASKS = ("classification", "regression")
+OUTPUTS = ("probabilities", "logits", "log-probabilities")
 
 app = typer.Typer(
     help="What a machine-learning model gives away about the people it was trained on.",
@@ -31,18 +34,34 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and 
 
 def main(arguments: list[str] | None = None) -> None:
     """Run the command line and turn errors into exit codes."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without “ or … shows a question mark
     try:
-        app(args=arguments)
+        code = app(args=arguments, standalone_mode=False)
+        raise SystemExit(code if isinstance(code, int) else 0)
     except InputError as error:
         print(f"leakscope: {' '.join(str(error).split())}", file=sys.stderr)
         raise SystemExit(BAD_INPUT) from None
     except KeyboardInterrupt:
         print("leakscope: stopped", file=sys.stderr)
         raise SystemExit(130) from None
-    except Exception:
+    except Exception as error:
+        if hasattr(error, "format_message"):  # a wrong option or command, told by Typer
+            _print_usage(error)
+            raise SystemExit(BAD_INPUT) from None
         traceback.print_exc()
         print("leakscope: this is a defect of leakscope; please report it with the lines above", file=sys.stderr)
         raise SystemExit(BROKEN) from None
+
+
+def _print_usage(error: Any) -> None:
+    """One sentence for a wrong option; the help itself where nothing was asked for."""
+    message = " ".join(error.format_message().split())
+    if message:
+        print(f"leakscope: {message.rstrip('.')}: see leakscope --help", file=sys.stderr)
+    else:
+        error.show()
 
 
 @contextmanager
@@ -93,6 +112,9 @@ def audit(
     id: Annotated[str | None, typer.Option(help="Column that names the records; not shown to the model.")] = None,  # noqa: A002
     drop: Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")] = None,
     task: Annotated[str | None, typer.Option(help="classification or regression, where the file doesn't say.")] = None,
+    outputs: Annotated[
+        str | None, typer.Option(help="What an ONNX model gives: probabilities, logits or log-probabilities.")
+    ] = None,
     fail_if: Annotated[
         list[str] | None, typer.Option(help="Exit 1 if this holds, such as 'auc.high > 0.6'; may be repeated.")
     ] = None,
@@ -119,35 +141,40 @@ def audit(
     from leakscope.model_files import load_model
     from leakscope.risk import FALSE_POSITIVE_RATES
     from leakscope.storage import check_writable
-    from leakscope.tables import features, read_table, split_names, take_columns
+    from leakscope.tables import features, labels_of, read_table, read_texts, split_names, take_columns
 
-    columns = split_names(groups)
     conditions = [Condition.parse(text) for text in fail_if or []]
     for condition in conditions:
-        condition.check(FALSE_POSITIVE_RATES, bool(columns))
-    if task not in (None, "classification", "regression"):
-        raise InputError(f"--task must be classification or regression, not {task}")
+        condition.check(FALSE_POSITIVE_RATES, groups is not None)
+    for value, name, known in ((task, "--task", TASKS), (outputs, "--outputs", OUTPUTS)):
+        if value not in (None, *known):
+            raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
     if out is not None:
         check_writable(out)
-    tables = [(path, read_table(path)) for path in (train, holdout)]
-    hidden = [label, *split_names(drop), *([id] if id else [])]
-    for path, table in tables:
-        take_columns(table, [label], path, "label")
-        take_columns(table, columns, path, "group")
-        take_columns(table, hidden[1:], path, "named")
+    paths = (train, holdout)
+    tables = [read_table(path) for path in paths]
+    columns = split_names(groups, tables[0].columns)
+    dropped = split_names(drop, tables[0].columns)
+    hidden = list(dict.fromkeys([label, *dropped, *([id] if id else [])]))
+    for path, table in zip(paths, tables, strict=True):
+        for names, what in (([label], "label"), (columns, "group"), (dropped, "dropped"), ([id] if id else [], "id")):
+            take_columns(table, names, path, what)
     loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
-    pairs = [(features(table, hidden, loaded, columns), table[label]) for _, table in tables]
+    pairs = [
+        (features(table, hidden, loaded, columns), labels_of(table, path, label, loaded))
+        for path, table in zip(paths, tables, strict=True)
+    ]
     with _progress() as progress:
         result = run(
             loaded, pairs[0], pairs[1],
-            groups=tuple(table[columns] for _, table in tables) if columns else None,
-            ids=tuple(table[id].to_numpy() for _, table in tables) if id else None,
-            task=task, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed,
+            groups=tuple(read_texts(path, columns) for path in paths) if columns else None,
+            ids=tuple(read_texts(path, [id])[id].to_numpy() for path in paths) if id else None,
+            task=task, outputs=outputs, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed,
             workers=workers, cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
-    failed = [condition for condition in conditions if condition.holds(result)]
     if out is not None:
         result.save(out)
+    failed = [condition for condition in conditions if condition.holds(result)]
     if as_json:
         print(_as_json(result, conditions, failed))
     else:
@@ -155,7 +182,7 @@ def audit(
         if out is not None:
             print(f"\nreport: {out / 'report.html'}")
         for condition in failed:
-            print(f"gate failed: {condition.text} ({condition.figure} is {condition.estimate(result)})")
+            print(f"gate failed: {condition.text} (it is {condition.estimate(result)})")
     if failed:
         raise typer.Exit(GATE_FAILED)
 

@@ -8,31 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.crossfit import Indices, Sample, halves
-from leakscope.errors import InputError
+from leakscope.crossfit import Hashes, Indices, Sample, fill, half_of_twin
+from leakscope.errors import InputError, TrainingError
 from leakscope.evidence import Floats
 from leakscope.releases import observe
 from leakscope.target import Records, Target
-from leakscope.worlds import Worlds, random_halves
+from leakscope.worlds import Worlds
 
 
 @dataclass(frozen=True)
 class ControlWorld:
     """What the releases show of the judged records, asked of models that trained on ``trained_on`` other records each.
 
-    ``world`` says for each judged record which of the two models was asked about it; ``half`` deals each world's members,
-    and its non-members, to halves in turn.
+    ``world`` says for each judged record which of the two models was asked about it.
     """
 
     observed: dict[str, Floats]
     world: Indices
-    half: Indices
     trained_on: int
 
 
@@ -50,26 +49,55 @@ class _Observation:
 def control_world(
     target: Target,
     sample: Sample,
+    hashes: tuple[Hashes, Hashes],
     releases: tuple[str, ...],
     seed: int,
     retrain: Callable[..., list[dict[str, NDArray[Any]]]],
 ) -> ControlWorld:
-    """Train on one half of the members and ask about the other, and the other way round."""
-    worlds = random_halves(len(target.members), 2, seed)
-    world, half = _deal(sample, worlds)
-    rows = [np.flatnonzero(world == number) for number in range(len(worlds))]
+    """Train on one half of the members and ask about the other, and the other way round.
+
+    ``hashes`` tell equal records of the two sides: copies of a record train the same model, and no model is asked about a
+    record that it trained on, whichever side that stands on.
+    """
+    rng = np.random.default_rng(seed)
+    trains = _deal(hashes[0], target, rng)
+    worlds = Worlds(len(target.members), 2, partial(_trained_in, trains))
+    world = _worlds_to_ask(sample, hashes, trains, rng)
+    rows = [np.flatnonzero(world == number) for number in (0, 1)]
     judged = _judged(target, sample)
     observation = _Observation(tuple(judged.take(part) for part in rows), releases)
     try:
         found = retrain(target.learner, target.members.X, target.members.y, worlds, observation, seed=seed)
-    except (RuntimeError, InputError) as error:
+    except TrainingError as error:
         raise InputError(
             f"the model could not be trained again for the control ({str(error).rstrip('.')}): mend that, or leave it out "
             "with retrain=False (--no-retrain)"
         ) from error
     order = np.argsort(np.concatenate(rows))
     observed = {release: np.concatenate([part[release] for part in found])[order] for release in releases}
-    return ControlWorld(observed, world, half, len(worlds.indices(0)))
+    return ControlWorld(observed, world, int(np.sum(trains == 0)))
+
+
+def _deal(hashes: Hashes, target: Target, rng: np.random.Generator) -> Indices:
+    """Which of the two models each member trains: copies the same one, and both about equally many of each class."""
+    _, first, copy = np.unique(hashes, return_index=True, return_inverse=True)
+    order = rng.permutation(len(first))
+    if target.model.task == "classification":
+        order = order[np.argsort(target.members.y[first][order], kind="stable")]
+    world = np.empty(len(first), np.intp)
+    world[order] = np.arange(len(first)) % 2
+    return world[copy]
+
+
+def _trained_in(trains: Indices, world: int) -> Indices:
+    return np.flatnonzero(trains == world)
+
+
+def _worlds_to_ask(sample: Sample, hashes: tuple[Hashes, Hashes], trains: Indices, rng: np.random.Generator) -> Indices:
+    """Members, and copies of members, are asked about in the world that did not train on them; others fill up."""
+    inside = 1 - trains[sample.members[: sample.judged]]
+    outside = half_of_twin(hashes[1][sample.nonmembers], hashes[0], 1 - trains)
+    return np.concatenate([inside, fill(outside, inside, rng)])
 
 
 def _judged(target: Target, sample: Sample) -> Records:
@@ -78,20 +106,3 @@ def _judged(target: Target, sample: Sample) -> Records:
     both = [inside.X, outside.X]
     X = pd.concat(both, ignore_index=True) if isinstance(inside.X, pd.DataFrame) else np.concatenate(both)
     return Records(X, np.concatenate([inside.y, outside.y]), np.arange(2 * sample.judged))
-
-
-def _deal(sample: Sample, worlds: Worlds) -> tuple[Indices, Indices]:
-    """Which world each judged record is asked in, and in which half it is judged.
-
-    Members go to the world that did not train on them. Each world gets as many non-members as members, and so does each
-    of its halves: a half with more of one kind would leave fewer of it to learn from, and bias the control downwards.
-    """
-    seen_first = np.isin(sample.members[: sample.judged], worlds.indices(0))
-    of_members = seen_first.astype(np.intp)
-    world = np.concatenate([of_members, np.sort(of_members)])
-    half = np.empty_like(world)
-    for number in range(len(worlds)):
-        for side in (sample.member, ~sample.member):
-            rows = np.flatnonzero((world == number) & side)
-            half[rows] = halves(len(rows))
-    return world, half

@@ -12,33 +12,45 @@ from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels
 from leakscope.intervals import Booleans, Scale
 
 Indices = NDArray[np.intp]
+Hashes = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Which records are judged: equally many members and non-members, in random order, dealt to two halves in turn.
+    """Which records are judged: equally many members and non-members, in random order, dealt to two halves.
 
-    ``members`` orders all members; the first ``judged`` of them are judged, the others only get a score.
-    The judged records stand in this order everywhere: members first, then non-members.
+    Copies of a record would know each other's membership: of equal members only one is judged, of equal non-members too,
+    and a record that stands on both sides has both in one half.
+
+    ``members`` orders all members; the first ``judged`` of them are judged, the others only get a score, in the half
+    ``other_half``. The judged records stand in this order everywhere: members first, then non-members.
     """
 
     members: Indices
     nonmembers: Indices
     judged: int
+    half: Indices
+    other_half: Indices
 
     @classmethod
-    def draw(cls, members: int, nonmembers: int, rng: np.random.Generator) -> Sample:
-        judged = min(members, nonmembers)
-        return cls(rng.permutation(members), rng.permutation(nonmembers)[:judged], judged)
+    def draw(cls, members: Hashes, nonmembers: Hashes, rng: np.random.Generator) -> Sample:
+        """Draw from members and non-members that are given by a hash of each record."""
+        inside, outside = _one_of_each(members, rng), _one_of_each(nonmembers, rng)
+        judged = min(len(inside), len(outside))
+        inside, outside = inside[:judged], outside[:judged]
+        half = np.arange(judged) % 2
+        twins = half_of_twin(nonmembers[outside], members[inside], half)
+        rest = np.setdiff1d(np.arange(len(members)), inside)
+        both = np.concatenate([members[inside], nonmembers[outside]])
+        all_halves = np.concatenate([half, fill(twins, half, rng)])
+        other = half_of_twin(members[rest], both, all_halves)
+        order = np.concatenate([inside, rest])
+        return cls(order, outside, judged, all_halves, np.where(other < 0, np.arange(len(rest)) % 2, other))
 
     @property
     def member(self) -> Booleans:
         """Who of the judged is a member: the truth, which no attack sees for a record it is asked about."""
         return np.repeat([True, False], self.judged)
-
-    @property
-    def half(self) -> Indices:
-        return np.tile(halves(self.judged), 2)
 
     def judge(self, of_members: NDArray[Any], of_nonmembers: NDArray[Any]) -> NDArray[Any]:
         """The judged part of an array over all members and one over all non-members."""
@@ -46,22 +58,43 @@ class Sample:
 
     def permuted(self, rng: np.random.Generator) -> Booleans:
         """Memberships shuffled within each half, so that each stays balanced: the control with nothing to find."""
-        member, half = self.member, self.half
+        member = self.member
         for number in (0, 1):
-            rows = np.flatnonzero(half == number)
+            rows = np.flatnonzero(self.half == number)
             member[rows] = member[rng.permutation(rows)]
         return member
 
 
-def halves(records: int) -> Indices:
-    """Records dealt to two halves in turn.
+def _one_of_each(hashes: Hashes, rng: np.random.Generator) -> Indices:
+    """One position for each different hash, in random order."""
+    order = rng.permutation(len(hashes))
+    _, first = np.unique(hashes[order], return_index=True)
+    return order[np.sort(first)]
+
+
+def half_of_twin(hashes: Hashes, others: Hashes, half: Indices) -> Indices:
+    """The half in which the same record stands among the others, or -1."""
+    rank = np.argsort(others)
+    at = np.minimum(np.searchsorted(others, hashes, sorter=rank), max(len(others) - 1, 0))
+    if not len(others):
+        return np.full(len(hashes), -1)
+    found = rank[at]
+    return np.where(others[found] == hashes, half[found], -1)
+
+
+def fill(placed: Indices, like: Indices, rng: np.random.Generator) -> Indices:
+    """Place those that are free (-1) at random so that 0 and 1 come as near as can be to their numbers in ``like``.
 
     Examples
     --------
-    >>> halves(5)
-    array([0, 1, 0, 1, 0])
+    >>> fill(np.array([1, -1, -1, 1]), np.array([0, 1, 0, 1]), np.random.default_rng(0))
+    array([1, 0, 0, 1])
     """
-    return np.arange(records) % 2
+    free = rng.permutation(np.flatnonzero(placed < 0))
+    zeros = int(np.clip(np.sum(like == 0) - np.sum(placed == 0), 0, len(free)))
+    filled = placed.copy()
+    filled[free[:zeros]], filled[free[zeros:]] = 0, 1
+    return filled
 
 
 def cross_guess(
@@ -72,12 +105,12 @@ def cross_guess(
     half: Indices,
     rng: np.random.Generator,
     *,
-    others: tuple[Floats, Labels] | None = None,
+    others: tuple[Floats, Labels, Indices] | None = None,
 ) -> tuple[Guesses, Floats]:
     """Ask the attack about each half of the records while it knows the memberships in the other.
 
-    ``others`` are records outside the sample, (observed, labels), that get a score too, dealt to the halves in turn.
-    Returns the guesses about the sample and the scores of the others.
+    ``others`` are records outside the sample, (observed, labels, half), that get a score too. Returns the guesses about
+    the sample and the scores of the others.
 
     Examples
     --------
@@ -88,8 +121,7 @@ def cross_guess(
     >>> guesses.says_member
     array([1., 1., 0., 0.])
     """
-    seen, true = others if others is not None else (observed[:0], labels[:0])
-    other_half = halves(len(seen))
+    seen, true, other_half = others if others is not None else (observed[:0], labels[:0], half[:0])
     score, says, other_score = np.empty(len(observed)), np.empty(len(observed)), np.empty(len(seen))
     for number in (0, 1):
         asked, also, rest = half == number, other_half == number, half != number

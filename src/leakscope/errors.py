@@ -8,6 +8,10 @@ class InputError(ValueError):
     """
 
 
+class TrainingError(InputError):
+    """A model could not be trained again; the message names the world and the learner's own error."""
+
+
 class MissingExtraError(InputError):
     """An optional package is needed; the message holds the command that installs it."""
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.errors import InputError
 from leakscope.results import NotRun
 from leakscope.target import Model
 
@@ -79,6 +80,12 @@ class Attack:
     guess: Callable[[Evidence, np.random.Generator], Guesses]
     uses_labels: bool = False
     fixed_scale: bool = False
+
+    def reads(self, *releases: str) -> Attack:
+        """The attack itself, if what it reads is one of these releases; otherwise an error."""
+        if self.release not in releases:
+            raise InputError(f"“{self.name}” reads {' or '.join(releases)}, not {self.release!r}")
+        return self
 
     def refuse(self, model: Model) -> NotRun | None:
         """Why this attack can't run against such a model, or None if it can; asked before anything is trained."""

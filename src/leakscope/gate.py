@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import re
 from dataclasses import dataclass
@@ -53,6 +54,8 @@ class Condition:
         try:
             rate = None if found["rate"] is None else float(found["rate"])
             limit = float(found["limit"])
+            if not (math.isfinite(limit) and math.isfinite(rate or 0.0)):
+                raise ValueError(text)
         except ValueError as error:
             raise InputError(f"“{text}” compares with something that is not a number") from error
         return cls(text.strip(), figure, rate, part, found["sign"], limit)

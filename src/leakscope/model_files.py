@@ -58,7 +58,7 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
     if not path.exists():
         raise InputError(f"there is no model file {str(path)!r}: check the path.")
     if not path.is_file():
-        raise InputError(f"{str(path)!r} is a folder and not a model file: name the file in it.")
+        raise InputError(f"{str(path)!r} is not a file: name a model file.")
     try:
         kind = _kind(path)
     except OSError as error:
@@ -114,8 +114,8 @@ def _load_skops(path: Path, trust: Sequence[str]) -> Any:
         raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}.") from error
     if refused := sorted(set(unknown) - set(trust)):
         raise InputError(
-            f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=20)}; "
-            "if you know them, allow each with --trust TYPE (in Python trust=[...])."
+            f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=20)}; if you trust "
+            f"them, add {' '.join(f'--trust {name}' for name in refused[:20])} (in Python trust=[...])."
         )
     try:
         return skops.io.load(path, trusted=unknown)

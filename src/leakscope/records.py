@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from leakscope.errors import InputError
 
-MISSING = "(missing)"
+MISSING, EMPTY = "(missing)", "(empty)"
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +223,10 @@ def read_ids(ids: Any, X: Any, where: str) -> NDArray[Any]:
         if not isinstance(X, pd.DataFrame) or not X.index.is_unique:
             return np.arange(len(X))
         return np.asarray(X.index.map(str) if isinstance(X.index, pd.MultiIndex) else X.index)
+    same_row_names(ids, X, f"ids for {where}")
     names = as_array(ids)
+    if missing := int(pd.isna(names).sum()):
+        raise InputError(f"ids for {where} are missing for {missing} of its records: give each an id.")
     if names.shape != (len(X),):
         raise InputError(f"ids for {where} have shape {names.shape}: give one id for each of its {len(X)} records.")
     index = pd.Index(names)
@@ -231,6 +234,13 @@ def read_ids(ids: Any, X: Any, where: str) -> NDArray[Any]:
         twice = index[index.duplicated()].unique()
         raise InputError(f"ids for {where} are not unique: {list_names(twice)} occur more than once.")
     return names
+
+
+def same_row_names(values: Any, X: Any, what: str) -> None:
+    """Refuse a Series or DataFrame whose rows are named otherwise than those of X: pairing it by position is a guess."""
+    named = isinstance(values, pd.Series | pd.DataFrame) and isinstance(X, pd.DataFrame) and len(values) == len(X)
+    if named and not values.index.equals(X.index):
+        raise InputError(f"{what} have other row names than the features: reorder them like X, or pass an array.")
 
 
 def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]], dict[str, NDArray[Any]]]:
@@ -244,8 +254,11 @@ def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]
     if isinstance(groups, str):
         groups = [groups]
     if isinstance(groups, list | tuple) and all(isinstance(name, str) for name in groups):
+        groups = list(dict.fromkeys(groups))
         return _levels(_columns(X, groups), len(X), "the training set"), _holdout_levels(other, groups)
     if isinstance(groups, list | tuple) and len(groups) == 2:
+        same_row_names(groups[0], X, "groups of the training set")
+        same_row_names(groups[1], other, "groups of the holdout")
         train, holdout = _frame(groups[0]), _frame(groups[1])
         if train.shape[1] == holdout.shape[1] == 1:
             holdout.columns = train.columns
@@ -254,6 +267,7 @@ def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]
         return _levels(train, len(X), "the training set"), _levels(holdout, len(other), "the holdout")
     if not isinstance(groups, pd.Series | pd.DataFrame):
         raise InputError("groups of the holdout are not known: pass a pair groups=(train_groups, holdout_groups).")
+    same_row_names(groups, X, "groups of the training set")
     train = _frame(groups)
     return _levels(train, len(X), "the training set"), _holdout_levels(other, list(train.columns))
 
@@ -301,4 +315,4 @@ def _levels(table: pd.DataFrame, records: int, where: str) -> dict[str, NDArray[
 
 def _level(value: Any) -> str:
     """Text of a level; 1 and 1.0 are the same, since a missing value elsewhere turns a whole column into floats."""
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) or EMPTY

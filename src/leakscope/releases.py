@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.errors import InputError
 from leakscope.evidence import Floats, Labels
 from leakscope.target import Model, Records, predict_in_blocks
 
@@ -102,6 +103,10 @@ RELEASES: dict[str, Release] = {
 }
 
 
+#: Releases with one column that is the smaller, the better the model does on the record.
+LOSSES = ("log_loss", "likelihood_loss", "squared_error")
+
+
 def observe(
     model: Model, records: Records, releases: Iterable[str], progress: Progress | None = None
 ) -> dict[str, Floats]:
@@ -121,6 +126,8 @@ def observe(
         block = Block(model, None, records.y[rows], answers)
         for release in chosen:
             part = release.observe(block)
+            if not np.isfinite(part).all():
+                raise InputError(f"{release.name} overflows on these records: rescale the labels or mend the model")
             if release.name not in observed:
                 observed[release.name] = np.empty((len(records), part.shape[1]))
             observed[release.name][rows] = part

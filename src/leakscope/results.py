@@ -57,9 +57,16 @@ class Estimate:
 
     def __repr__(self) -> str:
         width = self.high - self.low
+        if max(abs(self.value), abs(self.low), abs(self.high)) >= 1e6:
+            value, low, high = (f"{number:.4g}" for number in (self.value, self.low, self.high))
+            return self._words(value, low, high)
         digits = 2 if width <= 0 or not math.isfinite(width) else min(6, max(2, math.floor(-math.log10(width)) + 1))
+        # Adding zero to what was rounded turns -0.00 into 0.00.
+        value, low, high = (f"{round(number, digits) + 0.0:.{digits}f}" for number in (self.value, self.low, self.high))
+        return self._words(value, low, high)
+
+    def _words(self, value: str, low: str, high: str) -> str:
         unit = f" {self.unit}" if self.unit else ""
-        value, low, high = (f"{number + 0.0:.{digits}f}" for number in (self.value, self.low, self.high))
         match self.kind:
             case "exact":
                 return f"{value}{unit}"
@@ -81,6 +88,7 @@ class Control:
     kind: Literal["never trained", "permuted"]
     auc: Estimate
     advantage: Estimate
+    tpr_at_fpr: dict[float, Estimate]
 
 
 @dataclass(frozen=True)
@@ -139,6 +147,9 @@ class Risk:
         ``auc`` minus ``blind``, paired on the same records.
     beyond_control
         ``auc`` minus the AUC of ``control``.
+    tpr_beyond
+        ``tpr_at_fpr`` minus that of the never-trained control, or of the blind baseline where there is no such control;
+        for the rates that the sample can carry.
     """
 
     release: str
@@ -153,6 +164,7 @@ class Risk:
     blind: Estimate
     beyond_blind: Estimate
     beyond_control: Estimate
+    tpr_beyond: dict[float, Estimate]
     by_group: tuple[GroupRisk, ...]
     roc: Roc
     histogram: Histogram

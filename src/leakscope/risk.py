@@ -20,6 +20,8 @@ FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
 #: Groups with fewer judged members or non-members than this are pooled.
 SMALLEST_GROUP = 20
 SMALL_GROUPS = "(small groups)"
+#: The level of records that belong to no reported group; no level of a user's can be called so.
+NOT_SHOWN = "\0"
 
 
 @dataclass(frozen=True)
@@ -72,7 +74,7 @@ def _figures(
         intervals.auc(ranking, confidence),
         intervals.mean_difference(says, confidence),
         intervals.proportion(round(float(right)), records, confidence, independent=-(-records // dependent)),
-        {fpr: intervals.tpr_at_fpr(ranking, fpr, confidence) for fpr in fprs},
+        _tprs(ranking, confidence, fprs),
     )
 
 
@@ -170,8 +172,9 @@ def assess(
     risks = []
     for confidence in confidences:
         figures = _figures(judged.ranking, judged.told, judged.says, confidence, fprs)
-        permuted = _control("permuted", trial.permuted, confidence)
-        control = permuted if trial.control is None else _control("never trained", trial.control, confidence)
+        permuted = _control("permuted", trial.permuted, confidence, fprs)
+        control = permuted if trial.control is None else _control("never trained", trial.control, confidence, fprs)
+        rival = blind if trial.control is None else trial.control
         risks.append(
             Risk(
                 trial.attack.release,
@@ -186,6 +189,7 @@ def assess(
                 intervals.auc(blind.ranking, confidence),
                 beyond_blind(confidence),
                 intervals.difference(figures.auc, control.auc),
+                _tpr_beyond(figures.tpr_at_fpr, _tprs(rival.ranking, confidence, fprs)),
                 tuple(_by_group(judged, groups, confidence)),
                 curve,
                 bars,
@@ -194,39 +198,52 @@ def assess(
     return risks
 
 
-def _control(kind: Literal["permuted", "never trained"], judged: Judged, confidence: float) -> Control:
-    return Control(kind, intervals.auc(judged.ranking, confidence), intervals.mean_difference(judged.says, confidence))
+def _tprs(ranking: Ranking, confidence: float, fprs: tuple[float, ...]) -> dict[float, Estimate]:
+    return {fpr: intervals.tpr_at_fpr(ranking, fpr, confidence) for fpr in fprs}
+
+
+def _tpr_beyond(ours: Mapping[float, Estimate], theirs: Mapping[float, Estimate]) -> dict[float, Estimate]:
+    carried = [fpr for fpr in ours if ours[fpr].kind == theirs[fpr].kind == "estimate"]
+    return {fpr: intervals.difference(ours[fpr], theirs[fpr]) for fpr in carried}
+
+
+def _control(
+    kind: Literal["permuted", "never trained"], judged: Judged, confidence: float, fprs: tuple[float, ...]
+) -> Control:
+    advantage = intervals.mean_difference(judged.says, confidence)
+    return Control(kind, intervals.auc(judged.ranking, confidence), advantage, _tprs(judged.ranking, confidence, fprs))
 
 
 def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[Any], int]:
-    """Levels with too few members or non-members become one level "(small groups)"; if that is too small too, "".
+    r"""Levels with too few members or non-members become one level "(small groups)"; if that is too small too, ``NOT_SHOWN``.
 
-    Returns the new levels and how many were pooled. A record with level "" belongs to no reported group.
+    Returns the new levels and how many were pooled.
 
     Examples
     --------
     >>> levels, pooled = pool_small_groups(np.array(["a"] * 60 + ["b"] * 4, dtype=object), np.arange(64) % 2 == 0)
     >>> pooled, sorted(set(levels.tolist()))
-    (1, ['', 'a'])
+    (1, ['\x00', 'a'])
     """
     codes, names = pd.factorize(levels, sort=True)
     inside, outside = (np.bincount(codes[side], minlength=len(names)) for side in (member, ~member))
     small = np.minimum(inside, outside) < SMALLEST_GROUP
     enough = min(inside[small].sum(), outside[small].sum()) >= SMALLEST_GROUP
     new = np.array(
-        [name if not few else SMALL_GROUPS if enough else "" for few, name in zip(small, names, strict=True)], object
+        [name if not few else SMALL_GROUPS if enough else NOT_SHOWN for few, name in zip(small, names, strict=True)],
+        object,
     )
     return new[codes], int(small.sum())
 
 
 def _by_group(judged: Judged, groups: Mapping[str, NDArray[Any]], confidence: float) -> list[GroupRisk]:
     """Each group's risk and its gap to the rest; the gaps' intervals hold together (Bonferroni over all groups)."""
-    chosen = [(column, level) for column, levels in groups.items() for level in sorted(set(levels)) if level]
+    chosen = [(column, level) for column, levels in groups.items() for level in sorted(set(levels) - {NOT_SHOWN})]
     together = 1 - (1 - confidence) / max(len(chosen), 1)
     found = []
     for column, level in chosen:
         own = judged.take(groups[column] == level)
-        rest = judged.take((groups[column] != level) & (groups[column] != ""))
+        rest = judged.take((groups[column] != level) & (groups[column] != NOT_SHOWN))
         if rest.member.all() or not rest.member.any():
             continue
         ranking = own.ranking

@@ -46,6 +46,8 @@ def write_all(folder: Path, content: dict[str, bytes]) -> None:
     """Write files into a folder, in this order, each by renaming a finished copy."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
+        if blocked := [name for name in content if (folder / name).is_dir()]:
+            raise InputError(f"can't write to {folder}: {blocked[0]} is a folder there")
         with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as scratch:
             for name, data in content.items():
                 (Path(scratch) / name).write_bytes(data)
@@ -95,16 +97,20 @@ def load(folder: str | Path) -> Audit:
             f"{folder / 'records.csv'} is not the one that {path} was saved with: restore both or audit again"
         )
     parts = {item.name: getattr(findings, item.name) for item in fields(Findings)}
-    return Audit(**parts, records=records_from_csv(table, str(id_type)))
+    try:
+        records = records_from_csv(table, str(id_type))
+    except (ValueError, TypeError, KeyError) as error:
+        raise InputError(f"{path} is not a whole audit: its records can't be read ({error})") from error
+    return Audit(**parts, records=records)
 
 
 def _read_document(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_bytes())
-    except (ValueError, OSError) as error:
+    except (ValueError, OSError, RecursionError) as error:
         raise InputError(f"{path} is broken: it can't be read as JSON ({error})") from error
     version = document.get("schema_version") if isinstance(document, dict) else None
-    if not isinstance(version, int):
+    if not isinstance(version, int) or isinstance(version, bool):
         raise InputError(f"{path} is not an audit: it has no schema_version")
     if version != SCHEMA_VERSION:
         raise InputError(

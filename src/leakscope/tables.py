@@ -23,13 +23,28 @@ def read_table(path: Path) -> pd.DataFrame:
         raise InputError(f"{path} is a folder: name a CSV file")
     if not path.exists():
         raise InputError(f"there is no file {path}")
-    try:
-        table = pd.read_csv(path, low_memory=False)
-    except (ValueError, OSError, EOFError) as error:
-        raise InputError(f"{path} can't be read as CSV: {str(error).splitlines()[0]}") from error
+    table = _read(path, low_memory=False)
     if table.empty:
         raise InputError(f"{path} has no records")
+    if table.shape[1] == 1 and any(sign in str(table.columns[0]) for sign in ";\t|"):
+        raise InputError(f"{path} has one column, {str(table.columns[0])[:60]!r}: separate columns by commas")
     return table
+
+
+def read_texts(path: Path, names: list[str]) -> pd.DataFrame:
+    """Some columns as the text that stands in the file: 007 stays 007, and NA is a text like any other."""
+    read: pd.DataFrame = _read(path, dtype=str, keep_default_na=False, usecols=names)
+    return read.reindex(columns=names)
+
+
+def _read(path: Path, **options: Any) -> pd.DataFrame:
+    try:
+        table: pd.DataFrame = pd.read_csv(path, **options)
+        return table
+    except UnicodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from error
+    except (ValueError, OSError, EOFError) as error:
+        raise InputError(f"{path} can't be read as CSV: {str(error).splitlines()[0]}") from error
 
 
 def take_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) -> pd.DataFrame:
@@ -41,15 +56,28 @@ def take_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) -
     return table[names]
 
 
-def split_names(text: str | None) -> list[str]:
-    """Names separated by commas.
+def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:
+    """Names separated by commas; a text that is the name of a column is one name, commas and all.
 
     Examples
     --------
-    >>> split_names("race, sex")
-    ['race', 'sex']
+    >>> split_names("race, sex", pd.Index(["race", "sex"])), split_names("a,b", pd.Index(["a,b"]))
+    (['race', 'sex'], ['a,b'])
     """
-    return [name.strip() for name in (text or "").split(",") if name.strip()]
+    if text is None or text in columns:
+        return [] if text is None else [text]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"{text!r} names no column")
+    return list(dict.fromkeys(names))
+
+
+def labels_of(table: pd.DataFrame, path: Path, label: str, model: Any) -> pd.Series[Any]:
+    """The label column, as text where the model's classes are text: a class "1" is not the number 1."""
+    classes = getattr(model, "classes_", None)
+    if classes is not None and getattr(classes, "dtype", None) is not None and classes.dtype.kind in "OU":
+        return read_texts(path, [label])[label]
+    return table[label]
 
 
 def features(table: pd.DataFrame, drop: list[str], model: Any, groups: list[str]) -> pd.DataFrame:

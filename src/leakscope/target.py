@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 from uuid import uuid4
@@ -275,7 +275,8 @@ class EstimatorFit:
         seeds = [name for name in sorted(estimator.get_params()) if name.split("__")[-1] == "random_state"]
         estimator.set_params(**{name: int(rng.integers(2**31)) for name in seeds})
         try:
-            estimator.fit(self.layout.arrange(X), y if self.classes is None else self.classes[y])
+            with seeded_numpy(rng):
+                estimator.fit(self.layout.arrange(X), y if self.classes is None else self.classes[y])
         except Exception as error:
             name = estimator_name(estimator)
             raise InputError(f"{name} can't be trained again on {len(y)} records: {describe(error)}.") from error
@@ -295,7 +296,8 @@ class FunctionFit:
     def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
         with seeded_torch(rng) if self.seeds_torch else nullcontext():
             try:
-                trained = self.fit(X, y if self.classes is None else self.classes[y], rng)
+                with seeded_numpy(rng.spawn(1)[0]):
+                    trained = self.fit(X, y if self.classes is None else self.classes[y], rng)
             except Exception as error:
                 raise InputError(f"the fit= function fails on {len(y)} records: {describe(error)}.") from error
         if isinstance(trained, Model):
@@ -307,6 +309,17 @@ class FunctionFit:
         if model.task != self.task:
             raise InputError(f"fit returned a {model.task} model for a {self.task} target: return the same kind.")
         return align(model, self.classes)
+
+
+@contextmanager
+def seeded_numpy(rng: np.random.Generator) -> Iterator[None]:
+    """Draw from the seed what a learner without a seed of its own takes from numpy's global generator."""
+    before = np.random.get_state()  # noqa: NPY002
+    np.random.seed(int(rng.integers(2**31)))  # noqa: NPY002
+    try:
+        yield
+    finally:
+        np.random.set_state(before)  # noqa: NPY002
 
 
 def _learner(model: Any, adapted: Model, fit: Any) -> tuple[Learner | None, list[str]]:

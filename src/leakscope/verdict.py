@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from leakscope.intervals import normal_quantile
-from leakscope.results import Risk, Verdict
+from leakscope.results import Estimate, Risk, Verdict
 
 
 def confidence_for_choice(confidence: float, attacks: int, figures: int) -> float:
@@ -26,15 +26,17 @@ def confidence_for_choice(confidence: float, attacks: int, figures: int) -> floa
 
 
 def choose_strongest(risks: Sequence[Risk]) -> int:
-    """Position of the attack that surely has the largest AUC: of the largest lower end.
+    """Position of the attack that surely has the largest AUC: of the largest lower end, if that is above chance.
 
-    If none beats chance, of one that does so at a low false-positive rate. The risks must come with intervals that pay for
-    the choice.
+    Otherwise of one that surely beats chance at a low false-positive rate, if there is one; otherwise of the one whose
+    interval reaches highest, since that is what can't be excluded. The intervals must pay for the choice.
     """
-    best = max(range(len(risks)), key=lambda at: risks[at].auc.low)
+    everyone = range(len(risks))
+    best = max(everyone, key=lambda at: risks[at].auc.low)
     if risks[best].auc.low > 0.5:
         return best
-    return max((at for at in range(len(risks)) if _caught_at(risks[at])), key=lambda at: _lift(risks[at]), default=best)
+    widest = max(everyone, key=lambda at: risks[at].auc.high)
+    return max((at for at in everyone if _caught_at(risks[at])), key=lambda at: _lift(risks[at]), default=widest)
 
 
 def _caught_at(risk: Risk) -> list[float]:
@@ -46,22 +48,22 @@ def _lift(risk: Risk) -> float:
     return max(risk.tpr_at_fpr[fpr].low / fpr for fpr in _caught_at(risk))
 
 
-def judge(risks: Sequence[Risk], best: int, plain: Risk, margin: float) -> Verdict:
+def judge(strongest: Risk, plain: Risk, margin: float) -> Verdict:
     """Leaks, no evidence, or cannot tell.
 
-    - *leaks*: the strongest attack beats chance, and where the blind baseline or the never-trained control beats chance
-      too, it beats that.
-    - *no evidence*: it does not beat chance, and for every attack an AUC above 0.5 + ``margin`` is excluded.
+    - *leaks*: the strongest attack surely beats chance, and it surely beats the same attack on a model that never saw the
+      members; where there is no such control it surely beats the blind baseline, and where the blind baseline beats
+      chance it surely beats that in any case.
+    - *no evidence*: no attack surely beats chance, and for every attack an AUC above 0.5 + ``margin`` is excluded.
     - *cannot tell*: neither.
 
-    ``risks`` have intervals that pay for the choice of ``best``; ``plain`` is the chosen one without, whose narrower
-    intervals make the baseline and the control easier to suspect.
+    ``strongest`` has intervals that pay for the choice; ``plain`` is the same risk without, whose narrower intervals make
+    the baseline easier to suspect.
     """
-    strongest = risks[best]
     auc, name = strongest.auc, f"{strongest.attack} on {strongest.release}"
     caught = _caught_at(strongest)
     if auc.low <= 0.5 and not caught:
-        return _not_beyond_chance(strongest, max(risks, key=lambda risk: risk.auc.high), margin)
+        return _not_beyond_chance(strongest, margin)
     if auc.low > 0.5:
         finding = f"members are told from non-members by “{name}” with AUC {auc} (0.5 is chance, 1 is certainty)"
     else:
@@ -75,40 +77,50 @@ def judge(risks: Sequence[Risk], best: int, plain: Risk, margin: float) -> Verdi
 
 def _doubts(risk: Risk, plain: Risk) -> list[str]:
     """Ways in which the finding could be a difference between the two sets of records and not a leak of the model."""
+    by_auc = risk.auc.low > 0.5
+    beyond_rival = any(risk.tpr_beyond[fpr].low > 0 for fpr in _caught_at(risk) if fpr in risk.tpr_beyond)
+    has_control = risk.control.kind == "never trained"
     doubts = []
-    advice = "use a holdout drawn like the training data"
-    if plain.blind.low > 0.5 and (risk.beyond_blind.low <= 0 or risk.auc.low <= 0.5):
-        doubts.append(f"the records alone, without the model, already tell them apart with AUC {plain.blind}: {advice}")
-    if plain.control.auc.low > 0.5 and (risk.beyond_control.low <= 0 or risk.auc.low <= 0.5):
-        kind = _control_words(plain)
-        doubts.append(f"the same attack on {kind} already reaches AUC {plain.control.auc}: {advice}")
+    if has_control and not (risk.beyond_control.low > 0 if by_auc else beyond_rival):
+        doubts.append(
+            f"that is not surely more than the AUC {plain.control.auc} of the same attack on a model that never saw the "
+            f"members: {_advice(plain.control.auc)}"
+        )
+    if has_control and plain.blind.low <= 0.5:
+        return doubts
+    if not (risk.beyond_blind.low > 0 if by_auc else beyond_rival and not has_control):
+        doubts.append(
+            f"that is not surely more than the AUC {plain.blind} of telling the records apart without the model: "
+            f"{_advice(plain.blind)}"
+        )
     return doubts
 
 
-def _control_words(risk: Risk) -> str:
-    return "a model that never saw the members" if risk.control.kind == "never trained" else "shuffled memberships"
+def _advice(rival: Estimate) -> str:
+    return "use a holdout drawn like the training data" if rival.low > 0.5 else "more records are needed"
 
 
 def _reasons(risk: Risk) -> list[str]:
+    kind = "a model that never saw the members" if risk.control.kind == "never trained" else "shuffled memberships"
     return [
-        f"the same attack on {_control_words(risk)} reaches AUC {risk.control.auc}",
+        f"the same attack on {kind} reaches AUC {risk.control.auc}",
         f"the records alone, without the model, reach AUC {risk.blind}",
     ]
 
 
-def _not_beyond_chance(strongest: Risk, widest: Risk, margin: float) -> Verdict:
-    """``widest`` is the risk whose interval reaches highest: what it does not exclude is not excluded."""
-    high = widest.auc.high
-    if high <= 0.5 + margin:
+def _not_beyond_chance(strongest: Risk, margin: float) -> Verdict:
+    """The strongest is then the risk whose interval reaches highest: what it does not exclude is not excluded."""
+    auc = strongest.auc
+    if auc.high <= 0.5 + margin:
         sentence = (
-            f"no evidence of leakage beyond chance: the strongest attack reaches AUC {strongest.auc}, and for every attack "
-            f"an AUC above {high:.3f} is excluded"
+            f"no evidence of leakage beyond chance: no attack beats chance, and an AUC above {auc.high:.3f} is excluded "
+            f"for all of them"
         )
         return Verdict("no evidence", sentence, tuple(_reasons(strongest)))
-    needed = records_needed(margin, widest.auc.confidence)
+    needed = records_needed(margin, auc.confidence)
     sentence = (
-        f"cannot tell: no attack beats chance (the strongest reaches AUC {strongest.auc}), but an AUC of up to {high:.2f} is "
-        f"not excluded; more records are needed, about {needed:,} held out and as many trained on"
+        f"cannot tell: no attack beats chance, but an AUC of up to {auc.high:.2f} is not excluded; more records are needed, "
+        f"about {needed:,} held out and as many trained on"
     )
     return Verdict("cannot tell", sentence, tuple(_reasons(strongest)))
 

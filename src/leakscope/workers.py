@@ -7,6 +7,7 @@ as long as the function depends on nothing but the task and holds itself to `one
 import hashlib
 import math
 import pickle
+import re
 import sys
 import threading
 import time
@@ -14,6 +15,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -72,6 +74,18 @@ def run_tasks(
                 break
     if finished < len(tasks):
         yield from _run_elsewhere(run, tasks[finished:], workers, cluster)
+
+
+def check_work(workers: int | None, cluster: str | None, cache: str | Path | None) -> None:
+    """Refuse, before anything is trained, a number of workers, a cluster address or a cache folder that can't be right."""
+    if workers is not None and workers < 1:
+        raise InputError(f"workers must be a whole number from 1 on, not {workers}")
+    if workers is not None and cluster is not None:
+        raise InputError("give either a number of workers or the address of a cluster, not both")
+    if cluster is not None and not re.fullmatch(r"[a-z]+://\S+:\d+", cluster):
+        raise InputError(f"{cluster!r} is not the address of a Dask scheduler: write tcp://host:port")
+    if cache is not None and Path(cache).exists() and not Path(cache).is_dir():
+        raise InputError(f"can't use {cache} as the cache folder: it is a file")
 
 
 _thread_lock = threading.Lock()

@@ -23,10 +23,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.errors import InputError
+from leakscope.errors import InputError, TrainingError
 from leakscope.fingerprints import fingerprint
 from leakscope.versions import versions
-from leakscope.workers import one_thread, run_tasks
+from leakscope.workers import check_work, one_thread, run_tasks
 
 Indices = NDArray[np.intp]
 Observations = dict[str, NDArray[Any]]
@@ -247,7 +247,7 @@ def retrain(
     ------
     InputError
         If the input does not fit together, or the cluster or the cache can't be used.
-    RuntimeError
+    TrainingError
         If training or ``observe`` fails; the message names the world. What was finished by then is in the cache.
 
     Examples
@@ -266,8 +266,7 @@ def retrain(
         raise InputError(
             f"the worlds are drawn from {worlds.records} records but there are {len(X)} records and {len(y)} labels"
         )
-    if workers is not None and (workers < 1 or cluster is not None):
-        raise InputError("give either a number of workers from 1 on or the address of a cluster")
+    check_work(workers, cluster, cache)
     job = _Job(learner, X, y, worlds, observe, seed)
     results: list[Observations] = [{}] * len(worlds)
     done = 0
@@ -343,8 +342,8 @@ def _named(task: range) -> Iterator[None]:
     except Exception as error:
         place = f"world {task[0]}" if len(task) == 1 else f"worlds {task[0]} to {task[-1]}"
         if isinstance(error, InputError):
-            raise InputError(f"in {place}: {error}") from error
-        failure = RuntimeError(f"training failed in {place}: {type(error).__name__}: {error}")
+            raise TrainingError(f"in {place}: {error}") from error
+        failure = TrainingError(f"training failed in {place}: {type(error).__name__}: {error}")
         failure.add_note(traceback.format_exc())
         raise failure from error
 

@@ -4,10 +4,11 @@ import copy
 
 import numpy as np
 import pytest
+from samples import draw
 
 from leakscope import toys
 from leakscope.attacks import ATTACKS, learned
-from leakscope.crossfit import Sample, cross_guess, scale_of
+from leakscope.crossfit import cross_guess, scale_of
 from leakscope.evidence import Evidence, Known
 from leakscope.releases import RELEASES
 from leakscope.risk import score
@@ -30,7 +31,7 @@ def toy_for(attack, n=600):
 
 def guesses_on(attack, toy, seed=0):
     target = make_target(toy.model, toy.train, toy.holdout)
-    sample = Sample.draw(len(target.members), len(target.nonmembers), np.random.default_rng(seed))
+    sample = draw(len(target.members), len(target.nonmembers), np.random.default_rng(seed))
     release = RELEASES[attack.release]
     inside, outside = (release(target.model, side.X, side.y) for side in (target.members, target.nonmembers))
     observed, labels = sample.judge(inside, outside), sample.judge(target.members.y, target.nonmembers.y)
@@ -139,7 +140,7 @@ def test_intervals_hold_where_there_is_nothing_to_find(attack):
     n = 150
     for _ in range(REPEATS):
         observed, labels = made_up_observations(attack, 2 * n, rng)
-        sample = Sample.draw(n, n, rng)
+        sample = draw(n, n, rng)
         guesses, _ = cross_guess(attack, observed, labels, sample.member, sample.half, rng)
         scale = scale_of(attack, sample.half)
         figures = score(guesses.score, sample.member, scale=scale, says_member=guesses.says_member, fprs=(0.2,))

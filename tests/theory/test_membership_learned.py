@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from samples import draw
 from scipy.special import expit, ndtr
 
 from leakscope.attacks import learned
-from leakscope.crossfit import Sample, cross_guess, scale_of
+from leakscope.crossfit import cross_guess, scale_of
 from leakscope.evidence import Evidence, Known
 from leakscope.intervals import Ranking, Scale, split
 from leakscope.intervals import auc as auc_interval
@@ -85,7 +86,7 @@ def test_halves_that_are_fitted_on_each_other_err_together_and_the_interval_allo
     attack = learned("log_loss", "loss", "logistic regression")
     pairs, held, naive = [], [], []
     for _ in range(400):
-        sample = Sample.draw(100, 100, rng)
+        sample = draw(100, 100, rng)
         loss = rng.exponential(size=(200, 1))
         guesses, _ = cross_guess(attack, loss, np.zeros(200), sample.member, sample.half, rng)
         scale = scale_of(attack, sample.half)

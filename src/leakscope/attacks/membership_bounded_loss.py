@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.evidence import Attack, Evidence, Floats, Guesses, Labels
+from leakscope.releases import LOSSES
 
 #: Losses with a bound of their own; for any other, B is the largest loss that the attacker knows of.
 BOUNDS = {"labels": 1.0, "likelihood_loss": 1.0}
@@ -32,6 +33,5 @@ def bounded_loss(release: str) -> Attack:
         # The bound depends on the known records; the loss, which ranks as the probability does, doesn't.
         return Guesses(-losses, 1 - np.clip(losses / bound, 0, 1))
 
-    return Attack(
-        "bounded loss", release, "tople2020, Def. 7", guess, uses_labels=release == "labels", fixed_scale=True
-    )
+    attack = Attack("bounded loss", release, "tople2020, Def. 7", guess, release == "labels", fixed_scale=True)
+    return attack.reads("labels", *LOSSES)

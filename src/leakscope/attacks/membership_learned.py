@@ -19,6 +19,7 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscope.evidence import Attack, Evidence, Floats, Guesses, Labels
+from leakscope.releases import LOSSES
 
 Looks = Literal["confidences", "label and confidences", "loss"]
 Classifier = Literal["logistic regression", "tree", "network"]
@@ -58,7 +59,8 @@ def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Atta
         return Guesses(_log_odds(probability), (probability > 0.5).astype(np.float64))
 
     name = f"learned on {looks} ({classifier})"
-    return Attack(name, release, SOURCES[looks], guess, uses_labels=looks == "label and confidences")
+    attack = Attack(name, release, SOURCES[looks], guess, uses_labels=looks == "label and confidences")
+    return attack.reads(*LOSSES) if looks == "loss" else attack.reads("probabilities")
 
 
 def _classifier(name: Classifier, known: int, seed: int) -> Any:
@@ -95,4 +97,5 @@ def _label_and_confidences(observed: Floats, labels: Labels | None) -> Floats:
 
 
 def _loss(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG001
-    return np.log(observed[:, :1] + 1e-12)
+    # A root tames large losses and keeps zero; unlike a logarithm with an offset it knows no scale.
+    return np.asarray(observed[:, :1] ** 0.25)

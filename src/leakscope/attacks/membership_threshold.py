@@ -17,6 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.releases import LOSSES
 
 SOURCE = "Yeom et al. 2018"
 
@@ -29,7 +30,7 @@ def loss_threshold(release: str) -> Attack:
     >>> loss_threshold("log_loss").name
     'loss threshold'
     """
-    return Attack("loss threshold", release, f"{SOURCE}, section 6", _guess_by_mean, fixed_scale=True)
+    return Attack("loss threshold", release, f"{SOURCE}, section 6", _guess_by_mean, fixed_scale=True).reads(*LOSSES)
 
 
 def _guess_by_mean(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
@@ -50,7 +51,9 @@ def likelihood_ratio(release: str) -> Attack:
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
         return _guess_by_ratio(evidence.observed[:, 0] ** power, evidence.known.observed[:, 0] ** power, evidence)
 
-    return Attack("likelihood ratio", release, f"{SOURCE}, Adversary 2 and Theorem 3", guess)
+    return Attack("likelihood ratio", release, f"{SOURCE}, Adversary 2 and Theorem 3", guess).reads(
+        "squared_error", "likelihood_loss"
+    )
 
 
 def _guess_by_ratio(squared: Floats, known_squared: Floats, evidence: Evidence) -> Guesses:
