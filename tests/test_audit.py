@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
@@ -87,9 +88,14 @@ def test_the_constant_model_exposes_nobody():
     assert result.strongest.auc.value == 0.5
 
 
-def test_the_never_trained_control_saw_none_of_the_records_it_is_asked_about():
-    """A model that answers confidently for whatever it trained on: its control would betray any record it saw."""
-    toy = toys.lookup(300)
+@pytest.mark.parametrize("copies", ["none", "within the training set", "in both sets"])
+def test_the_never_trained_control_saw_none_of_the_records_it_is_asked_about(copies):
+    """Models that note which records they trained on and which they are asked about."""
+    (X, y), (Z, z) = toys.lookup(300).train, toys.lookup(300).holdout
+    if copies == "within the training set":
+        X, y = np.concatenate([X, X[:150]]), np.concatenate([y, y[:150]])
+    if copies == "in both sets":
+        Z, z = np.concatenate([Z, X[:100]]), np.concatenate([z, y[:100]])
     asked = []
 
     def fit(X, y, rng):
@@ -98,16 +104,33 @@ def test_the_never_trained_control_saw_none_of_the_records_it_is_asked_about():
         seen = {row.tobytes() for row in np.ascontiguousarray(X)}
 
         def predict(rows):
-            asked.extend(row.tobytes() in seen for row in np.ascontiguousarray(rows))
+            asked.append(np.mean([row.tobytes() in seen for row in np.ascontiguousarray(rows)]))
             return own.predict(rows)
 
         return replace(own, predict=predict)
 
-    ls.audit(toy.model, toy.train, toy.holdout, fit=fit, workers=1)
-    assert len(asked) >= 600
-    # Beyond a few hundred records that check the new model's form, none it is asked about was trained on.
-    control_questions = asked[-600:]
-    assert not any(control_questions)
+    result = ls.audit(toys.lookup_model(X, y), (X, y), (Z, z), fit=fit, workers=1)
+    assert asked == [0.0] * len(asked)
+    assert len(asked) >= 2
+    control = result.strongest.control.auc
+    assert control.low <= 0.5 <= control.high
+
+
+def test_copies_in_the_training_set_do_not_hide_a_leak_nor_make_one():
+    """Rows five times over: a copy would tell an attack, the baseline and the control who is a member."""
+    rng = np.random.default_rng(0)
+    X, Z = rng.normal(size=(150, 5)), rng.normal(size=(750, 5))
+    y, z = rng.integers(0, 2, 150), rng.integers(0, 2, 750)
+    train = (np.repeat(X, 5, axis=0), np.repeat(y, 5))
+    memory = ls.audit(ExtraTreesClassifier(20, random_state=0).fit(*train), train, (Z, z))
+    assert memory.verdict.kind == "leaks"
+    assert any("600 training records are copies of another" in warning for warning in memory.warnings)
+    innocent = ls.audit(
+        LogisticRegression().fit(rng.normal(size=(50, 5)), np.arange(50) % 2), train, (Z, z), confidence=0.9999
+    )
+    assert innocent.strongest.auc.low <= 0.5
+    assert all(risk.auc.low <= 0.5 <= risk.auc.high for risk in innocent.risks)
+    assert innocent.risks[0].blind.low <= 0.5
 
 
 def test_without_a_way_to_train_again_the_permuted_control_stands_in_and_the_result_says_so():
@@ -132,6 +155,26 @@ def test_a_shifted_holdout_is_not_taken_for_a_leak():
     assert result.strongest.blind.value > 0.8
     assert result.verdict.kind == "cannot tell"
     assert "use a holdout drawn like the training data" in result.verdict.sentence
+
+
+@pytest.mark.parametrize("retrain", [True, False])
+def test_records_that_are_easier_for_any_model_are_not_taken_for_members(retrain):
+    """A model that never trained on the "members", who lie farther from its border: a difference of the two sets."""
+    direction = np.ones(20) / np.sqrt(20)
+
+    def draw(n, stretch, rng):
+        X = rng.normal(size=(n, 20))
+        X += (stretch - 1) * (X @ direction)[:, None] * direction
+        return X, (rng.random(n) < 1 / (1 + np.exp(-3 * X @ direction))).astype(int)
+
+    kinds = []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        model = LogisticRegression(C=0.1).fit(*draw(1000, 1.0, rng))
+        result = ls.audit(model, draw(600, 1.4, rng), draw(600, 1.0, rng), seed=seed, retrain=retrain)
+        kinds.append((result.verdict.kind, result.strongest.auc.low > 0.5))
+    assert sum(found for _, found in kinds) >= 6  # an attack does tell the two sets apart
+    assert "leaks" not in {kind for kind, _ in kinds}
 
 
 def test_blind_baseline_is_chance_where_both_sets_are_drawn_alike():
@@ -285,9 +328,16 @@ def test_a_learner_that_fails_says_so_and_how_to_go_on():
     ("options", "says"),
     [
         ({"confidence": 1.0}, "confidence"),
+        ({"confidence": 0.9999999999}, "confidence"),
         ({"margin": 0.6}, "margin"),
         ({"fprs": [0.0]}, "false-positive rates"),
         ({"attacks": []}, "no attack"),
+        ({"attacks": ["loss threshold"]}, "not their names"),
+        ({"seed": -1}, "seed"),
+        ({"seed": None}, "seed"),
+        ({"seed": 1.5}, "seed"),
+        ({"workers": 0}, "workers"),
+        ({"cluster": "here"}, "tcp://host:port"),
     ],
 )
 def test_settings_out_of_range_are_bad_input(options, says):
@@ -299,6 +349,69 @@ def test_a_handful_of_records_is_refused():
     toy = toys.lookup(200)
     with pytest.raises(ls.InputError, match="at least 10"):
         ls.audit(toy.model, toy.train, (toy.holdout[0][:9], toy.holdout[1][:9]))
+
+
+def test_groups_of_one_level_and_empty_names_are_not_passed_over_in_silence():
+    toy = toys.lookup(300)
+    one = np.full(300, "all")
+    result = ls.audit(toy.model, toy.train, toy.holdout, groups=(one, one))
+    assert any("nothing to compare in group" in warning for warning in result.warnings)
+    two = np.tile(["", "b"], 150)
+    result = ls.audit(toy.model, toy.train, toy.holdout, groups=(two, two))
+    assert {group.level for group in result.strongest.by_group} == {"(empty)", "b"}
+
+
+def test_groups_in_another_order_than_the_features_are_refused():
+    table, label = people(400)
+    model = LogisticRegression().fit(table[["age", "income"]][:200], label[:200])
+    pair = (table[:200], label[:200]), (table[200:], label[200:])
+    with pytest.raises(ls.InputError, match="row names"):
+        ls.audit(model, *pair, groups=table["race"][:200].sample(frac=1, random_state=0))
+    with pytest.raises(ls.InputError, match="row names"):
+        ls.audit(model, *pair, ids=pd.Series(range(200)).sample(frac=1, random_state=0).rename("id"))
+
+
+def test_ids_that_are_missing_are_refused():
+    toy = toys.lookup(100)
+    with pytest.raises(ls.InputError, match="missing for 1"):
+        ls.audit(toy.model, toy.train, toy.holdout, ids=[np.nan, *range(99)])
+
+
+def test_a_rare_class_is_split_between_the_control_models():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 2))
+    y = np.zeros(600, int)
+    y[[1, 2, 301, 302]] = 1
+    model = LogisticRegression().fit(X[:300], y[:300])
+    for seed in range(5):
+        assert ls.audit(model, (X[:300], y[:300]), (X[300:], y[300:]), seed=seed).target.control_models.models == 2
+
+
+def test_a_learner_without_a_seed_of_its_own_repeats_itself():
+    toy = toys.never_trained(200)
+
+    def fit(X, y, rng):
+        del rng
+        return ExtraTreesClassifier(5).fit(X, y)
+
+    state = np.random.get_state()[1].tolist()  # noqa: NPY002
+    first, second = (ls.audit(toy.model, toy.train, toy.holdout, fit=fit) for _ in range(2))
+    assert comparable(first) == comparable(second)
+    assert np.random.get_state()[1].tolist() == state  # noqa: NPY002
+
+
+def test_texts_are_records_too():
+    rng = np.random.default_rng(0)
+    texts = np.array([" ".join(rng.choice(["ill", "well", "old", "young", "rich", "poor"], 6)) for _ in range(400)])
+    y = np.char.count(texts, "ill") > 1
+    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts[:200], y[:200])
+    assert ls.audit(model, (texts[:200], y[:200]), (texts[200:], y[200:])).target.members == 200
+
+
+def test_errors_that_overflow_are_bad_input():
+    X = np.random.default_rng(0).normal(size=(100, 1))
+    with pytest.raises(ls.InputError, match="rescale"):
+        ls.audit(lambda X: 1e200 * X[:, 0], (X, X[:, 0]), (X + 1, X[:, 0]), task="regression")
 
 
 # --- the record -------------------------------------------------------------------------------------------------------
@@ -363,6 +476,27 @@ def test_the_strongest_risk_pays_for_the_choice():
     assert result.strongest.auc.value == twin.auc.value
     assert result.strongest.auc.low < twin.auc.low
     assert result.strongest.auc.confidence == result.settings["confidence after the choice"] > 0.99
+
+
+def test_a_seed_of_numpys_is_saved(tmp_path):
+    result = audit_toy(toys.lookup(100), seed=np.int64(3), fprs=0.1)
+    result.save(tmp_path)
+    assert ls.load(tmp_path).settings["seed"] == 3
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: loss_threshold("labels"),
+        lambda: loss_threshold("nonsense"),
+        lambda: bounded_loss("probabilities"),
+        lambda: learned("labels", "confidences"),
+        lambda: learned("probabilities", "loss"),
+    ],
+)
+def test_attacks_refuse_releases_that_they_can_not_read(make):
+    with pytest.raises(ls.InputError, match="reads"):
+        make()
 
 
 def test_own_attacks_run_like_those_of_the_package():

@@ -1,6 +1,7 @@
 """The command line as a new user meets it: exit codes, one sentence for bad input, nothing half-written."""
 
 import json
+import os
 import pickle
 import subprocess
 import sys
@@ -133,6 +134,12 @@ BAD = {
     "no id column": ({}, ["--id", "name"], "no id column 'name'"),
     "an unknown condition": ({}, ["--fail-if", "roc > 0.6"], "unknown figure"),
     "a condition on groups without groups": ({}, ["--fail-if", "group_gap > 0"], "--groups"),
+    "a condition that compares with nothing": ({}, ["--fail-if", "auc > nan"], "not a number"),
+    "no name in --groups": ({}, ["--groups", ","], "names no column"),
+    "no cluster address": ({}, ["--cluster", "here"], "tcp://host:port"),
+    "no workers": ({}, ["--workers", "0"], "workers"),
+    "a missing id": ({"train": ("no-id.csv", lambda t: t.assign(person=t["person"].mask(t.index > 1, "")))}, ["--id", "person"], "more than once"),
+    "unknown outputs": ({}, ["--outputs", "odds"], "odds"),
     "an unknown task": ({}, ["--task", "clustering"], "clustering"),
     "a confidence of 2": ({}, ["--confidence", "2"], "confidence"),
     "a place that can't be written to": ({}, ["--out", "/proc/audit"], "/proc"),
@@ -196,9 +203,67 @@ def test_names_with_markup_and_formulas_stay_inert(capsys, files, tmp_path):
     assert not rows.str.startswith("=").any()
 
 
-def test_usage_errors_exit_with_2(capsys):
-    assert run(capsys, "audit")[0] == 2
-    assert run(capsys, "no-such-command")[0] == 2
+def test_ids_groups_and_labels_are_read_as_they_stand(capsys, files, tmp_path):
+    """007 stays 007, the group NA is a group, and the class "1" is a text if the model's classes are texts."""
+    for name in ("train.csv", "holdout.csv"):
+        table = pd.read_csv(files / name)
+        table["person"] = [f"{row:05}" for row in range(len(table))]
+        table["race"] = np.where(table["sex"] == 1, "NA", "01")
+        table["label"] = (table["income"] == ">50K").astype(int)
+        table.to_csv(files / f"plain-{name}", index=False)
+    train = pd.read_csv(files / "plain-train.csv")
+    skops.io.dump(
+        LogisticRegression(max_iter=1000).fit(train[FEATURES], train["label"].astype(str)), files / "text.skops"
+    )
+    options = ["--id", "person", "--groups", "race,race", "--drop", "income", "--out", tmp_path]
+    names = {"train": "plain-train.csv", "holdout": "plain-holdout.csv", "label": "label", "model": "text.skops"}
+    code, _, err = audit(capsys, files, *options, **names)
+    assert code == 0, err
+    result = ls.load(tmp_path)
+    assert result.records["id"].tolist()[:2] == ["00000", "00001"]
+    assert {group.level for group in result.strongest.by_group} == {"NA", "01"}
+
+
+def test_a_gate_on_groups_too_small_to_show_is_bad_input_after_the_audit_is_saved(capsys, files, tmp_path):
+    code, _, err = audit(capsys, files, "--groups", "person", "--fail-if", "group_gap > 0", "--out", tmp_path / "a")
+    assert code == 2
+    assert "groups" in err
+    assert ls.load(tmp_path / "a").strongest.group_gap is None
+
+
+def test_a_table_with_another_separator_says_so(capsys, files):
+    pd.read_csv(files / "train.csv").to_csv(files / "semicolons.csv", index=False, sep=";")
+    code, _, err = audit(capsys, files, train="semicolons.csv")
+    assert code == 2
+    assert "commas" in err
+
+
+def test_a_folder_in_the_way_leaves_an_older_audit_whole(capsys, files, tmp_path):
+    assert audit(capsys, files, "--out", tmp_path)[0] == 0
+    first = ls.load(tmp_path)
+    (tmp_path / "report.html").unlink()
+    (tmp_path / "report.html").mkdir()
+    assert audit(capsys, files, "--out", tmp_path, "--seed", 9)[0] == 2
+    assert ls.load(tmp_path) == first
+
+
+@pytest.mark.parametrize(
+    "words", [["audit"], ["no-such-command"], ["audit", "m", "--seed", "-3"], ["selfcheck", "--sed", "1"]]
+)
+def test_usage_errors_are_one_sentence_and_exit_with_2(capsys, words):
+    code, out, err = run(capsys, *words)
+    assert code == 2
+    assert out == ""
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_a_terminal_that_knows_ascii_only_is_served(files):
+    command = [sys.executable, "-m", "leakscope", "audit", files / "model.skops", "--label", "income", "--no-retrain"]
+    paths = ["--train", files / "train.csv", "--holdout", files / "holdout.csv"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    done = subprocess.run([*command, *paths], capture_output=True, env=environment, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.isascii()
 
 
 def test_selfcheck_says_that_all_is_right(capsys):

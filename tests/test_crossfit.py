@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from samples import draw
 
-from leakscope.crossfit import cross_guess
+from leakscope.crossfit import Sample, cross_guess
 from leakscope.evidence import Attack, Guesses
 
 
@@ -69,3 +69,24 @@ def test_evidence_never_holds_the_truth_about_the_records_asked_about(uses_label
             if uses_labels:
                 np.testing.assert_array_equal(part.labels, part.observed[:, 0] * 10)
         assert not {name for name in vars(evidence) if "member" in name}
+
+
+def test_of_equal_records_one_is_judged_and_twins_share_a_half():
+    rng = np.random.default_rng(0)
+    members = rng.integers(0, 60, 150).astype(np.uint64)  # many copies
+    nonmembers = rng.integers(40, 140, 150).astype(np.uint64)  # and many that stand on both sides
+    sample = Sample.draw(members, nonmembers, rng)
+    inside, outside = members[sample.members[: sample.judged]], nonmembers[sample.nonmembers]
+    assert len(set(inside)) == len(set(outside)) == sample.judged
+    assert sorted(sample.members) == list(range(150))
+    half = dict(zip(inside, sample.half[: sample.judged], strict=True))
+    shared = [
+        (half[name], number) for name, number in zip(outside, sample.half[sample.judged :], strict=True) if name in half
+    ]
+    assert shared
+    assert all(one == other for one, other in shared)
+    copies = members[sample.members[sample.judged :]]
+    known = [(half[name], number) for name, number in zip(copies, sample.other_half, strict=True) if name in half]
+    assert known
+    assert all(one == other for one, other in known)
+    assert abs(int(sample.half.sum()) - sample.judged) <= 1

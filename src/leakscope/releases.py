@@ -125,7 +125,8 @@ def observe(
     for rows, answers in predict_in_blocks(model, records.X, progress=progress):
         block = Block(model, None, records.y[rows], answers)
         for release in chosen:
-            part = release.observe(block)
+            with np.errstate(over="ignore"):
+                part = release.observe(block)
             if not np.isfinite(part).all():
                 raise InputError(f"{release.name} overflows on these records: rescale the labels or mend the model")
             if release.name not in observed:
