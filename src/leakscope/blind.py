@@ -22,7 +22,7 @@ from leakscope.risk import Judged
 from leakscope.target import Records
 
 #: Enough records to notice any difference between two sets that an attacker could use.
-MOST_KNOWN = 6_000
+MOST_KNOWN = 5_000
 #: Wider records, such as images, are seen through this many random projections.
 MOST_COLUMNS = 200
 
@@ -42,7 +42,7 @@ def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np
 
     member, half = sample.member, sample.half
     table = _table(members, nonmembers, sample, rng)
-    table = np.column_stack([table, _surprise(table, half, members.y.dtype.kind == "i", rng)])
+    table[:, -1] = _surprise(table[:, :-2], table[:, -2], half, members.y.dtype.kind == "i", rng)
     scores = np.empty(len(member))
     for number in (0, 1):
         known = np.flatnonzero(half != number)
@@ -58,21 +58,23 @@ def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np
 
 
 def _table(members: Records, nonmembers: Records, sample: Sample, rng: np.random.Generator) -> Floats:
-    """The judged records as numbers: text becomes codes, wide records become random projections, the label is a column."""
+    """The judged records as numbers: text becomes codes, and wide records become random projections.
+
+    The last column but one is the label, the last is left free.
+    """
     judged = sample.judged
-    labels = sample.judge(members.y, nonmembers.y)
     inside, outside = take_rows(members.X, sample.members[:judged]), take_rows(nonmembers.X, sample.nonmembers)
     if isinstance(inside, pd.DataFrame) or inside.dtype.kind not in "biuf":
         both = pd.concat([_frame(inside), _frame(outside)], ignore_index=True)
-        table = np.column_stack([*(_numbers(both.iloc[:, column]) for column in range(both.shape[1])), labels])
+        parts = [np.column_stack([_numbers(both.iloc[:, column]) for column in range(both.shape[1])])]
     else:
-        width = int(np.prod(inside.shape[1:], dtype=int))
-        table = np.empty((2 * judged, width + 1))
-        table[:judged, :-1], table[judged:, :-1] = inside.reshape(judged, -1), outside.reshape(judged, -1)
-        table[:, -1] = labels
-    if table.shape[1] > MOST_COLUMNS + 1:
-        mixed = np.nan_to_num(table[:, :-1]) @ rng.normal(size=(table.shape[1] - 1, MOST_COLUMNS))
-        table = np.column_stack([mixed, labels])
+        parts = [inside.reshape(judged, -1), outside.reshape(judged, -1)]
+    if parts[0].shape[1] > MOST_COLUMNS:
+        mix = rng.normal(size=(parts[0].shape[1], MOST_COLUMNS))
+        parts = [np.nan_to_num(part) @ mix for part in parts]
+    table = np.zeros((2 * judged, parts[0].shape[1] + 2))
+    np.concatenate(parts, out=table[:, :-2], casting="unsafe")
+    table[:, -2] = sample.judge(members.y, nonmembers.y)
     return table
 
 
@@ -80,32 +82,39 @@ def _frame(X: Any) -> pd.DataFrame:
     return X if isinstance(X, pd.DataFrame) else pd.DataFrame(X.reshape(len(X), -1))
 
 
-def _surprise(table: Floats, half: NDArray[np.intp], classes: bool, rng: np.random.Generator) -> Floats:
+def _surprise(
+    features: Floats, labels: Floats, half: NDArray[np.intp], classes: bool, rng: np.random.Generator
+) -> Floats:
     """Loss of a linear model of the label, trained on the other half: log-loss for classes, else squared error."""
     from sklearn.linear_model import LogisticRegression, Ridge
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
 
-    features, labels = np.nan_to_num(table[:, :-1]), table[:, -1]
-    loss = np.zeros(len(table))
+    features = np.nan_to_num(features) if np.isnan(features).any() else features
+    loss = np.zeros(len(labels))
     for number in (0, 1):
         asked, known = half == number, np.flatnonzero(half != number)
         if len(known) > MOST_KNOWN // 2:
             known = rng.choice(known, MOST_KNOWN // 2, replace=False)
         if len(np.unique(labels[known])) < 2:
             continue
-        model = make_pipeline(StandardScaler(), LogisticRegression(max_iter=30) if classes else Ridge())
+        model = LogisticRegression(max_iter=30) if classes else Ridge()
+        centre, spread = features[known].mean(axis=0), features[known].std(axis=0)
+        spread[spread == 0] = 1.0
         with warnings.catch_warnings():  # a rough stand-in is good enough
             warnings.simplefilter("ignore")
-            model.fit(features[known], labels[known])
-        if not classes:
-            loss[asked] = (model.predict(features[asked]) - labels[asked]) ** 2
-            continue
-        probabilities, column = model.predict_proba(features[asked]), np.searchsorted(model.classes_, labels[asked])
-        column = np.minimum(column, len(model.classes_) - 1)
-        likelihood = probabilities[np.arange(len(column)), column] * (model.classes_[column] == labels[asked])
-        loss[asked] = -np.log(np.maximum(likelihood, 1e-12))
+            model.fit((features[known] - centre) / spread, labels[known])
+        # Put the scaling into the weights, and not into a copy of all records.
+        model.coef_ = model.coef_ / spread
+        model.intercept_ = model.intercept_ - model.coef_ @ centre
+        loss[asked] = _linear_loss(model, features[asked], labels[asked], classes)
     return loss
+
+
+def _linear_loss(model: Any, features: Floats, labels: Floats, classes: bool) -> Floats:
+    if not classes:
+        return np.asarray((model.predict(features) - labels) ** 2)
+    column = np.minimum(np.searchsorted(model.classes_, labels), len(model.classes_) - 1)
+    likelihood = model.predict_proba(features)[np.arange(len(column)), column]
+    return np.asarray(-np.log(np.maximum(likelihood * (model.classes_[column] == labels), 1e-12)))
 
 
 def _numbers(column: pd.Series[Any]) -> Floats:

@@ -25,7 +25,7 @@ Looks = Literal["confidences", "label and confidences", "loss"]
 Classifier = Literal["logistic regression", "tree", "network"]
 
 #: More known records than this make a small classifier slower, not better.
-MOST_KNOWN = 20_000
+MOST_KNOWN = 10_000
 #: Classes beyond the tenth most probable say next to nothing, and are not looked at.
 MOST_CONFIDENCES = 10
 SOURCES: dict[Looks, str] = {
