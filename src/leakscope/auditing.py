@@ -349,15 +349,15 @@ def _describe(
             2, control.trained_on, _performance(task, control.observed[release][outside], labels, confidence)
         )
     return AuditedModel(
-        target.model.name,
-        task,
-        None if target.model.classes is None else len(target.model.classes),
-        int(np.prod(np.shape(target.members.X)[1:], dtype=int)),
-        len(target.members),
-        len(target.nonmembers),
-        sample.judged,
-        Performance("accuracy" if task == "classification" else "mean squared error", train, holdout),
-        models,
+        model=target.model.name,
+        task=task,
+        classes=None if target.model.classes is None else len(target.model.classes),
+        features=int(np.prod(np.shape(target.members.X)[1:], dtype=int)),
+        members=len(target.members),
+        nonmembers=len(target.nonmembers),
+        judged=sample.judged,
+        performance=Performance("accuracy" if task == "classification" else "mean squared error", train, holdout),
+        control_models=models,
     )
 
 
@@ -367,7 +367,7 @@ def _copies(hashes: Hashes) -> int:
 
 
 def _count(number: int, what: str) -> str:
-    """A number of things, in the plural where it is one.
+    """A number of things, in the plural unless it is one.
 
     Examples
     --------

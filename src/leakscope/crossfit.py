@@ -74,11 +74,10 @@ def _one_of_each(hashes: Hashes, rng: np.random.Generator) -> Indices:
 
 def half_of_twin(hashes: Hashes, others: Hashes, half: Indices) -> Indices:
     """The half in which the same record stands among the others, or -1."""
-    rank = np.argsort(others)
-    at = np.minimum(np.searchsorted(others, hashes, sorter=rank), max(len(others) - 1, 0))
     if not len(others):
         return np.full(len(hashes), -1)
-    found = rank[at]
+    rank = np.argsort(others)
+    found = rank[np.minimum(np.searchsorted(others, hashes, sorter=rank), len(others) - 1)]
     return np.where(others[found] == hashes, half[found], -1)
 
 

@@ -177,22 +177,22 @@ def assess(
         rival = blind if trial.control is None else trial.control
         risks.append(
             Risk(
-                trial.attack.release,
-                trial.attack.name,
-                trial.attack.source,
-                figures.auc,
-                figures.advantage,
-                figures.accuracy,
-                figures.tpr_at_fpr,
-                control,
-                permuted,
-                intervals.auc(blind.ranking, confidence),
-                beyond_blind(confidence),
-                intervals.difference(figures.auc, control.auc),
-                _tpr_beyond(figures.tpr_at_fpr, _tprs(rival.ranking, confidence, fprs)),
-                tuple(_by_group(judged, groups, confidence)),
-                curve,
-                bars,
+                release=trial.attack.release,
+                attack=trial.attack.name,
+                source=trial.attack.source,
+                auc=figures.auc,
+                advantage=figures.advantage,
+                accuracy=figures.accuracy,
+                tpr_at_fpr=figures.tpr_at_fpr,
+                control=control,
+                permuted=permuted,
+                blind=intervals.auc(blind.ranking, confidence),
+                beyond_blind=beyond_blind(confidence),
+                beyond_control=intervals.difference(figures.auc, control.auc),
+                tpr_beyond=_tpr_beyond(figures.tpr_at_fpr, _tprs(rival.ranking, confidence, fprs)),
+                by_group=tuple(_by_group(judged, groups, confidence)),
+                roc=curve,
+                histogram=bars,
             )
         )
     return risks
@@ -249,7 +249,17 @@ def _by_group(judged: Judged, groups: Mapping[str, NDArray[Any]], confidence: fl
         ranking = own.ranking
         gap = intervals.difference(intervals.auc(ranking, together), intervals.auc(rest.ranking, together))
         risk, advantage = intervals.auc(ranking, confidence), intervals.mean_difference(own.says, confidence)
-        found.append(GroupRisk(column, level, ranking.members, ranking.nonmembers, risk, advantage, gap))
+        found.append(
+            GroupRisk(
+                column=column,
+                level=level,
+                members=ranking.members,
+                nonmembers=ranking.nonmembers,
+                auc=risk,
+                advantage=advantage,
+                gap=gap,
+            )
+        )
     return found
 
 
