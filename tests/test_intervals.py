@@ -5,7 +5,7 @@ import pytest
 from scipy.special import ndtr, ndtri
 
 from leakscope import intervals
-from leakscope.intervals import Ranking, Scale, split
+from leakscope.ranking import Ranking, Scale, split
 
 REPEATS = 1000
 

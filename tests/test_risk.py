@@ -4,7 +4,7 @@ from scipy.special import ndtr
 
 from leakscope import risk
 from leakscope.evidence import Attack, Guesses
-from leakscope.intervals import Ranking, Scale, split
+from leakscope.ranking import Ranking, Scale, split
 
 
 def normal_scores(n, distance, rng):

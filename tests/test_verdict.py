@@ -5,7 +5,7 @@ import pytest
 
 from leakscope import verdict
 from leakscope.evidence import Attack, Guesses
-from leakscope.intervals import Scale
+from leakscope.ranking import Scale
 from leakscope.risk import FALSE_POSITIVE_RATES, Judged, Trial, assess
 
 

@@ -15,16 +15,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope import intervals
 from leakscope.attacks import ATTACKS
 from leakscope.blind import blind_guesses
 from leakscope.control import ControlWorld, control_world
 from leakscope.crossfit import Hashes, Sample, cross_guess, scale_of
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Floats, Guesses
+from leakscope.facts import count, count_copies, describe, warn_about
 from leakscope.fingerprints import fingerprint, row_hashes
 from leakscope.releases import Progress, observe
-from leakscope.results import Audit, AuditedModel, ControlModels, Estimate, NotRun, Overlap, Performance
+from leakscope.results import Audit, NotRun, Overlap
 from leakscope.risk import (
     FALSE_POSITIVE_RATES,
     NOT_SHOWN,
@@ -41,9 +41,7 @@ from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread
 from leakscope.worlds import retrain as train_again
 
-#: Below this a holdout can tell little, and the audit says so.
-SMALL_HOLDOUT = 100
-#: And below this there is nothing to fit an attack on and judge it by.
+#: Below this there is nothing to fit an attack on and judge it by.
 FEWEST = 10
 #: An AUC this far above chance is the smallest leak that a verdict of "no evidence" excludes.
 MARGIN = 0.05
@@ -188,13 +186,13 @@ def _run(
         risks, careful = [plain for plain, _ in both], [wide for _, wide in both]
         best = choose_strongest(careful)
         records = _records(target, sample, trials[best].target, other_scores[best])
-    audited = _describe(target, sample, observed, control, settings.confidence)
+    audited = describe(target, sample, observed, control, settings.confidence)
     return Audit(
         verdict=judge(careful[best], risks[best], settings.margin),
         strongest=careful[best],
         risks=tuple(risks),
         not_run=tuple(not_run),
-        warnings=tuple(_warnings(target, sample, overlap, _copies(hashes[0]), audited, pooled)),
+        warnings=tuple(warn_about(target, sample, overlap, count_copies(hashes[0]), audited, pooled)),
         target=audited,
         overlap=overlap,
         settings=_settings(settings, trials, chance),
@@ -294,7 +292,7 @@ def _groups(target: Target, sample: Sample) -> tuple[dict[str, NDArray[Any]], li
         groups[column], pooled = pool_small_groups(levels, sample.member)
         if pooled:
             said.append(
-                f"{_count(pooled, 'group')} of {column} with fewer than {SMALLEST_GROUP} judged members or non-members: "
+                f"{count(pooled, 'group')} of {column} with fewer than {SMALLEST_GROUP} judged members or non-members: "
                 "small groups are reported together, or not at all where even together they are too few"
             )
         if len(set(groups[column]) - {NOT_SHOWN}) < 2:
@@ -317,105 +315,7 @@ def _records(target: Target, sample: Sample, judged: Judged, others: Floats) -> 
     return pd.DataFrame({"id": ids if ids.dtype.kind in "iu" else ids.astype("str"), "score": shown, "rank": rank})
 
 
-# --- telling --------------------------------------------------------------------------------------------------------
-
-
-def _performance(model_task: str, answers: Floats, labels: NDArray[Any], confidence: float) -> Estimate:
-    """Accuracy from predicted labels, or mean squared error from squared errors."""
-    if model_task == "classification":
-        return intervals.proportion(int((answers[:, 0] == labels).sum()), len(labels), confidence)
-    error = intervals.mean(answers[:, 0], confidence)
-    return replace(error, low=max(0.0, error.low))
-
-
-def _describe(
-    target: Target,
-    sample: Sample,
-    observed: Sequence[Mapping[str, Floats]],
-    control: ControlWorld | None,
-    confidence: float,
-) -> AuditedModel:
-    task = target.model.task
-    release = "labels" if task == "classification" else "squared_error"
-    train, holdout = (
-        _performance(task, answers[release], side.y, confidence)
-        for answers, side in zip(observed, (target.members, target.nonmembers), strict=True)
-    )
-    models = None
-    if control is not None:
-        outside = slice(sample.judged, None)
-        labels = target.nonmembers.y[sample.nonmembers]
-        models = ControlModels(
-            2, control.trained_on, _performance(task, control.observed[release][outside], labels, confidence)
-        )
-    return AuditedModel(
-        model=target.model.name,
-        task=task,
-        classes=None if target.model.classes is None else len(target.model.classes),
-        features=int(np.prod(np.shape(target.members.X)[1:], dtype=int)),
-        members=len(target.members),
-        nonmembers=len(target.nonmembers),
-        judged=sample.judged,
-        performance=Performance("accuracy" if task == "classification" else "mean squared error", train, holdout),
-        control_models=models,
-    )
-
-
-def _copies(hashes: Hashes) -> int:
-    """How many records are copies of an earlier one."""
-    return len(hashes) - len(np.unique(hashes))
-
-
-def _count(number: int, what: str) -> str:
-    """A number of things, in the plural unless it is one.
-
-    Examples
-    --------
-    >>> _count(1, "record"), _count(2000, "record")
-    ('1 record', '2,000 records')
-    """
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
-def _warnings(
-    target: Target, sample: Sample, overlap: Overlap, copies: int, audited: AuditedModel, pooled: list[str]
-) -> list[str]:
-    said = [*target.warnings]
-    if overlap.count:
-        named = ", ".join(overlap.ids[:10]) + (", …" if overlap.count > 10 else "")
-        what = "removed from the holdout" if overlap.removed else "kept; drop_overlap (--drop-overlap) removes them"
-        verb = "stands" if overlap.count == 1 else "stand"
-        said.append(f"{_count(overlap.count, 'training record')} {verb} in the holdout too ({named}): {what}")
-    if copies:
-        verb = "is a copy" if copies == 1 else "are copies"
-        said.append(f"{_count(copies, 'training record')} {verb} of another: of equal records one is judged")
-    if sample.judged < SMALL_HOLDOUT:
-        lowest = intervals.FALSE_ALARMS_NEEDED / sample.judged
-        said.append(
-            f"only {sample.judged} members and {sample.judged} non-members could be judged: intervals are wide, and "
-            f"nothing can be said of false-positive rates below {lowest:.2g} or of small groups"
-        )
-    if audited.control_models is None:
-        why = "retraining was switched off" if target.learner is not None else "the model can't be trained again here"
-        said.append(f"the control is permuted memberships, not a model that never saw the members, because {why}")
-    else:
-        said.extend(_unlike(audited))
-    said.extend(pooled)
-    return said
-
-
-def _unlike(audited: AuditedModel) -> list[str]:
-    """A control model that performs far off the target's level may have been trained in another way."""
-    assert audited.control_models is not None
-    here, there = audited.performance.holdout, audited.control_models.holdout
-    gap = intervals.difference(here, there)
-    far = 0.1 if audited.performance.metric == "accuracy" else 0.5 * abs(here.value)
-    if gap.low <= far and gap.high >= -far:
-        return []
-    return [
-        f"the retrained control models reach a held-out {audited.performance.metric} of {there}, the audited model {here}: "
-        f"half the records, or other training than the model's, may be the reason"
-    ]
+# --- the record ----------------------------------------------------------------------------------------------------
 
 
 def _settings(settings: Settings, trials: Sequence[Trial], chance: float) -> dict[str, Any]:

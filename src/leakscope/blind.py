@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leakscope.crossfit import Sample
 from leakscope.evidence import Floats, Guesses
-from leakscope.intervals import Scale
+from leakscope.ranking import Scale
 from leakscope.records import take_rows
 from leakscope.risk import Judged
 from leakscope.target import Records

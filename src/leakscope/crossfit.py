@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels
-from leakscope.intervals import Booleans, Scale
+from leakscope.ranking import Booleans, Scale
 
 Indices = NDArray[np.intp]
 Hashes = NDArray[np.uint64]

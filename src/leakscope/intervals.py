@@ -9,20 +9,13 @@ Every interval here is proven by a coverage test.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Literal, NamedTuple
+from collections.abc import Callable, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from leakscope.ranking import Floats, Part, Ranking, Stratum, combine
 from leakscope.results import Estimate
-
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
-Numbers = NDArray[np.intp]
 
 #: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
 FALSE_ALARMS_NEEDED = 10
@@ -82,6 +75,7 @@ def mean_difference(parts: Sequence[Part], confidence: float = 0.95) -> Estimate
     Examples
     --------
     >>> member = np.repeat([True, False], 50)
+    >>> from leakscope.ranking import split
     >>> mean_difference(split(member * 1.0, member))
     1.00 [0.91, 1.00]
     """
@@ -107,182 +101,6 @@ def _agresti_caffo(part: Part, confidence: float) -> tuple[float, float]:
     return centre, normal_quantile(confidence) * float(np.sqrt(variance))
 
 
-@dataclass(frozen=True)
-class Scale:
-    """Which records have scores that can be compared, and which of these strata depend on each other.
-
-    ``stratum`` numbers, record by record, those whose scores share a scale: the halves of a cross-fitted attack, each of
-    which is scored by an attack fitted on the other. Figures are means over strata (LeDell, Petersen and van der Laan
-    2015).
-
-    ``block`` numbers those whose strata were fitted on each other. Where there is nothing to find, two such halves err in
-    the same direction: what one shares with the other by chance, the other shares with the one. Their AUCs correlate at
-    about 0.6, and an interval that took them for independent would fail every eighth time instead of every twentieth.
-    Within a block errors are therefore added as if they were one, and only independent blocks average out.
-    """
-
-    stratum: Numbers
-    block: Numbers
-
-    def take(self, rows: NDArray[Any]) -> Scale:
-        return Scale(self.stratum[rows], self.block[rows])
-
-    def strata(self) -> Iterator[tuple[Booleans, int]]:
-        """Rows of each stratum, and its block."""
-        for number in np.unique(self.stratum):
-            rows = self.stratum == number
-            yield rows, int(self.block[np.argmax(rows)])
-
-
-class Part(NamedTuple):
-    """Values of the members and of the non-members of one stratum, and its block."""
-
-    members: Floats
-    nonmembers: Floats
-    block: int = 0
-
-    @property
-    def size(self) -> int:
-        return len(self.members) + len(self.nonmembers)
-
-
-def split(values: Floats, member: Booleans, scale: Scale | None = None) -> list[Part]:
-    """Values by stratum and membership; by default all share a scale.
-
-    Examples
-    --------
-    >>> split(np.array([1.0, 2.0, 3.0]), np.array([True, False, True]))
-    [Part(members=array([1., 3.]), nonmembers=array([2.]), block=0)]
-    """
-    if scale is None:
-        return [Part(values[member], values[~member])]
-    return [Part(values[rows & member], values[rows & ~member], block) for rows, block in scale.strata()]
-
-
-def combine(errors: Floats, weights: Floats, blocks: Numbers) -> float:
-    """Error of a weighted mean over strata: errors add up within a block, squares of errors between blocks.
-
-    Examples
-    --------
-    >>> combine(np.array([3.0, 3.0]), np.array([0.5, 0.5]), np.array([0, 0]))
-    3.0
-    >>> round(combine(np.array([3.0, 3.0]), np.array([0.5, 0.5]), np.array([0, 1])), 3)
-    2.121
-    """
-    parts = [float(np.sum((weights * errors)[blocks == block])) for block in np.unique(blocks)]
-    return float(np.hypot.reduce(parts))
-
-
-def count_below(ordered: Floats, wanted: Floats, side: Literal["left", "right"] = "left") -> Numbers:
-    """How many of the ordered numbers lie below each of the wanted ones, which are ordered too.
-
-    Equal numbers are looked up once, which makes scores with many ties as quick as they are to sort.
-
-    Examples
-    --------
-    >>> count_below(np.array([1.0, 2.0, 3.0]), np.array([2.0, 2.0, 9.0]))
-    array([1, 1, 3])
-    """
-    if not len(wanted):
-        return np.zeros(0, np.intp)
-    first = np.flatnonzero(np.concatenate([[True], wanted[1:] != wanted[:-1]]))
-    found = np.searchsorted(ordered, wanted[first], side=side)
-    return found if len(first) == len(wanted) else np.repeat(found, np.diff(first, append=len(wanted)))
-
-
-@dataclass(frozen=True)
-class Stratum:
-    """Member scores and non-member scores on one scale, each sorted once and used for every figure."""
-
-    members: Floats
-    nonmembers: Floats
-
-    @cached_property
-    def placements(self) -> tuple[Floats, Floats]:
-        """For each member the share of non-members below it, for each non-member the share of members above it."""
-        s, t = self.members, self.nonmembers
-        below = count_below(t, s)
-        # t[j] is not below s[i] from j = below[i] on: counting these gives for each t the number of s that are not above.
-        not_above = np.cumsum(np.bincount(below, minlength=len(t) + 1))[: len(t)]
-        tied = t[np.minimum(below, len(t) - 1)] == s
-        if not tied.any():
-            return below / len(t), 1 - not_above / len(s)
-        upto = below.copy()
-        upto[tied] = count_below(t, s[tied], side="right")
-        # And t[j] is above s[i] from j = upto[i] on.
-        below_t = np.cumsum(np.bincount(upto, minlength=len(t) + 1))[: len(t)]
-        return (below + upto) / (2 * len(t)), 1 - (below_t + not_above) / (2 * len(s))
-
-    @cached_property
-    def auc(self) -> float:
-        return float(np.mean(self.placements[0]))
-
-    @cached_property
-    def auc_variance(self) -> float:
-        """Variance of the AUC by DeLong, DeLong and Clarke-Pearson (1988)."""
-        return sum(float(np.var(part, ddof=1)) / len(part) if len(part) > 1 else np.inf for part in self.placements)
-
-    def rate(self, false_alarms: float) -> float:
-        """Share of members called so by an attacker who calls this many non-members so.
-
-        Of records with equal scores at the threshold the attacker picks some at random, as a ROC curve drawn with straight
-        lines across ties, and an AUC that counts a tie one half, have it.
-        """
-        s, t = self.members, self.nonmembers
-        if false_alarms >= len(t):
-            return 1.0
-        at = t[len(t) - 1 - int(false_alarms + 1e-9)]
-        (s_from, s_to), (t_from, t_to) = (np.searchsorted(x, [at, np.nextafter(at, np.inf)]) for x in (s, t))
-        picked = (false_alarms - (len(t) - t_to)) / (t_to - t_from)
-        return float(len(s) - s_to + picked * (s_to - s_from)) / len(s)
-
-
-@dataclass(frozen=True)
-class Ranking:
-    """Scores of members and non-members, compared within strata only (see `Scale`).
-
-    Examples
-    --------
-    >>> Ranking.of([Part(np.array([3.0, 2.0]), np.array([1.0, 2.0]))]).auc
-    0.875
-    """
-
-    strata: tuple[Stratum, ...]
-    blocks: Numbers
-
-    @classmethod
-    def of(cls, parts: Sequence[Part]) -> Ranking:
-        """Sort the scores of each stratum."""
-        strata = tuple(Stratum(np.sort(part.members), np.sort(part.nonmembers)) for part in parts)
-        return cls(strata, np.array([part.block for part in parts], np.intp))
-
-    @cached_property
-    def weights(self) -> Floats:
-        """What each stratum counts: in proportion to the precision of its AUC at chance; nothing without two on a side."""
-        sizes = [(len(part.members), len(part.nonmembers)) for part in self.strata]
-        precision = np.array([m * n / (m + n) if min(m, n) > 1 else 0.0 for m, n in sizes])
-        return np.asarray(precision / max(precision.sum(), 1e-300))
-
-    @property
-    def members(self) -> int:
-        return sum(len(part.members) for part in self.strata)
-
-    @property
-    def nonmembers(self) -> int:
-        return sum(len(part.nonmembers) for part in self.strata)
-
-    @cached_property
-    def auc(self) -> float:
-        return float(sum(w * part.auc for w, part in zip(self.weights, self.strata, strict=True) if w))
-
-    @cached_property
-    def auc_deviation(self) -> float:
-        """Standard error of the AUC."""
-        pairs = zip(self.weights, self.strata, strict=True)
-        deviations = [np.sqrt(part.auc_variance) if weight else 0.0 for weight, part in pairs]
-        return combine(np.array(deviations), self.weights, self.blocks)
-
-
 def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
     """AUC with DeLong's interval, taken on the logit scale so that it stays inside [0, 1].
 
@@ -292,6 +110,7 @@ def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
 
     Examples
     --------
+    >>> from leakscope.ranking import split
     >>> rng = np.random.default_rng(0)
     >>> member = np.repeat([True, False], 500)
     >>> auc(Ranking.of(split(rng.normal(member, 1.0), member)))
@@ -342,6 +161,7 @@ def paired_auc_difference(first: Sequence[Part], second: Sequence[Part]) -> Call
 
     Examples
     --------
+    >>> from leakscope.ranking import split
     >>> rng = np.random.default_rng(0)
     >>> member = np.repeat([True, False], 400)
     >>> scores = split(rng.normal(member, 1.0), member)
@@ -405,6 +225,7 @@ def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estima
 
     Examples
     --------
+    >>> from leakscope.ranking import split
     >>> rng = np.random.default_rng(0)
     >>> member = np.repeat([True, False], 2000)
     >>> ranking = Ranking.of(split(rng.normal(member, 1.0), member))

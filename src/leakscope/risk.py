@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.evidence import Attack, Floats, Guesses
-from leakscope.intervals import Booleans, Numbers, Part, Ranking, Scale, split
+from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, split
 from leakscope.results import Control, Estimate, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
@@ -94,7 +94,7 @@ def _best_threshold(inside: Floats, outside: Floats) -> float:
         return np.inf
     s, t = np.sort(inside), np.sort(outside)
     caught = 1 - np.arange(len(s)) / len(s)
-    alarms = 1 - intervals.count_below(t, s) / len(t)
+    alarms = 1 - count_below(t, s) / len(t)
     return float(s[np.argmax(caught - alarms)])
 
 

@@ -8,8 +8,8 @@ from scipy.special import expit, ndtr
 from leakscope.attacks import learned
 from leakscope.crossfit import cross_guess, scale_of
 from leakscope.evidence import Evidence, Known
-from leakscope.intervals import Ranking, Scale, split
 from leakscope.intervals import auc as auc_interval
+from leakscope.ranking import Ranking, Scale, split
 
 CLASSIFIERS = ("logistic regression", "tree", "network")
 

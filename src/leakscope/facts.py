@@ -1,0 +1,120 @@
+"""What was audited, and what about it could mislead: the facts and warnings that stand beside the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope import intervals
+from leakscope.control import ControlWorld
+from leakscope.crossfit import Hashes, Sample
+from leakscope.evidence import Floats
+from leakscope.results import AuditedModel, ControlModels, Estimate, Overlap, Performance
+from leakscope.target import Target
+
+#: Below this a holdout can tell little, and the audit says so.
+SMALL_HOLDOUT = 100
+
+
+def _performance(model_task: str, answers: Floats, labels: NDArray[Any], confidence: float) -> Estimate:
+    """Accuracy from predicted labels, or mean squared error from squared errors."""
+    if model_task == "classification":
+        return intervals.proportion(int((answers[:, 0] == labels).sum()), len(labels), confidence)
+    error = intervals.mean(answers[:, 0], confidence)
+    return replace(error, low=max(0.0, error.low))
+
+
+def describe(
+    target: Target,
+    sample: Sample,
+    observed: Sequence[Mapping[str, Floats]],
+    control: ControlWorld | None,
+    confidence: float,
+) -> AuditedModel:
+    """What was audited: sizes, how well the model does, and how well the control models do."""
+    task = target.model.task
+    release = "labels" if task == "classification" else "squared_error"
+    train, holdout = (
+        _performance(task, answers[release], side.y, confidence)
+        for answers, side in zip(observed, (target.members, target.nonmembers), strict=True)
+    )
+    models = None
+    if control is not None:
+        outside = slice(sample.judged, None)
+        labels = target.nonmembers.y[sample.nonmembers]
+        models = ControlModels(
+            2, control.trained_on, _performance(task, control.observed[release][outside], labels, confidence)
+        )
+    return AuditedModel(
+        model=target.model.name,
+        task=task,
+        classes=None if target.model.classes is None else len(target.model.classes),
+        features=int(np.prod(np.shape(target.members.X)[1:], dtype=int)),
+        members=len(target.members),
+        nonmembers=len(target.nonmembers),
+        judged=sample.judged,
+        performance=Performance("accuracy" if task == "classification" else "mean squared error", train, holdout),
+        control_models=models,
+    )
+
+
+def count_copies(hashes: Hashes) -> int:
+    """How many records are copies of an earlier one."""
+    return len(hashes) - len(np.unique(hashes))
+
+
+def count(number: int, what: str) -> str:
+    """A number of things, in the plural unless it is one.
+
+    Examples
+    --------
+    >>> count(1, "record"), count(2000, "record")
+    ('1 record', '2,000 records')
+    """
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
+
+
+def warn_about(
+    target: Target, sample: Sample, overlap: Overlap, copies: int, audited: AuditedModel, pooled: list[str]
+) -> list[str]:
+    """Sentences about what this audit can't tell, or what may make it tell wrong."""
+    said = [*target.warnings]
+    if overlap.count:
+        named = ", ".join(overlap.ids[:10]) + (", …" if overlap.count > 10 else "")
+        what = "removed from the holdout" if overlap.removed else "kept; drop_overlap (--drop-overlap) removes them"
+        verb = "stands" if overlap.count == 1 else "stand"
+        said.append(f"{count(overlap.count, 'training record')} {verb} in the holdout too ({named}): {what}")
+    if copies:
+        verb = "is a copy" if copies == 1 else "are copies"
+        said.append(f"{count(copies, 'training record')} {verb} of another: of equal records one is judged")
+    if sample.judged < SMALL_HOLDOUT:
+        lowest = intervals.FALSE_ALARMS_NEEDED / sample.judged
+        said.append(
+            f"only {sample.judged} members and {sample.judged} non-members could be judged: intervals are wide, and "
+            f"nothing can be said of false-positive rates below {lowest:.2g} or of small groups"
+        )
+    if audited.control_models is None:
+        why = "retraining was switched off" if target.learner is not None else "the model can't be trained again here"
+        said.append(f"the control is permuted memberships, not a model that never saw the members, because {why}")
+    else:
+        said.extend(_unlike(audited))
+    said.extend(pooled)
+    return said
+
+
+def _unlike(audited: AuditedModel) -> list[str]:
+    """A control model that performs far off the target's level may have been trained in another way."""
+    assert audited.control_models is not None
+    here, there = audited.performance.holdout, audited.control_models.holdout
+    gap = intervals.difference(here, there)
+    far = 0.1 if audited.performance.metric == "accuracy" else 0.5 * abs(here.value)
+    if gap.low <= far and gap.high >= -far:
+        return []
+    return [
+        f"the retrained control models reach a held-out {audited.performance.metric} of {there}, the audited model {here}: "
+        f"half the records, or other training than the model's, may be the reason"
+    ]
