@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leakscope import attacks, datasets, toys
+    from leakscope import attacks, datasets, toys, worlds
     from leakscope.auditing import audit
     from leakscope.errors import InputError
     from leakscope.evidence import Attack, Evidence, Guesses, Known
@@ -45,11 +45,13 @@ _HOMES = {
     "make_target": "target",
     "score": "risk",
     "toys": "",
+    "worlds": "",
 }
 
 __all__ = [
     "Attack", "Audit", "Estimate", "Evidence", "Guesses", "InputError", "Known", "Learner", "Model", "Records", "Risk",
     "Target", "Verdict", "attacks", "audit", "datasets", "load", "load_model", "make_target", "score", "toys",
+    "worlds",
 ]  # fmt: skip
 
 
