@@ -185,6 +185,40 @@ def test_blind_baseline_is_chance_where_both_sets_are_drawn_alike():
     assert blind.low <= 0.5 <= blind.high
 
 
+@pytest.mark.parametrize("kind", ["names", "dates", "lists", "infinite"])
+def test_the_blind_baseline_does_not_see_the_order_of_the_records(kind):
+    """Columns that differ in every record say nothing of membership, whatever order the records come in."""
+    rng = np.random.default_rng(1)
+    n = 600
+    unique = {
+        "names": [f"person {number}" for number in rng.permutation(n)],
+        "dates": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.permutation(n), unit="D"),
+        "lists": [[number, 1] for number in rng.permutation(n)],
+        "infinite": np.where(np.arange(n) % 7 == 0, np.inf, rng.normal(size=n)),
+    }[kind]
+    table, y = pd.DataFrame({"x": rng.normal(size=n), "unique": unique}), rng.integers(0, 2, n)
+    tree = ColumnTransformer([("x", "passthrough", ["x"])])
+    model = make_pipeline(tree, ExtraTreesClassifier(20, random_state=0)).fit(table[:300], y[:300])
+    result = ls.audit(model, (table[:300], y[:300]), (table[300:], y[300:]), confidence=0.9999)
+    assert result.strongest.blind.low <= 0.5 <= result.strongest.blind.high
+    assert result.verdict.kind == "leaks"
+
+
+def test_the_training_set_as_its_own_holdout_is_not_called_safe():
+    table, label = people(3000)
+    X = table[["age", "income"]]
+    result = ls.audit(ExtraTreesClassifier(10, random_state=0).fit(X, label), (X, label), (X, label))
+    assert result.verdict.kind == "cannot tell"
+    assert "--drop-overlap" in result.verdict.sentence
+
+
+def test_infinity_in_an_array_is_the_models_affair():
+    toy = toys.lookup(200)
+    X = toy.train[0].copy()
+    X[3, 1] = np.inf
+    assert ls.audit(toys.lookup_model(X, toy.train[1]), (X, toy.train[1]), toy.holdout).verdict.kind == "leaks"
+
+
 def test_a_pipeline_on_text_columns_with_groups():
     table, label = people(1600)
     train, holdout = (table[:800], label[:800]), (table[800:], label[800:])
@@ -337,6 +371,10 @@ def test_a_learner_that_fails_says_so_and_how_to_go_on():
         ({"seed": None}, "seed"),
         ({"seed": 1.5}, "seed"),
         ({"workers": 0}, "workers"),
+        ({"workers": 1.5}, "workers"),
+        ({"cache": 5}, "cache"),
+        ({"confidence": "0.95"}, "numbers"),
+        ({"fprs": "x"}, "numbers"),
         ({"cluster": "here"}, "tcp://host:port"),
     ],
 )

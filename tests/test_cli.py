@@ -69,6 +69,9 @@ def spoiled(folder, name, change, source="train.csv"):
     table = pd.read_csv(folder / source)
     table = change(table)
     table.to_csv(folder / name, index=False)
+    if name == "long.csv":
+        lines = (folder / name).read_text().splitlines()
+        (folder / name).write_text("\n".join([lines[0], *(f"{line},9" for line in lines[1:])]) + "\n")
     return name
 
 
@@ -140,6 +143,8 @@ BAD = {
     "no workers": ({}, ["--workers", "0"], "workers"),
     "a missing id": ({"train": ("no-id.csv", lambda t: t.assign(person=t["person"].mask(t.index > 1, "")))}, ["--id", "person"], "more than once"),
     "unknown outputs": ({}, ["--outputs", "odds"], "odds"),
+    "an empty id column": ({}, ["--id", ""], "no id column"),
+    "rows longer than the header": ({"train": ("long.csv", lambda t: t)}, [], "more fields than its header"),
     "an unknown task": ({}, ["--task", "clustering"], "clustering"),
     "a confidence of 2": ({}, ["--confidence", "2"], "confidence"),
     "a place that can't be written to": ({}, ["--out", "/proc/audit"], "/proc"),

@@ -32,7 +32,7 @@ def assess_all(score_sets, member, blind, control=None):
     both = [assess(trial, judged(blind), {}, confidences=(0.95, chance)) for trial in trials]
     plain, careful = ([risks[at] for risks in both] for at in (0, 1))
     best = verdict.choose_strongest(careful)
-    return verdict.judge(careful[best], plain[best], 0.05), careful[best], plain
+    return verdict.judge(careful[best], 0.05), careful[best], plain
 
 
 def test_twenty_useless_attacks_do_not_make_one_look_good():
@@ -115,3 +115,39 @@ def test_the_records_said_to_be_needed_do_suffice():
     member = np.repeat([True, False], n)
     kinds = [assess_all([rng.normal(size=2 * n)], member, rng.normal(size=2 * n))[0].kind for _ in range(40)]
     assert kinds.count("no evidence") >= 36
+
+
+def test_a_leak_about_few_members_stands_although_its_auc_is_not_surely_beyond_the_control():
+    """The AUC is just above chance and not surely above the control's; the share of members found is."""
+    rng = np.random.default_rng(7)
+    n = 4000
+    member = np.repeat([True, False], n)
+    scores = rng.normal(size=2 * n)
+    scores[:240] = 10 + rng.random(240)
+    said, strongest, _ = assess_all(
+        [scores], member, rng.normal(size=2 * n), control=rng.normal(size=2 * n) + 0.04 * member
+    )
+    assert strongest.tpr_beyond[0.01].low > 0
+    assert said.kind == "leaks"
+
+
+def test_a_leak_about_few_members_is_doubted_where_the_control_finds_as_many():
+    rng = np.random.default_rng(8)
+    n = 4000
+    member = np.repeat([True, False], n)
+
+    def few(rng):
+        scores = rng.normal(size=2 * n)
+        scores[:200], scores[200:n] = 10 + rng.random(200), scores[200:n] - 0.065
+        return scores
+
+    said, _, _ = assess_all([few(rng)], member, rng.normal(size=2 * n), control=few(rng))
+    assert said.kind == "cannot tell"
+
+
+def test_overlap_stretches_what_is_not_excluded():
+    rng = np.random.default_rng(9)
+    member = np.repeat([True, False], 4000)
+    _, strongest, _ = assess_all([rng.normal(size=8000)], member, rng.normal(size=8000))
+    kinds = {overlap: verdict.judge(strongest, 0.05, overlap).kind for overlap in (0.0, 0.9, 1.0)}
+    assert kinds == {0.0: "no evidence", 0.9: "cannot tell", 1.0: "cannot tell"}

@@ -214,7 +214,9 @@ def infer_task(labels: list[NDArray[Any]], columns: int) -> Task:
         return "regression"
     if columns > 1:
         return "classification"
-    raise InputError('the labels are whole numbers stored as floats: say task="classification" or task="regression".')
+    raise InputError(
+        'the labels are whole numbers stored as floats: say task="classification" or task="regression" (--task).'
+    )
 
 
 def infer_classes(labels: list[NDArray[Any]], columns: int, classes: Any) -> NDArray[Any]:

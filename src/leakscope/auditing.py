@@ -60,6 +60,8 @@ class Settings:
     drop_overlap: bool = False
 
     def check(self) -> None:
+        if not all(isinstance(number, int | float) for number in (self.confidence, self.margin)):
+            raise InputError(f"confidence and margin must be numbers, not {self.confidence!r} and {self.margin!r}")
         if not 0.5 <= self.confidence <= 0.99999:
             raise InputError(f"confidence must be from 0.5 to 0.99999, not {self.confidence}")
         if not 0 < self.margin < 0.5:
@@ -121,7 +123,10 @@ def audit(
     >>> result.verdict.kind, result.strongest.auc
     ('leaks', 1.00 [0.98, 1.00])
     """
-    rates = tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
+    try:
+        rates = tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"false-positive rates must be numbers, not {fprs!r}") from error
     settings = Settings(_whole(seed), confidence, margin, rates, retrain, drop_overlap)
     settings.check()
     check_work(workers, cluster, cache)
@@ -154,9 +159,10 @@ def _run(
         target, hashes, overlap = _find_overlap(target, settings.drop_overlap)
     sample = Sample.draw(*hashes, _rng(draws))
     if sample.judged < FEWEST:
+        side = "held-out" if len(np.unique(hashes[1])) == sample.judged else "training"
         raise InputError(
-            f"there are only {sample.judged} different records on the smaller side: "
-            f"an audit needs at least {FEWEST} training and {FEWEST} held-out records"
+            f"there are only {sample.judged} different {side} records{' left' if overlap.removed else ''}: "
+            f"an audit needs at least {FEWEST} on each side"
         )
     releases = _releases_of(chosen, target)
     with clock("predict"):
@@ -188,7 +194,7 @@ def _run(
         records = _records(target, sample, trials[best].target, other_scores[best])
     audited = describe(target, sample, observed, control, settings.confidence)
     return Audit(
-        verdict=judge(careful[best], risks[best], settings.margin),
+        verdict=judge(careful[best], settings.margin, _shared(sample, hashes)),
         strongest=careful[best],
         risks=tuple(risks),
         not_run=tuple(not_run),
@@ -204,6 +210,11 @@ def _run(
     )
 
 
+def _shared(sample: Sample, hashes: tuple[Hashes, Hashes]) -> float:
+    """Share of the judged non-members that stand in the training set too."""
+    return float(np.mean(np.isin(hashes[1][sample.nonmembers], hashes[0])))
+
+
 def _rng(draws: Iterator[np.random.SeedSequence]) -> np.random.Generator:
     return np.random.default_rng(next(draws))
 
@@ -213,7 +224,8 @@ def _rng(draws: Iterator[np.random.SeedSequence]) -> np.random.Generator:
 
 def _choose(target: Target, attacks: Sequence[Attack] | None) -> tuple[list[Attack], list[NotRun]]:
     """Attacks that can run. One asked for by name that can't is an error; one of the default set is listed as not run."""
-    wanted = ATTACKS[target.model.task] if attacks is None else tuple(attacks)
+    given = (attacks,) if isinstance(attacks, Attack) else attacks
+    wanted = ATTACKS[target.model.task] if given is None else tuple(given)
     if not all(isinstance(attack, Attack) for attack in wanted):
         raise InputError(
             "attacks must be attacks, such as leakscope.attacks.loss_threshold('log_loss'), not their names"

@@ -75,6 +75,8 @@ def _table(members: Records, nonmembers: Records, sample: Sample, rng: np.random
     table = np.zeros((2 * judged, parts[0].shape[1] + 2))
     np.concatenate(parts, out=table[:, :-2], casting="unsafe")
     table[:, -2] = sample.judge(members.y, nonmembers.y)
+    if not np.isfinite(table).all():
+        table[~np.isfinite(table)] = np.nan
     return table
 
 
@@ -121,7 +123,8 @@ def _numbers(column: pd.Series[Any]) -> Floats:
     if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
         numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
         return np.where(np.isfinite(numbers), numbers, np.nan)
+    # Codes in sorted order: in the order of appearance they would tell members, who come first, from the others.
     try:
-        return pd.factorize(column)[0].astype(np.float64)
-    except TypeError:  # lists and the like can't be told apart but by their text
-        return pd.factorize(column.map(str))[0].astype(np.float64)
+        return pd.factorize(column, sort=True)[0].astype(np.float64)
+    except TypeError:  # lists and mixed types have no order but that of their text
+        return pd.factorize(column.map(str), sort=True)[0].astype(np.float64)

@@ -155,9 +155,14 @@ def audit(
     tables = [read_table(path) for path in paths]
     columns = split_names(groups, tables[0].columns)
     dropped = split_names(drop, tables[0].columns)
-    hidden = list(dict.fromkeys([label, *dropped, *([id] if id else [])]))
+    hidden = list(dict.fromkeys([label, *dropped, *([] if id is None else [id])]))
     for path, table in zip(paths, tables, strict=True):
-        for names, what in (([label], "label"), (columns, "group"), (dropped, "dropped"), ([id] if id else [], "id")):
+        for names, what in (
+            ([label], "label"),
+            (columns, "group"),
+            (dropped, "dropped"),
+            ([] if id is None else [id], "id"),
+        ):
             take_columns(table, names, path, what)
     loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
     pairs = [
@@ -168,7 +173,7 @@ def audit(
         result = run(
             loaded, pairs[0], pairs[1],
             groups=tuple(read_texts(path, columns) for path in paths) if columns else None,
-            ids=tuple(read_texts(path, [id])[id].to_numpy() for path in paths) if id else None,
+            ids=tuple(read_texts(path, [id])[id].to_numpy() for path in paths) if id is not None else None,
             task=task, outputs=outputs, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed,
             workers=workers, cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip

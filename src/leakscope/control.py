@@ -75,7 +75,7 @@ def control_world(
         ) from error
     order = np.argsort(np.concatenate(rows))
     observed = {release: np.concatenate([part[release] for part in found])[order] for release in releases}
-    return ControlWorld(observed, world, int(np.sum(trains == 0)))
+    return ControlWorld(observed, world, int(np.bincount(trains, minlength=2).min()))
 
 
 def _deal(hashes: Hashes, target: Target, rng: np.random.Generator) -> Indices:

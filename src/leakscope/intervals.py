@@ -26,6 +26,18 @@ def normal_quantile(confidence: float) -> float:
     return float(special.ndtri(0.5 + confidence / 2))
 
 
+def suspicious(auc: Estimate) -> bool:
+    """Whether an AUC that should be chance is more than two standard errors above it, at whatever confidence it stands.
+
+    Examples
+    --------
+    >>> suspicious(Estimate(0.52, 0.49, 0.55)), suspicious(Estimate(0.56, 0.53, 0.59))
+    (False, True)
+    """
+    error = (auc.value - auc.low) / normal_quantile(auc.confidence)
+    return auc.value - 2 * error > 0.5
+
+
 def proportion(successes: int, n: int, confidence: float = 0.95, *, independent: int | None = None) -> Estimate:
     """Share of successes with the exact interval of Clopper and Pearson (1934).
 

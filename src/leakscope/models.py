@@ -119,7 +119,7 @@ def check_probabilities(raw: NDArray[Any], records: int, classes: int, name: str
         raise InputError(
             f"the outputs of {name} are not probabilities: they range from {columns.min():.3g} to {columns.max():.3g} "
             f"and row sums range from {sums.min():.3g} to {sums.max():.3g}; apply a softmax or say what they are with "
-            'outputs="logits", outputs="log-probabilities" or task="regression".'
+            'outputs="logits", outputs="log-probabilities" or task="regression" (--outputs, --task).'
         )
     columns = np.clip(columns, 0.0, 1.0)
     sums = columns.sum(axis=1, keepdims=True)

@@ -148,8 +148,8 @@ class Risk:
     beyond_control
         ``auc`` minus the AUC of ``control``.
     tpr_beyond
-        ``tpr_at_fpr`` minus that of the never-trained control, or of the blind baseline where there is no such control;
-        for the rates that the sample can carry.
+        ``tpr_at_fpr`` minus that of the never-trained control, or of the blind baseline where there is no such control or
+        where that baseline may beat chance; for the rates that the sample can carry.
     """
 
     release: str
@@ -204,7 +204,7 @@ class Performance:
 
 @dataclass(frozen=True)
 class ControlModels:
-    """The retrained models behind the never-trained control: each was trained on ``records`` records."""
+    """The retrained models behind the never-trained control: each was trained on at least ``records`` records."""
 
     models: int
     records: int

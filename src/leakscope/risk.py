@@ -174,7 +174,10 @@ def assess(
         figures = _figures(judged.ranking, judged.told, judged.says, confidence, fprs)
         permuted = _control("permuted", trial.permuted, confidence, fprs)
         control = permuted if trial.control is None else _control("never trained", trial.control, confidence, fprs)
-        rival = blind if trial.control is None else trial.control
+        blind_auc = intervals.auc(blind.ranking, confidence)
+        rivals = ([trial.control] if trial.control else []) + (
+            [blind] if trial.control is None or intervals.suspicious(blind_auc) else []
+        )
         risks.append(
             Risk(
                 release=trial.attack.release,
@@ -186,10 +189,12 @@ def assess(
                 tpr_at_fpr=figures.tpr_at_fpr,
                 control=control,
                 permuted=permuted,
-                blind=intervals.auc(blind.ranking, confidence),
+                blind=blind_auc,
                 beyond_blind=beyond_blind(confidence),
                 beyond_control=intervals.difference(figures.auc, control.auc),
-                tpr_beyond=_tpr_beyond(figures.tpr_at_fpr, _tprs(rival.ranking, confidence, fprs)),
+                tpr_beyond=_tpr_beyond(
+                    figures.tpr_at_fpr, [_tprs(rival.ranking, confidence, fprs) for rival in rivals]
+                ),
                 by_group=tuple(_by_group(judged, groups, confidence)),
                 roc=curve,
                 histogram=bars,
@@ -202,9 +207,13 @@ def _tprs(ranking: Ranking, confidence: float, fprs: tuple[float, ...]) -> dict[
     return {fpr: intervals.tpr_at_fpr(ranking, fpr, confidence) for fpr in fprs}
 
 
-def _tpr_beyond(ours: Mapping[float, Estimate], theirs: Mapping[float, Estimate]) -> dict[float, Estimate]:
-    carried = [fpr for fpr in ours if ours[fpr].kind == theirs[fpr].kind == "estimate"]
-    return {fpr: intervals.difference(ours[fpr], theirs[fpr]) for fpr in carried}
+def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, Estimate]]) -> dict[float, Estimate]:
+    """The least that a rate exceeds those of the rivals by, where the sample can carry the rates."""
+    carried = [fpr for fpr in ours if all(rates[fpr].kind == "estimate" for rates in (ours, *rivals))]
+    return {
+        fpr: min((intervals.difference(ours[fpr], theirs[fpr]) for theirs in rivals), key=lambda beyond: beyond.low)
+        for fpr in carried
+    }
 
 
 def _control(

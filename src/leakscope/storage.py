@@ -25,6 +25,7 @@ from leakscope.results import SCHEMA_VERSION, Audit, Findings
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+FILES = ("records.csv", "report.html", "audit.json")
 #: What a spreadsheet takes for the start of a formula; the apostrophe is escaped too, so that reading can undo it.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
@@ -59,6 +60,8 @@ def write_all(folder: Path, content: dict[str, bytes]) -> None:
 
 def check_writable(folder: Path) -> None:
     """Refuse a folder that can't be written to before hours of work are spent on what should go there."""
+    if blocked := [name for name in FILES if (folder / name).is_dir()]:
+        raise InputError(f"can't write to {folder}: {blocked[0]} is a folder there")
     there = next(place for place in (folder.absolute(), *folder.absolute().parents) if place.exists())
     if not there.is_dir():
         raise InputError(f"can't write to {folder}: {there} is not a folder")
@@ -101,12 +104,19 @@ def load(folder: str | Path) -> Audit:
         records = records_from_csv(table, str(id_type))
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{path} is not a whole audit: its records can't be read ({error})") from error
-    return Audit(**parts, records=records)
+    from leakscope.report.html import render
+
+    audit = Audit(**parts, records=records)
+    try:
+        render(audit)
+    except Exception as error:  # whatever was changed by hand: what can't be shown is not an audit
+        raise InputError(f"{path} is not a whole audit: it can't be shown ({error})") from error
+    return audit
 
 
 def _read_document(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_bytes())
+        document = json.loads(path.read_bytes(), parse_constant=_not_a_number)
     except (ValueError, OSError, RecursionError) as error:
         raise InputError(f"{path} is broken: it can't be read as JSON ({error})") from error
     version = document.get("schema_version") if isinstance(document, dict) else None
@@ -118,6 +128,10 @@ def _read_document(path: Path) -> dict[str, Any]:
             + ("upgrade leakscope" if version > SCHEMA_VERSION else "audit again")
         )
     return dict(document)
+
+
+def _not_a_number(text: str) -> float:
+    raise ValueError(f"{text} is not a number")
 
 
 def _first_problem(error: ValueError) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,12 @@ def read_texts(path: Path, names: list[str]) -> pd.DataFrame:
 
 def _read(path: Path, **options: Any) -> pd.DataFrame:
     try:
-        table: pd.DataFrame = pd.read_csv(path, **options)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table: pd.DataFrame = pd.read_csv(path, index_col=False, **options)
         return table
+    except pd.errors.ParserWarning as error:
+        raise InputError(f"{path} has rows with more fields than its header: mend the header or the rows") from error
     except UnicodeError as error:
         raise InputError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from error
     except (ValueError, OSError, EOFError) as error:
@@ -76,7 +81,8 @@ def labels_of(table: pd.DataFrame, path: Path, label: str, model: Any) -> pd.Ser
     """The label column, as text where the model's classes are text: a class "1" is not the number 1."""
     classes = getattr(model, "classes_", None)
     if classes is not None and getattr(classes, "dtype", None) is not None and classes.dtype.kind in "OU":
-        return read_texts(path, [label])[label]
+        texts = read_texts(path, [label])[label]
+        return texts if "" in classes else texts.mask(texts == "")
     return table[label]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leakscope.intervals import normal_quantile
+from leakscope.intervals import normal_quantile, suspicious
 from leakscope.results import Estimate, Risk, Verdict
 
 
@@ -48,56 +48,55 @@ def _lift(risk: Risk) -> float:
     return max(risk.tpr_at_fpr[fpr].low / fpr for fpr in _caught_at(risk))
 
 
-def judge(strongest: Risk, plain: Risk, margin: float) -> Verdict:
+def judge(strongest: Risk, margin: float, overlap: float = 0.0) -> Verdict:
     """Leaks, no evidence, or cannot tell.
 
-    - *leaks*: the strongest attack surely beats chance, and it surely beats the same attack on a model that never saw the
-      members; where there is no such control it surely beats the blind baseline, and where the blind baseline beats
-      chance it surely beats that in any case.
+    - *leaks*: the strongest attack surely beats chance, in its AUC or in the share of members it finds at some
+      false-positive rate, and in the same figure it surely beats the same attack on a model that never saw the members.
+      Where there is no such control, or where the blind baseline may beat chance too, it surely beats that.
     - *no evidence*: no attack surely beats chance, and for every attack an AUC above 0.5 + ``margin`` is excluded.
     - *cannot tell*: neither.
 
-    ``strongest`` has intervals that pay for the choice; ``plain`` is the same risk without, whose narrower intervals make
-    the baseline easier to suspect.
+    The intervals of ``strongest`` pay for the choice. ``overlap`` is the share of the judged non-members that are members
+    too: by that share any AUC is drawn towards one half.
     """
     auc, name = strongest.auc, f"{strongest.attack} on {strongest.release}"
     caught = _caught_at(strongest)
     if auc.low <= 0.5 and not caught:
-        return _not_beyond_chance(strongest, margin)
-    if auc.low > 0.5:
-        finding = f"members are told from non-members by “{name}” with AUC {auc} (0.5 is chance, 1 is certainty)"
-    else:
-        rate = strongest.tpr_at_fpr[min(caught)]
-        finding = f"“{name}” identifies a share {rate} of members at a false-positive rate of {min(caught):g}"
-    doubts = _doubts(strongest, plain)
-    if doubts:
-        return Verdict("cannot tell", f"cannot tell: {finding}, but {doubts[0]}", tuple(doubts))
-    return Verdict("leaks", f"leaks: {finding}", tuple(_reasons(strongest)))
+        return _not_beyond_chance(strongest, margin, overlap)
+    by_auc = f"members are told from non-members by “{name}” with AUC {auc} (0.5 is chance, 1 is certainty)"
+    doubts = _doubts(strongest)
+    if auc.low > 0.5 and not doubts:
+        return Verdict("leaks", f"leaks: {by_auc}", tuple(_reasons(strongest)))
+    proven = [fpr for fpr in caught if fpr in strongest.tpr_beyond and strongest.tpr_beyond[fpr].low > 0]
+    at = min(proven or caught, default=0.0)
+    by_tpr = f"“{name}” identifies a share {strongest.tpr_at_fpr.get(at)} of members at a false-positive rate of {at:g}"
+    if proven:
+        return Verdict("leaks", f"leaks: {by_tpr}", tuple(_reasons(strongest)))
+    finding = by_auc if auc.low > 0.5 else by_tpr
+    doubts = doubts or ["that is not surely more than is found without a model that trained on the members"]
+    return Verdict("cannot tell", f"cannot tell: {finding}, but {doubts[0]}", tuple(doubts[1:]))
 
 
-def _doubts(risk: Risk, plain: Risk) -> list[str]:
-    """Ways in which the finding could be a difference between the two sets of records and not a leak of the model."""
-    by_auc = risk.auc.low > 0.5
-    beyond_rival = any(risk.tpr_beyond[fpr].low > 0 for fpr in _caught_at(risk) if fpr in risk.tpr_beyond)
-    has_control = risk.control.kind == "never trained"
+def _doubts(risk: Risk) -> list[str]:
+    """Ways in which the AUC could come from a difference between the two sets of records and not from the model."""
     doubts = []
-    if has_control and not (risk.beyond_control.low > 0 if by_auc else beyond_rival):
+    has_control = risk.control.kind == "never trained"
+    if has_control and risk.beyond_control.low <= 0:
         doubts.append(
-            f"that is not surely more than the AUC {plain.control.auc} of the same attack on a model that never saw the "
-            f"members: {_advice(plain.control.auc)}"
+            f"that is not surely more than the AUC {risk.control.auc} of the same attack on a model that never saw the "
+            f"members: {_advice(risk.control.auc)}"
         )
-    if has_control and plain.blind.low <= 0.5:
-        return doubts
-    if not (risk.beyond_blind.low > 0 if by_auc else beyond_rival and not has_control):
+    if (not has_control or suspicious(risk.blind)) and risk.beyond_blind.low <= 0:
         doubts.append(
-            f"that is not surely more than the AUC {plain.blind} of telling the records apart without the model: "
-            f"{_advice(plain.blind)}"
+            f"that is not surely more than the AUC {risk.blind} of telling the records apart without the model: "
+            f"{_advice(risk.blind)}"
         )
     return doubts
 
 
 def _advice(rival: Estimate) -> str:
-    return "use a holdout drawn like the training data" if rival.low > 0.5 else "more records are needed"
+    return "use a holdout drawn like the training data" if suspicious(rival) else "more records are needed"
 
 
 def _reasons(risk: Risk) -> list[str]:
@@ -108,18 +107,25 @@ def _reasons(risk: Risk) -> list[str]:
     ]
 
 
-def _not_beyond_chance(strongest: Risk, margin: float) -> Verdict:
+def _not_beyond_chance(strongest: Risk, margin: float, overlap: float) -> Verdict:
     """The strongest is then the risk whose interval reaches highest: what it does not exclude is not excluded."""
     auc = strongest.auc
-    if auc.high <= 0.5 + margin:
+    high = min(1.0, 0.5 + (auc.high - 0.5) / (1 - overlap)) if overlap < 1 else 1.0
+    if high <= 0.5 + margin:
         sentence = (
-            f"no evidence of leakage beyond chance: no attack beats chance, and an AUC above {auc.high:.3f} is excluded "
+            f"no evidence of leakage beyond chance: no attack beats chance, and an AUC above {high:.3f} is excluded "
             f"for all of them"
         )
         return Verdict("no evidence", sentence, tuple(_reasons(strongest)))
+    if auc.high <= 0.5 + margin:
+        sentence = (
+            f"cannot tell: no attack beats chance, but {100 * overlap:.0f} % of the judged held-out records stand in the "
+            "training set too: remove them (drop_overlap, --drop-overlap)"
+        )
+        return Verdict("cannot tell", sentence, tuple(_reasons(strongest)))
     needed = records_needed(margin, auc.confidence)
     sentence = (
-        f"cannot tell: no attack beats chance, but an AUC of up to {auc.high:.2f} is not excluded; more records are needed, "
+        f"cannot tell: no attack beats chance, but an AUC of up to {high:.2f} is not excluded; more records are needed, "
         f"about {needed:,} held out and as many trained on"
     )
     return Verdict("cannot tell", sentence, tuple(_reasons(strongest)))

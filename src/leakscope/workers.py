@@ -78,12 +78,14 @@ def run_tasks(
 
 def check_work(workers: int | None, cluster: str | None, cache: str | Path | None) -> None:
     """Refuse, before anything is trained, a number of workers, a cluster address or a cache folder that can't be right."""
-    if workers is not None and workers < 1:
+    if workers is not None and (not isinstance(workers, int) or workers < 1):
         raise InputError(f"workers must be a whole number from 1 on, not {workers}")
     if workers is not None and cluster is not None:
         raise InputError("give either a number of workers or the address of a cluster, not both")
     if cluster is not None and not re.fullmatch(r"[a-z]+://\S+:\d+", cluster):
         raise InputError(f"{cluster!r} is not the address of a Dask scheduler: write tcp://host:port")
+    if cache is not None and not isinstance(cache, str | Path):
+        raise InputError(f"cache must be a folder, not {cache!r}")
     if cache is not None and Path(cache).exists() and not Path(cache).is_dir():
         raise InputError(f"can't use {cache} as the cache folder: it is a file")
 
