@@ -102,6 +102,7 @@ def test_a_failure_while_making_the_report_leaves_an_earlier_audit_whole(tmp_pat
     monkeypatch.setattr("leakscope.report.html.render", fail)
     with pytest.raises(RuntimeError):
         sample_audit("no evidence").save(tmp_path)
+    monkeypatch.undo()
     assert storage.load(tmp_path) == first
     assert len(list(tmp_path.iterdir())) == 3
 
