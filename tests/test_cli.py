@@ -146,6 +146,7 @@ BAD = {
     "an empty id column": ({}, ["--id", ""], "no id column"),
     "rows longer than the header": ({"train": ("long.csv", lambda t: t)}, [], "more fields than its header"),
     "an unknown task": ({}, ["--task", "clustering"], "clustering"),
+    "a margin of 0.9": ({}, ["--margin", "0.9"], "margin"),
     "a confidence of 2": ({}, ["--confidence", "2"], "confidence"),
     "a place that can't be written to": ({}, ["--out", "/proc/audit"], "/proc"),
     "a cluster that is not there": ({}, ["--cluster", "tcp://127.0.0.1:1"], "tcp://127.0.0.1:1"),

@@ -123,6 +123,7 @@ def audit(
         bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")
     ] = False,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    margin: Annotated[float, typer.Option(help="“No evidence” excludes an AUC above 0.5 plus this.")] = 0.05,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
     workers: Annotated[
         int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")
@@ -141,7 +142,7 @@ def audit(
     from leakscope.model_files import load_model
     from leakscope.risk import FALSE_POSITIVE_RATES
     from leakscope.storage import check_writable
-    from leakscope.tables import features, labels_of, read_table, read_texts, split_names, take_columns
+    from leakscope.tables import read_sets
 
     conditions = [Condition.parse(text) for text in fail_if or []]
     for condition in conditions:
@@ -151,30 +152,12 @@ def audit(
             raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
     if out is not None:
         check_writable(out)
-    paths = (train, holdout)
-    tables = [read_table(path) for path in paths]
-    columns = split_names(groups, tables[0].columns)
-    dropped = split_names(drop, tables[0].columns)
-    hidden = list(dict.fromkeys([label, *dropped, *([] if id is None else [id])]))
-    for path, table in zip(paths, tables, strict=True):
-        for names, what in (
-            ([label], "label"),
-            (columns, "group"),
-            (dropped, "dropped"),
-            ([] if id is None else [id], "id"),
-        ):
-            take_columns(table, names, path, what)
     loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
-    pairs = [
-        (features(table, hidden, loaded, columns), labels_of(table, path, label, loaded))
-        for path, table in zip(paths, tables, strict=True)
-    ]
+    sets = read_sets((train, holdout), loaded, label=label, groups=groups, id_column=id, drop=drop)
     with _progress() as progress:
         result = run(
-            loaded, pairs[0], pairs[1],
-            groups=tuple(read_texts(path, columns) for path in paths) if columns else None,
-            ids=tuple(read_texts(path, [id])[id].to_numpy() for path in paths) if id is not None else None,
-            task=task, outputs=outputs, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed,
+            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
+            retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed,
             workers=workers, cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
     if out is not None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from numpy.typing import NDArray
 
 from leakscope.errors import InputError
 
@@ -52,13 +54,12 @@ def _read(path: Path, **options: Any) -> pd.DataFrame:
         raise InputError(f"{path} can't be read as CSV: {str(error).splitlines()[0]}") from error
 
 
-def take_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) -> pd.DataFrame:
-    """The named columns, or an error that says which are missing and which there are."""
+def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) -> None:
+    """Refuse names of columns that the table lacks, and say which it has."""
     missing = [name for name in names if name not in table.columns]
     if missing:
         there = ", ".join(map(str, table.columns[:12])) + (", …" if table.shape[1] > 12 else "")
         raise InputError(f"{path} has no {what} column {missing[0]!r}: its columns are {there}")
-    return table[names]
 
 
 def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:
@@ -77,7 +78,7 @@ def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def labels_of(table: pd.DataFrame, path: Path, label: str, model: Any) -> pd.Series[Any]:
+def _labels(table: pd.DataFrame, path: Path, label: str, model: Any) -> pd.Series[Any]:
     """The label column, as text where the model's classes are text: a class "1" is not the number 1."""
     classes = getattr(model, "classes_", None)
     if classes is not None and getattr(classes, "dtype", None) is not None and classes.dtype.kind in "OU":
@@ -86,7 +87,7 @@ def labels_of(table: pd.DataFrame, path: Path, label: str, model: Any) -> pd.Ser
     return table[label]
 
 
-def features(table: pd.DataFrame, drop: list[str], model: Any, groups: list[str]) -> pd.DataFrame:
+def _features(table: pd.DataFrame, drop: list[str], model: Any, groups: list[str]) -> pd.DataFrame:
     """What the model is shown: all columns but those dropped.
 
     Group columns are shown too, unless the model counts its columns, has no names for them, and fits only without.
@@ -96,3 +97,36 @@ def features(table: pd.DataFrame, drop: list[str], model: Any, groups: list[str]
     without = rest.drop(columns=[name for name in groups if name in rest.columns])
     named = getattr(model, "feature_names_in_", None) is not None
     return without if not named and wanted != rest.shape[1] and wanted == without.shape[1] else rest
+
+
+@dataclass(frozen=True)
+class Sets:
+    """A training set and a holdout as `leakscope.audit` takes them."""
+
+    train: tuple[pd.DataFrame, pd.Series[Any]]
+    holdout: tuple[pd.DataFrame, pd.Series[Any]]
+    groups: tuple[pd.DataFrame, ...] | None
+    ids: tuple[NDArray[Any], ...] | None
+
+
+def read_sets(
+    paths: tuple[Path, Path], model: Any, *, label: str, groups: str | None, id_column: str | None, drop: str | None
+) -> Sets:
+    """Read both files; groups and ids come as the text that stands in them."""
+    tables = [read_table(path) for path in paths]
+    group_columns, dropped = (split_names(names, tables[0].columns) for names in (groups, drop))
+    id_columns = [] if id_column is None else [id_column]
+    for path, table in zip(paths, tables, strict=True):
+        for names, what in (([label], "label"), (group_columns, "group"), (dropped, "dropped"), (id_columns, "id")):
+            check_columns(table, names, path, what)
+    hidden = list(dict.fromkeys([label, *dropped, *id_columns]))
+    train, holdout = (
+        (_features(table, hidden, model, group_columns), _labels(table, path, label, model))
+        for path, table in zip(paths, tables, strict=True)
+    )
+    return Sets(
+        train,
+        holdout,
+        tuple(read_texts(path, group_columns) for path in paths) if group_columns else None,
+        tuple(read_texts(path, id_columns)[id_column].to_numpy() for path in paths) if id_columns else None,
+    )

@@ -131,7 +131,7 @@ def _facts(target: AuditedModel) -> list[dict[str, str]]:
     metric = target.performance.metric.capitalize()
     facts = [
         ("Model", safe_text(target.model)),
-        ("Task", f"{target.task}{classes}, {count(target.features)} features"),
+        ("Task", f"{target.task}{classes}, {count(target.features)} feature{'' if target.features == 1 else 's'}"),
         ("Training records (members)", count(target.members)),
         ("Held-out records (outsiders)", count(target.nonmembers)),
         ("Judged", f"{count(target.judged)} members and {count(target.judged)} outsiders"),
