@@ -176,22 +176,22 @@ def _run(
         )
     with clock("blind baseline"), one_thread():
         blind = blind_guesses(target.members, target.nonmembers, sample, _rng(draws))
-    with clock("attack"), one_thread():
-        trials, other_scores = [], []
-        for done, attack in enumerate(chosen, start=1):
-            trial, others = _try(attack, target, sample, observed, control, draws)
-            trials.append(trial)
-            other_scores.append(others)
-            if progress is not None:
-                progress("attacking", done, len(chosen))
     groups, pooled = _groups(target, sample)
-    with clock("score"):
-        chance = confidence_for_choice(settings.confidence, len(trials), 1 + len(settings.fprs))
-        confidences = (settings.confidence, chance)
-        both = [assess(trial, blind, groups, confidences=confidences, fprs=settings.fprs) for trial in trials]
-        risks, careful = [plain for plain, _ in both], [wide for _, wide in both]
-        best = choose_strongest(careful)
-        records = _records(target, sample, trials[best].target, other_scores[best])
+    chance = confidence_for_choice(settings.confidence, len(chosen), 1 + len(settings.fprs))
+    judged, both = [], []
+    for done, attack in enumerate(chosen, start=1):
+        with clock("attack"), one_thread():
+            trial, others = _try(attack, target, sample, observed, control, draws)
+        with clock("score"):
+            confidences = (settings.confidence, chance)
+            both.append(assess(trial, blind, groups, confidences=confidences, fprs=settings.fprs))
+        # A copy without what scoring has cached, which for a million records is some 100 MB an attack.
+        judged.append((replace(trial.target), others))
+        if progress is not None:
+            progress("attacking", done, len(chosen))
+    risks, careful = [plain for plain, _ in both], [wide for _, wide in both]
+    best = choose_strongest(careful)
+    records = _records(target, sample, *judged[best])
     audited = describe(target, sample, observed, control, settings.confidence)
     return Audit(
         verdict=judge(careful[best], settings.margin, _shared(sample, hashes)),
@@ -201,7 +201,7 @@ def _run(
         warnings=tuple(warn_about(target, sample, overlap, count_copies(hashes[0]), audited, pooled)),
         target=audited,
         overlap=overlap,
-        settings=_settings(settings, trials, chance),
+        settings=_settings(settings, chosen, chance),
         fingerprints=_fingerprints(target),
         versions=versions(),
         seconds=clock.seconds,
@@ -330,7 +330,7 @@ def _records(target: Target, sample: Sample, judged: Judged, others: Floats) -> 
 # --- the record ----------------------------------------------------------------------------------------------------
 
 
-def _settings(settings: Settings, trials: Sequence[Trial], chance: float) -> dict[str, Any]:
+def _settings(settings: Settings, attacks: Sequence[Attack], chance: float) -> dict[str, Any]:
     return {
         "seed": settings.seed,
         "confidence": settings.confidence,
@@ -340,7 +340,7 @@ def _settings(settings: Settings, trials: Sequence[Trial], chance: float) -> dic
         "retrain": settings.retrain,
         "drop overlap": settings.drop_overlap,
         "smallest group": SMALLEST_GROUP,
-        "attacks": [f"{trial.attack.name} on {trial.attack.release}" for trial in trials],
+        "attacks": [f"{attack.name} on {attack.release}" for attack in attacks],
     }
 
 
@@ -362,4 +362,4 @@ class _Clock:
     def __call__(self, step: str) -> Iterator[None]:
         start = time.perf_counter()
         yield
-        self.seconds[step] = round(time.perf_counter() - start, 3)
+        self.seconds[step] = round(self.seconds.get(step, 0.0) + time.perf_counter() - start, 3)
