@@ -50,7 +50,11 @@ def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np
             known = rng.choice(known, MOST_KNOWN, replace=False)
         asked = half == number
         trees = HistGradientBoostingClassifier(
-            max_iter=25, max_leaf_nodes=6, early_stopping=False, random_state=int(rng.integers(2**31))
+            max_iter=16,
+            learning_rate=0.15,
+            max_leaf_nodes=6,
+            early_stopping=False,
+            random_state=int(rng.integers(2**31)),
         )
         trees.fit(table[known], member[known])
         scores[asked] = trees.decision_function(table[asked])

@@ -40,7 +40,7 @@ __all__ = ["Learner", "Model", "Records", "Target", "Task", "make_target", "pred
 
 TRAIN, HOLDOUT = "the training set", "the holdout"
 PROBE = 256
-BLOCK = 16_384
+BLOCK = 32_768
 
 
 @dataclass(frozen=True, eq=False)
