@@ -141,8 +141,13 @@ def test_a_leak_about_few_members_is_doubted_where_the_control_finds_as_many():
         scores[:200], scores[200:n] = 10 + rng.random(200), scores[200:n] - 0.065
         return scores
 
-    said, _, _ = assess_all([few(rng)], member, rng.normal(size=2 * n), control=few(rng))
+    said, strongest, _ = assess_all([few(rng)], member, rng.normal(size=2 * n), control=few(rng))
     assert said.kind == "cannot tell"
+    assert strongest.auc.low <= 0.5
+    assert f"the share {strongest.control.tpr_at_fpr[0.01]}" in said.sentence  # a rate is doubted by a rate
+    without, _, _ = assess_all([few(rng)], member, few(rng))
+    assert without.kind == "cannot tell"
+    assert "the records alone" in without.sentence
 
 
 def test_overlap_stretches_what_is_not_excluded():

@@ -73,8 +73,7 @@ def judge(strongest: Risk, margin: float, overlap: float = 0.0) -> Verdict:
     by_tpr = f"“{name}” identifies a share {strongest.tpr_at_fpr.get(at)} of members at a false-positive rate of {at:g}"
     if proven:
         return Verdict("leaks", f"leaks: {by_tpr}", tuple(_reasons(strongest)))
-    finding = by_auc if auc.low > 0.5 else by_tpr
-    doubts = doubts or ["that is not surely more than is found without a model that trained on the members"]
+    finding, doubts = (by_auc, doubts) if auc.low > 0.5 else (by_tpr, [_doubt_about_rate(strongest, at)])
     return Verdict("cannot tell", f"cannot tell: {finding}, but {doubts[0]}", tuple(doubts[1:]))
 
 
@@ -93,6 +92,16 @@ def _doubts(risk: Risk) -> list[str]:
             f"{_advice(risk.blind)}"
         )
     return doubts
+
+
+def _doubt_about_rate(risk: Risk, fpr: float) -> str:
+    """The same for the share of members found at a false-positive rate."""
+    if risk.control.kind == "never trained":
+        share = risk.control.tpr_at_fpr[fpr]
+        return (
+            f"that is not surely more than the share {share} that the same attack finds on a model that never saw them"
+        )
+    return "that is not surely more than the records alone, without the model, give away"
 
 
 def _advice(rival: Estimate) -> str:
