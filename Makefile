@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export LEAKSCOPE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test check fix bench schema clean
+.PHONY: help demo test check fix bench papers schema clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -17,7 +17,7 @@ demo: $(VENV)/core      ## train a model, audit it, print the verdict, write dem
 	$(BIN)/leakscope demo --out demo
 
 test: $(VENV)/all check ## every check and every test
-	$(BIN)/pytest --numprocesses 2
+	$(BIN)/pytest --numprocesses 2 -m "not slow"
 
 check: $(VENV)/all      ## style and types
 	$(BIN)/ruff check
@@ -30,6 +30,9 @@ fix: $(VENV)/all        ## mend style
 
 bench: $(VENV)/all      ## speed, as ratios in one run
 	$(BIN)/python -m benchmarks
+
+papers: $(VENV)/all     ## every figure of the papers at full scale, into papers-out/
+	$(BIN)/leakscope reproduce --all --out papers-out
 
 schema: $(VENV)/all     ## write docs/audit.schema.json anew
 	$(BIN)/python -c "import json; from leakscope.storage import json_schema; print(json.dumps(json_schema(), indent=2))" > docs/audit.schema.json

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("scoring", "imports", "audit_cost", "download")
+NAMES = ("scoring", "imports", "audit_cost", "download", "ridge", "networks")
 
 
 def main() -> None:
@@ -13,7 +13,7 @@ def main() -> None:
     for name in sys.argv[1:] or NAMES:
         for line in import_module(f"benchmarks.{name}").run():
             print(line, flush=True)
-            missed += line.measured > line.goal
+            missed += line.missed
     sys.exit(1 if missed else 0)
 
 

@@ -11,17 +11,23 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Line:
-    """One measured figure beside its goal: at most ``goal``."""
+    """One measured figure beside its goal: at most ``goal``, or at least that if ``at_least``."""
 
     what: str
     measured: float
     goal: float
     unit: str = "x"
     detail: str = ""
+    at_least: bool = False
+
+    @property
+    def missed(self) -> bool:
+        return self.measured < self.goal if self.at_least else self.measured > self.goal
 
     def __str__(self) -> str:
-        sign = "ok    " if self.measured <= self.goal else "MISSED"
-        return f"{sign} {self.what}: {self.measured:.2f} {self.unit} (goal: at most {self.goal:g} {self.unit}) {self.detail}"
+        sign = "MISSED" if self.missed else "ok    "
+        goal = f"at {'least' if self.at_least else 'most'} {self.goal:g} {self.unit}"
+        return f"{sign} {self.what}: {self.measured:.2f} {self.unit} (goal: {goal}) {self.detail}"
 
 
 def seconds(function: Callable[[], Any]) -> float:

@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leakscope import attacks, datasets, toys, worlds
+    from leakscope import attacks, bounds, datasets, experiment, leakage, learners, sensitivity, toys, worlds
     from leakscope.auditing import audit
     from leakscope.errors import InputError
     from leakscope.evidence import Attack, Evidence, Guesses, Known
@@ -39,19 +39,24 @@ _HOMES = {
     "Verdict": "results",
     "attacks": "",
     "audit": "auditing",
+    "bounds": "",
     "datasets": "",
+    "experiment": "",
+    "leakage": "",
+    "learners": "",
     "load": "storage",
     "load_model": "model_files",
     "make_target": "target",
     "score": "risk",
+    "sensitivity": "",
     "toys": "",
     "worlds": "",
 }
 
 __all__ = [
     "Attack", "Audit", "Estimate", "Evidence", "Guesses", "InputError", "Known", "Learner", "Model", "Records", "Risk",
-    "Target", "Verdict", "attacks", "audit", "datasets", "load", "load_model", "make_target", "score", "toys",
-    "worlds",
+    "Target", "Verdict", "attacks", "audit", "bounds", "datasets", "experiment", "leakage", "learners", "load",
+    "load_model", "make_target", "score", "sensitivity", "toys", "worlds",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -219,6 +219,129 @@ def selfcheck(
         )
     if not right:
         raise typer.Exit(GATE_FAILED)
+
+
+@app.command()
+def leakage(
+    table: Annotated[Path, typer.Argument(help="CSV of all records that a training set may be drawn from.")],
+    label: Annotated[str, typer.Option(help="The column that the learner predicts.")],
+    learner: Annotated[
+        str, typer.Option(help="ridge, logistic, mlp, or a .skops file with a scikit-learn estimator.")
+    ] = "ridge",
+    sizes: Annotated[str, typer.Option(help="Numbers of training records, separated by commas.")] = "30,100,300,1000",
+    l2: Annotated[str | None, typer.Option(help="Regularisation weights, separated by commas.")] = None,
+    noise: Annotated[str, typer.Option(help="Deviations of Gaussian noise on the parameters.")] = "0",
+    records: Annotated[int, typer.Option(help="How many records to measure.")] = 200,
+    draws: Annotated[int, typer.Option(help="Training sets per record and side.")] = 2000,
+    space: Annotated[
+        str, typer.Option(help="parameters (white box) or function (outputs at the record).")
+    ] = "parameters",
+    encode: Annotated[
+        str, typer.Option(help="How texts become numbers: codes, one-hot, or raw to leave them.")
+    ] = "codes",
+    components: Annotated[int | None, typer.Option(help="Keep this many principal components.")] = None,
+    intercept: Annotated[bool, typer.Option(help="Whether ridge and logistic have one.")] = True,
+    widths: Annotated[str | None, typer.Option(help="Hidden layers of mlp, such as 50,50.")] = None,
+    task: Annotated[str | None, typer.Option(help="classification or regression, for mlp.")] = None,
+    models: Annotated[int, typer.Option(help="Models of the membership experiment; 0 leaves it out.", min=0)] = 100,
+    independent: Annotated[
+        bool, typer.Option("--independent", help="Draw all training sets independently, as the paper does.")
+    ] = False,
+    below: Annotated[float | None, typer.Option(help="Say how many records it takes to stay below these bits.")] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for leakage.json, leakage.csv, records.csv, leakage.svg.", file_okay=False),
+    ] = None,
+    id: Annotated[str | None, typer.Option(help="Column that names the records; not learned from.")] = None,  # noqa: A002
+    drop: Annotated[str | None, typer.Option(help="Columns not learned from, separated by commas.")] = None,
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; by default as many as pay off.")] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder that keeps finished trainings.", file_okay=False)] = None,
+    trust: Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Measure how much a learner's models carry about any one record, for several sizes, regularisations and noises."""
+    from leakscope import leakage as measures
+    from leakscope.leakage.sweep import check_goal
+    from leakscope.storage import check_writable
+    from leakscope.universe import learner_and_labels, read_universe
+
+    if below is not None:
+        check_goal(below)
+    if out is not None:
+        check_writable(out)
+    universe = read_universe(
+        table, label, drop=drop, id_column=id, encode=cast("Any", encode), components=components
+    )  # fmt: skip
+    weights = None if l2 is None else _numbers(l2, "--l2", float)
+    made, y = learner_and_labels(
+        learner, universe.y, label, l2=weights, intercept=intercept, task=task,
+        widths=None if widths is None else _numbers(widths, "--widths", int), trust=tuple(trust or ()),
+    )  # fmt: skip
+    with _progress() as progress:
+        found = measures.sweep(
+            made, universe.X, y, _numbers(sizes, "--sizes", int), weights, _numbers(noise, "--noise", float), records,
+            draws, cast("Any", space), seed, models=models, shared=not independent, confidence=confidence, workers=workers,
+            cluster=cluster, cache=cache, progress=progress,
+        )  # fmt: skip
+    goals = () if below is None else found.below(below)
+    if out is not None:
+        found.save(out)
+    if as_json:
+        print(json.dumps(found.as_dict() | {"below": [vars(goal) for goal in goals]}, indent=1, allow_nan=False))
+        return
+    for note in universe.notes:
+        print(note)
+    print(found)
+    for goal in goals:
+        print(goal.sentence())
+    if out is not None:
+        print(f"\nfiles: {out / 'leakage.json'}, leakage.csv, records.csv, leakage.svg")
+
+
+def _numbers(text: str, option: str, kind: Callable[[str], Any]) -> list[Any]:
+    """Numbers separated by commas."""
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise InputError(f"{option} takes {what} separated by commas, not {text}") from None
+
+
+@app.command()
+def reproduce(
+    name: Annotated[str | None, typer.Argument(help="Which one, such as farokhi-fig1.")] = None,
+    every: Annotated[bool, typer.Option("--all", help="All of them, one after the other.")] = False,
+    listing: Annotated[bool, typer.Option("--list", help="Say which there are, and stop.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small settings: to see that it works, not to quote.")] = False,
+    out: Annotated[Path, typer.Option(help="Folder for the tables and figures.", file_okay=False)] = Path("papers-out"),
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    workers: Annotated[int | None, typer.Option(help="Processes; by default as many as pay off.", min=1)] = None,
+    as_json: Json = False,
+) -> None:
+    """Make a figure of a paper anew: our numbers beside what the paper says, and whether they agree."""
+    from leakscope import papers
+    from leakscope.papers.show import list_all, show
+    from leakscope.storage import check_writable
+
+    if listing:
+        print(list_all(as_json))
+        return
+    if (name is None) != every:
+        raise InputError("name one reproduction, or say --all: leakscope reproduce --list says which there are")
+    check_writable(out)
+    results = []
+    for wanted in papers.reproductions() if name is None else [name]:
+        with _progress() as progress:
+            result = papers.reproduce(wanted, quick, seed, progress, workers)
+        files = result.write(out)
+        results.append(result.as_dict())
+        if not as_json:
+            show(result, files)
+    if as_json:
+        print(json.dumps(results if every else results[0], indent=1, ensure_ascii=False, allow_nan=False))
 
 
 @data.command("list")

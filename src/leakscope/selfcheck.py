@@ -6,9 +6,11 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from leakscope.auditing import audit
+from leakscope.leakage import membership_leakage
+from leakscope.learners import Ridge
 from leakscope.releases import Progress
 from leakscope.results import Audit
-from leakscope.toys import TOYS, Toy
+from leakscope.toys import TOYS, Toy, population_mean
 
 #: Some twenty intervals are compared with the truth: at this confidence one in five hundred runs would fail by chance.
 CONFIDENCE = 0.9999
@@ -35,7 +37,7 @@ class Check:
 
 
 def run(seed: int = 0, progress: Progress | None = None) -> list[Check]:
-    """Audit every toy and compare verdict, AUC, advantage and control with the truth."""
+    """Audit every toy and compare verdict, AUC, advantage and control with the truth, then the leakage of a mean."""
     checks = []
     for done, make in enumerate(TOYS, start=1):
         toy = make(RECORDS, seed=seed)
@@ -43,7 +45,7 @@ def run(seed: int = 0, progress: Progress | None = None) -> list[Check]:
         checks += compare(toy, result)
         if progress is not None:
             progress("checking", done, len(TOYS))
-    return checks
+    return [*checks, *_leakage(seed)]
 
 
 def compare(toy: Toy, result: Audit) -> list[Check]:
@@ -58,6 +60,21 @@ def compare(toy: Toy, result: Audit) -> list[Check]:
             passed = measured.low - 1e-12 <= truth <= measured.high + 1e-12
             checks.append(Check(toy.name, what, f"{truth:.4f}", str(measured), passed))
     return [*checks, *_controls(toy, result)]
+
+
+def _leakage(seed: int) -> list[Check]:
+    """Leakage of the parameters of a model that is a mean; what it must be follows from the population."""
+    world = population_mean(seed=seed)
+    found = membership_leakage(
+        Ridge(intercept=False), world.X, world.y, world.size, records=100, draws=500, seed=seed, confidence=CONFIDENCE
+    )
+    truth = float(world.divergence.mean())
+    held = found.rho_kl.low <= truth <= found.rho_kl.high
+    bounded = found.attack.low <= found.advantage_bound.value
+    return [
+        Check("population mean", "leakage rho_KL of the parameters", f"{truth:.4f}", str(found.rho_kl), held),
+        Check("population mean", "advantage within the bound", str(found.advantage_bound), str(found.attack), bounded),
+    ]
 
 
 def _controls(toy: Toy, result: Audit) -> list[Check]:

@@ -178,11 +178,15 @@ def _id_type(records: pd.DataFrame) -> str:
 
 def records_to_csv(records: pd.DataFrame) -> bytes:
     """CSV in which no id can act as a formula: a text that could gets an apostrophe before it."""
-    ids = records["id"]
-    if _id_type(records) == "text":
-        ids = ids.astype(str).map(lambda text: f"'{text}" if text.startswith(FORMULA_STARTS) else text)
-    shown = pd.DataFrame({"id": ids, "score": records["score"], "rank": records["rank"]})
+    shown = pd.DataFrame({"id": inert(records["id"]), "score": records["score"], "rank": records["rank"]})
     return shown.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).encode()
+
+
+def inert(ids: pd.Series[Any]) -> pd.Series[Any]:
+    """Ids of which no spreadsheet makes a formula."""
+    if ids.dtype.kind in "iu":
+        return ids
+    return ids.astype(str).map(lambda text: f"'{text}" if text.startswith(FORMULA_STARTS) else text)
 
 
 def records_from_csv(table: bytes, id_type: str) -> pd.DataFrame:

@@ -8,6 +8,7 @@ randomized response answers confidently for members, and with probability :math:
 gaussian mean       predicts the mean of the :math:`n` training values of a cell; errors have variance
                     :math:`\sigma^2(1 - 1/n)` for members and :math:`\sigma^2(1 + 1/n)` for others, so that with
                     :math:`r^2 = (n+1)/(n-1)` the AUC is :math:`\tfrac2\pi\arctan r` (Yeom et al. 2018, Theorem 3)
+population mean     the model is the mean of :math:`n` of :math:`N` numbers: `population_mean` gives its leakage
 never trained       a good model of the same people that saw none of the "members": AUC 1/2
 =================== ===================================================================================================
 """
@@ -153,6 +154,40 @@ def gaussian_mean(cells: int = 2000, size: int = 2, seed: int = 0) -> Toy:
             threshold: math.erf(1 / math.sqrt(2)) - math.erf(1 / (ratio * math.sqrt(2))),
         },
     )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Population:
+    """Numbers of which a model takes the mean of ``size``, and the divergence of its two laws for each, in nats."""
+
+    X: Floats
+    y: Floats
+    size: int
+    divergence: Floats
+
+
+def population_mean(records: int = 300, size: int = 40, seed: int = 0) -> Population:
+    r"""The mean of n out of N numbers, drawn without replacement: parameters whose leakage is known.
+
+    With :math:`\mu` the mean and :math:`S^2` the variance (divisor :math:`N-2`) of all numbers but :math:`y_i`, the mean of
+    n numbers has mean :math:`\mu + (y_i-\mu)/n` and variance :math:`\tfrac{n-1}{n^2}S^2(1-\tfrac{n-1}{N-1})` with
+    :math:`y_i`, and mean :math:`\mu` and variance :math:`\tfrac1nS^2(1-\tfrac n{N-1})` without it; both laws are nearly
+    Gaussian.
+
+    Examples
+    --------
+    >>> population = population_mean(records=300, size=40)
+    >>> bool((population.divergence > 0).all()), population.X.shape
+    (True, (300, 1))
+    """
+    values = np.random.default_rng(seed).normal(size=records)
+    others = (values.sum() - values) / (records - 1)
+    spread = (np.sum(values**2) - values**2 - (records - 1) * others**2) / (records - 2)
+    inside = (size - 1) / size**2 * spread * (1 - (size - 1) / (records - 1))
+    outside = spread / size * (1 - size / (records - 1))
+    moved = ((values - others) / size) ** 2
+    divergence = 0.5 * (inside / outside + outside / inside - 2 + moved / inside + moved / outside)
+    return Population(np.ones((records, 1)), values, size, divergence)
 
 
 def never_trained(n: int = 2000, seed: int = 0) -> Toy:

@@ -48,6 +48,9 @@ class Worlds:
         How many worlds there are.
     draw
         Gives the training records of a world by its number, in rising order; must be a picklable function.
+    stream
+        Gives the number of the generator that a world trains with, by default its own number. Worlds that differ in one
+        record can share what else is random in the training, so that only the record tells their models apart.
 
     Examples
     --------
@@ -59,6 +62,7 @@ class Worlds:
     records: int
     count: int
     draw: Callable[[int], Indices]
+    stream: Callable[[int], int] | None = None
 
     def __len__(self) -> int:
         return self.count
@@ -68,6 +72,11 @@ class Worlds:
         if not 0 <= world < self.count:
             raise InputError(f"there is no world {world}: worlds are numbered 0 to {self.count - 1}")
         return self.draw(world)
+
+    def generator(self, seed: int, world: int) -> np.random.Generator:
+        """Give the generator that one world trains with."""
+        number = world if self.stream is None else self.stream(world)
+        return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
     def matrix(self) -> NDArray[np.bool_]:
         """Write the whole design down: row w, column i says whether world w holds record i. For small designs."""
@@ -118,9 +127,30 @@ def random_halves(records: int, count: int, seed: int) -> Worlds:
 
 def _half(records: int, seed: int, world: int) -> Indices:
     pair, side = divmod(world, 2)
-    order = _design_generator(seed, pair).permutation(records).astype(np.intp, copy=False)
+    order = design_generator(seed, pair).permutation(records).astype(np.intp, copy=False)
     cut = (records + pair % 2) // 2
     return np.sort(order[cut:] if side else order[:cut])
+
+
+def random_sets(records: int, size: int, count: int, seed: int) -> Worlds:
+    """Uniform training sets of one size, drawn independently of each other.
+
+    Examples
+    --------
+    >>> random_sets(records=6, size=2, count=3, seed=0).matrix().sum(axis=1)
+    array([2, 2, 2])
+    """
+    if not 1 <= size <= records:
+        raise InputError(f"training sets out of {records} records hold 1 to {records}, not {size}")
+    if count < 1:
+        raise InputError(f"ask for 1 world or more, not {count}")
+    _check_seed(seed)
+    return Worlds(records, count, partial(_random_set, records, size, seed))
+
+
+def _random_set(records: int, size: int, seed: int, world: int) -> Indices:
+    chosen = design_generator(seed, world).choice(records, size, replace=False, shuffle=False)
+    return np.sort(chosen).astype(np.intp, copy=False)
 
 
 def with_and_without(records: int, record: int, size: int, draws: int, seed: int, shared: bool = True) -> Worlds:
@@ -166,12 +196,12 @@ def with_and_without(records: int, record: int, size: int, draws: int, seed: int
 def _shared_draw(records: int, record: int, size: int, seed: int, world: int) -> Indices:
     pair, side = divmod(world, 2)
     # `choice` gives its sample in random order, so the last of it is uniform on what the others leave
-    others = _sample_others(records, record, size, _design_generator(seed, pair))
+    others = _sample_others(records, record, size, design_generator(seed, pair))
     return np.sort(others if side else np.append(others[:-1], record))
 
 
 def _independent_draw(records: int, record: int, size: int, seed: int, world: int) -> Indices:
-    rng = _design_generator(seed, world)
+    rng = design_generator(seed, world)
     if world % 2:
         return np.sort(_sample_others(records, record, size, rng))
     return np.sort(np.append(_sample_others(records, record, size - 1, rng), record))
@@ -182,7 +212,8 @@ def _sample_others(records: int, record: int, size: int, rng: np.random.Generato
     return chosen + (chosen >= record)
 
 
-def _design_generator(seed: int, number: int) -> np.random.Generator:
+def design_generator(seed: int, number: int) -> np.random.Generator:
+    """Give the generator of one draw of a design."""
     return np.random.default_rng(np.random.SeedSequence((seed, DESIGN), spawn_key=(number,)))
 
 
@@ -225,7 +256,7 @@ def retrain(
     observe
         ``observe(model, world, indices)`` gives named arrays of numbers; the model itself is not kept.
     seed
-        World w trains with the generator of child w of ``SeedSequence(seed)``.
+        World w trains with the generator of child w of ``SeedSequence(seed)``, or of child ``worlds.stream(w)``.
     workers
         Number of local processes; 1 stays in this one. By default this one if that takes a few seconds at most, and
         otherwise one process per core. The results are the same to the last bit.
@@ -307,7 +338,7 @@ class _Job:
         """Train and observe the worlds of one task, on one thread."""
         with one_thread(), _named(task):
             indices = [self.worlds.indices(world) for world in task]
-            rngs = [np.random.default_rng(np.random.SeedSequence(self.seed, spawn_key=(world,))) for world in task]
+            rngs = [self.worlds.generator(self.seed, world) for world in task]
             fit_many = getattr(self.learner, "fit_many", None)
             if fit_many is not None:
                 models = fit_many(self.X, self.y, indices, rngs)
@@ -362,7 +393,8 @@ def _cached(
     common = _common_key(job)
     missing: dict[range, Path] = {}
     for task in job.tasks():
-        key = fingerprint(common, list(task), [job.worlds.indices(world) for world in task])
+        streams = [world if job.worlds.stream is None else job.worlds.stream(world) for world in task]
+        key = fingerprint(common, list(task), streams, [job.worlds.indices(world) for world in task])
         path = folder / f"{key}.npz"
         stored = _load(path)
         if stored is None or len(stored) != len(task):

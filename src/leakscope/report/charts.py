@@ -7,18 +7,19 @@ description for screen readers, and its points show their values when hovered.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import numpy as np
 from markupsafe import Markup
 
+from leakscope.report import svg
+from leakscope.report.svg import Scale
+
 WIDTH = 440
 RIGHT = WIDTH - 22
 TOP = 34
 LABEL_LENGTH = 22
-
-Scale = Callable[[float], float]
 
 
 class Curve(NamedTuple):
@@ -82,18 +83,18 @@ def roc_chart(curves: Sequence[Curve], marks: Sequence[Mark], smallest: float, t
     """
     left, bottom = 54, 346
     first = math.log10(min(smallest, 0.1))
-    x = _scale(first, 0, left, RIGHT)
-    y = _scale(first, 0, bottom, TOP)
+    x = svg.scale(first, 0, left, RIGHT)
+    y = svg.scale(first, 0, bottom, TOP)
     parts = _log_grid(first, x, y)
-    parts.append(_line(x(first), y(first), x(0), y(0), "chance"))
+    parts.append(svg.line(x(first), y(first), x(0), y(0), "chance"))
     for number, curve in enumerate(curves, start=1):
         kind = "curve strongest" if number == len(curves) else "curve"
-        parts.append(_path(_roc_points(curve, first, x, y), kind, curve.label))
+        parts.append(svg.path(_roc_points(curve, first, x, y), kind, curve.label))
     for mark in marks:
         if mark.fpr >= 0.999 * 10**first:
             parts.append(_mark(mark, first, x, y))
     parts += [
-        _text((left + RIGHT) / 2, bottom + 40, "False alarms among outsiders", "axis middle"),
+        svg.text((left + RIGHT) / 2, bottom + 40, "False alarms among outsiders", "axis middle"),
         _side_text(bottom, "Members found"),
         *_legend([("strongest", "strongest attack"), ("curve", "others"), ("chance", "guessing")], left),
     ]
@@ -111,26 +112,26 @@ def histogram_chart(bins: Sequence[Bin], title: str, description: str) -> Markup
     """
     left, bottom = 54, 346
     shares = [_shares([item.members for item in bins]), _shares([item.nonmembers for item in bins])]
-    ticks = _ticks(0.0, max(0.01, *shares[0], *shares[1]))
-    x = _scale(bins[0].low, bins[-1].high, left, RIGHT)
-    y = _scale(0, max(ticks[-1], *shares[0], *shares[1]), bottom, TOP)
+    ticks = svg.ticks(0.0, max(0.01, *shares[0], *shares[1]))
+    x = svg.scale(bins[0].low, bins[-1].high, left, RIGHT)
+    y = svg.scale(0, max(ticks[-1], *shares[0], *shares[1]), bottom, TOP)
     parts: list[Markup] = []
     for tick in ticks:
         parts += [
-            _line(left, y(tick), RIGHT, y(tick), "grid"),
-            _text(left - 7, y(tick) + 4, f"{100 * tick:.4g} %", "tick end"),
+            svg.line(left, y(tick), RIGHT, y(tick), "grid"),
+            svg.text(left - 7, y(tick) + 4, f"{100 * tick:.4g} %", "tick end"),
         ]
-    for tick in _ticks(bins[0].low, bins[-1].high, 5):
-        parts.append(_text(x(tick), bottom + 17, f"{tick:.4g}", "tick middle"))
+    for tick in svg.ticks(bins[0].low, bins[-1].high, 5):
+        parts.append(svg.text(x(tick), bottom + 17, f"{tick:.4g}", "tick middle"))
     outline = []
     for item, share, other in zip(bins, *shares, strict=True):
         start, end = x(item.low), x(item.high)
-        parts.append(_box(start + 0.75, y(share), end - start - 1.5, bottom - y(share), "bar"))
+        parts.append(svg.box(start + 0.75, y(share), end - start - 1.5, bottom - y(share), "bar"))
         outline += [(start, y(other)), (end, y(other))]
-    parts += [_line(left, bottom, RIGHT, bottom, "base"), _path(outline, "outline")]
-    parts += [_box(x(item.low), TOP, x(item.high) - x(item.low), bottom - TOP, "hover", item.label) for item in bins]
+    parts += [svg.line(left, bottom, RIGHT, bottom, "base"), svg.path(outline, "outline")]
+    parts += [svg.box(x(item.low), TOP, x(item.high) - x(item.low), bottom - TOP, "hover", item.label) for item in bins]
     parts += [
-        _text((left + RIGHT) / 2, bottom + 40, "Exposure score (1: stands out most)", "axis middle"),
+        svg.text((left + RIGHT) / 2, bottom + 40, "Exposure score (1: stands out most)", "axis middle"),
         _side_text(bottom, "Share of the records"),
         *_legend([("bar", "members"), ("outline", "outsiders")], left),
     ]
@@ -152,26 +153,26 @@ def group_chart(rows: Sequence[Row], overall: float, title: str, description: st
     low = min([reference, overall, *(row.low for row in rows)])
     high = max([reference, overall, *(row.high for row in rows)])
     pad = 0.06 * (high - low) or 0.1
-    x = _scale(low - pad, high + pad, left, RIGHT)
+    x = svg.scale(low - pad, high + pad, left, RIGHT)
     parts: list[Markup] = []
-    for tick in _ticks(low - pad, high + pad, 5):
+    for tick in svg.ticks(low - pad, high + pad, 5):
         parts += [
-            _line(x(tick), TOP, x(tick), bottom, "grid"),
-            _text(x(tick), bottom + 17, f"{tick + 0.0:.4g}", "tick middle"),
+            svg.line(x(tick), TOP, x(tick), bottom, "grid"),
+            svg.text(x(tick), bottom + 17, f"{tick + 0.0:.4g}", "tick middle"),
         ]
     parts += [
-        _line(x(reference), TOP, x(reference), bottom, "base"),
-        _line(x(overall), TOP, x(overall), bottom, "overall"),
+        svg.line(x(reference), TOP, x(reference), bottom, "base"),
+        svg.line(x(overall), TOP, x(overall), bottom, "overall"),
     ]
     height = float(TOP)
     for row, before in zip(rows, _columns_before(rows), strict=True):
         if row.column != before:
             height += line + gap
-            parts.append(_text(8, height - 8, _cut(row.column, LABEL_LENGTH), "heading"))
+            parts.append(svg.text(8, height - 8, svg.cut(row.column, LABEL_LENGTH), "heading"))
         parts.append(_group(row, height + line / 2, x, left))
         height += line
     parts += [
-        _text((left + RIGHT) / 2, bottom + 40, "AUC", "axis middle"),
+        svg.text((left + RIGHT) / 2, bottom + 40, "AUC", "axis middle"),
         *_legend([("overall", "everybody"), ("base", "guessing"), ("group out", "stands out")], 8),
     ]
     return _svg(parts, bottom + 48, title, description)
@@ -186,11 +187,14 @@ def _log_grid(first: float, x: Scale, y: Scale) -> list[Markup]:
             place = math.log10(digit) + decade
             if first - 1e-9 <= place <= 0:
                 kind = "grid" if digit == 1 else "grid fine"
-                parts += [_line(x(place), top, x(place), bottom, kind), _line(left, y(place), right, y(place), kind)]
+                parts += [
+                    svg.line(x(place), top, x(place), bottom, kind),
+                    svg.line(left, y(place), right, y(place), kind),
+                ]
         if decade >= first - 1e-9:
             label = f"{100 * 10.0**decade:.10g} %"
-            parts.append(_text(x(decade), bottom + 17, label, "tick middle"))
-            parts.append(_text(left - 7, y(decade) + 4, label, "tick end"))
+            parts.append(svg.text(x(decade), bottom + 17, label, "tick middle"))
+            parts.append(svg.text(left - 7, y(decade) + 4, label, "tick end"))
     return parts
 
 
@@ -200,14 +204,14 @@ def _columns_before(rows: Sequence[Row]) -> list[str | None]:
 
 def _group(row: Row, height: float, x: Scale, left: float) -> Markup:
     content = [
-        _text(left - 12, height + 4, _cut(row.level, LABEL_LENGTH), "level end"),
-        _box(8, height - 13, RIGHT - 8, 26, "hover"),
-        _line(x(row.low), height, x(row.high), height, "whisker"),
-        _line(x(row.low), height - 4, x(row.low), height + 4, "whisker"),
-        _line(x(row.high), height - 4, x(row.high), height + 4, "whisker"),
-        _circle(x(row.value), height, 5),
+        svg.text(left - 12, height + 4, svg.cut(row.level, LABEL_LENGTH), "level end"),
+        svg.box(8, height - 13, RIGHT - 8, 26, "hover"),
+        svg.line(x(row.low), height, x(row.high), height, "whisker"),
+        svg.line(x(row.low), height - 4, x(row.low), height + 4, "whisker"),
+        svg.line(x(row.high), height - 4, x(row.high), height + 4, "whisker"),
+        svg.circle(x(row.value), height, 5),
     ]
-    return _titled(content, "group out" if row.stands_out else "group", row.label)
+    return svg.titled(content, "group out" if row.stands_out else "group", row.label)
 
 
 def _mark(mark: Mark, first: float, x: Scale, y: Scale) -> Markup:
@@ -216,14 +220,14 @@ def _mark(mark: Mark, first: float, x: Scale, y: Scale) -> Markup:
     low, value, high = (y(max(first, math.log10(max(end, 1e-300)))) for end in (mark.low, mark.value, mark.high))
     if mark.bound:
         triangle = [(across - 5, high), (across + 5, high), (across, high + 8), (across - 5, high)]
-        return _titled([_path(triangle, "bound")], "mark", mark.label)
+        return svg.titled([svg.path(triangle, "bound")], "mark", mark.label)
     content = [
-        _line(across, low, across, high, "whisker"),
-        _line(across - 4, low, across + 4, low, "whisker"),
-        _line(across - 4, high, across + 4, high, "whisker"),
-        _circle(across, value, 4.5),
+        svg.line(across, low, across, high, "whisker"),
+        svg.line(across - 4, low, across + 4, low, "whisker"),
+        svg.line(across - 4, high, across + 4, high, "whisker"),
+        svg.circle(across, value, 4.5),
     ]
-    return _titled(content, "mark", mark.label)
+    return svg.titled(content, "mark", mark.label)
 
 
 def _roc_points(curve: Curve, first: float, x: Scale, y: Scale) -> list[tuple[float, float]]:
@@ -236,83 +240,32 @@ def _roc_points(curve: Curve, first: float, x: Scale, y: Scale) -> list[tuple[fl
     return [(x(place), y(height)) for place, height in zip(places.tolist(), heights.tolist(), strict=True)]
 
 
-def _scale(low: float, high: float, start: float, end: float) -> Scale:
-    return lambda value: start + (value - low) / (high - low) * (end - start)
-
-
-def _ticks(low: float, high: float, about: int = 4) -> list[float]:
-    """Round numbers between ``low`` and ``high``."""
-    rough = (high - low) / about
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = next(nice * power for nice in (1, 2, 5, 10) if nice * power >= rough * 0.999)
-    return [
-        round(number * step, 12) for number in range(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
-    ]
-
-
 def _shares(counts: Sequence[int]) -> list[float]:
     total = max(1, sum(counts))
     return [count / total for count in counts]
-
-
-def _cut(text: str, length: int) -> str:
-    return text if len(text) <= length else text[: length - 1] + "…"
 
 
 def _svg(parts: Iterable[Markup], height: float, title: str, description: str) -> Markup:
     return Markup(
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="img" aria-label="{}">'
         "<title>{}</title><desc>{}</desc>{}</svg>"
-    ).format(WIDTH, _round(height), f"{title}. {description}", title, description, Markup("").join(parts))
+    ).format(WIDTH, svg.number(height), f"{title}. {description}", title, description, Markup("").join(parts))
 
 
 def _legend(items: Sequence[tuple[str, str]], left: float) -> list[Markup]:
     parts = []
     for kind, label in items:
         if kind == "bar":
-            parts.append(_box(left, 8, 16, 10, kind))
+            parts.append(svg.box(left, 8, 16, 10, kind))
         elif kind == "group out":
-            parts.append(_titled([_circle(left + 8, 13, 5)], kind, label))
+            parts.append(svg.titled([svg.circle(left + 8, 13, 5)], kind, label))
         else:
-            parts.append(_line(left, 13, left + 18, 13, "curve strongest" if kind == "strongest" else kind))
-        parts.append(_text(left + 24, 17, label, "tick"))
+            parts.append(svg.line(left, 13, left + 18, 13, "curve strongest" if kind == "strongest" else kind))
+        parts.append(svg.text(left + 24, 17, label, "tick"))
         left += 44 + 6.6 * len(label)
     return parts
 
 
-def _titled(content: Iterable[Markup], kind: str, title: str) -> Markup:
-    return Markup('<g class="{}"><title>{}</title>{}</g>').format(kind, title, Markup("").join(content))
-
-
-def _line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
-    places = [_round(place) for place in (x1, y1, x2, y2)]
-    return Markup('<line x1="{}" y1="{}" x2="{}" y2="{}" class="{}"/>').format(*places, kind)
-
-
-def _box(x: float, y: float, width: float, height: float, kind: str, title: str = "") -> Markup:
-    inner = Markup("<title>{}</title>").format(title) if title else ""
-    places = [_round(place) for place in (x, y, max(0.0, width), max(0.0, height))]
-    return Markup('<rect x="{}" y="{}" width="{}" height="{}" class="{}">{}</rect>').format(*places, kind, inner)
-
-
-def _circle(x: float, y: float, radius: float) -> Markup:
-    return Markup('<circle cx="{}" cy="{}" r="{}"/>').format(_round(x), _round(y), radius)
-
-
-def _path(points: Sequence[tuple[float, float]], kind: str, title: str = "") -> Markup:
-    inner = Markup("<title>{}</title>").format(title) if title else ""
-    places = "M" + "L".join(f"{_round(x)} {_round(y)}" for x, y in points)
-    return Markup('<path d="{}" class="{}">{}</path>').format(places, kind, inner)
-
-
-def _text(x: float, y: float, text: str, kind: str) -> Markup:
-    return Markup('<text x="{}" y="{}" class="{}">{}</text>').format(_round(x), _round(y), kind, text)
-
-
 def _side_text(bottom: float, text: str) -> Markup:
-    place = f"translate(13 {_round((TOP + bottom) / 2)}) rotate(-90)"
+    place = f"translate(13 {svg.number((TOP + bottom) / 2)}) rotate(-90)"
     return Markup('<text transform="{}" class="axis middle">{}</text>').format(place, text)
-
-
-def _round(value: float) -> str:
-    return f"{value:.1f}".removesuffix(".0")

@@ -1,0 +1,255 @@
+"""From the measured records to the figures of a `Leakage`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import special
+
+from leakscope.bounds import advantage_from_kl, entropy, information_ceiling
+from leakscope.intervals import proportion
+from leakscope.leakage.draws import Jackknife, Measured
+from leakscope.leakage.gaussians import Floats, Pair, renyi_divergence, swapped
+from leakscope.leakage.result import Leakage, Renyi
+from leakscope.results import Estimate
+from leakscope.worlds import Indices
+
+QUANTILES = (0.9, 0.99)
+ORDERS = (2.0, 10.0, math.inf)
+NATS = "nats"
+#: Confidence at which nearest neighbours and the Gaussian figure are said to disagree: sweeps ask often.
+SURE = 0.999
+
+
+class Summary:
+    """Figures over all measured records."""
+
+    def __init__(self, parts: list[Measured], share: float, universe: int, confidence: float) -> None:
+        self.divergence = Jackknife.joined([part.divergence for part in parts])
+        self.information = Jackknife.joined([part.information for part in parts])
+        self.pair = Pair(*(np.concatenate(column) for column in zip(*(part.pair for part in parts), strict=True)))
+        self.hits = np.concatenate([part.hits for part in parts])
+        self.share, self.universe, self.confidence = share, universe, confidence
+        self.blocks = self.hits.shape[1]
+
+    def leakage(
+        self,
+        settings: dict[str, Any],
+        chosen: Indices,
+        ids: Any,
+        beyond: Floats,
+        far: tuple[int, int],
+        warnings: list[str],
+    ) -> Leakage:
+        rho_kl = self._mean(self.divergence)
+        rho_mi = self._mean(self.information)
+        ceiling = float(information_ceiling(rho_kl.high, self.share))
+        neighbours = self._neighbours(beyond, rho_kl)
+        attack, bound = self._attack(), self._bound()
+        ill_conditioned = proportion(*far, confidence=self.confidence)
+        per_record = self._per_record(chosen, ids)
+        warnings = [
+            *warnings,
+            *_doubts(rho_kl, neighbours, beyond, attack, bound, ill_conditioned, per_record, settings),
+        ]
+        return Leakage(
+            rho_kl=rho_kl,
+            rho_kl_median=self._quantile(0.5),
+            rho_kl_quantiles={level: self._quantile(level) for level in QUANTILES},
+            rho_kl_worst=self._worst(),
+            rho_mi=_capped(rho_mi, float(entropy(self.share))),
+            rho_mi_ceiling=Estimate(ceiling, 0.0, ceiling, self.confidence, "upper bound", NATS, method="Corollary 1"),
+            advantage_bound=bound,
+            attack=attack,
+            rho_neighbours=neighbours,
+            ill_conditioned=ill_conditioned,
+            renyi=tuple(self._renyi(order, *law) for order in ORDERS for law in self._laws()),
+            warnings=tuple(warnings),
+            settings=settings,
+            per_record=per_record,
+        )
+
+    def _mean(self, figure: Jackknife, confidence: float | None = None) -> Estimate:
+        """Mean over records; the draws, which records share, and the choice of records both count."""
+        count, mean = len(figure.full), figure.mean()
+        of_draws = float(mean.variances()[0])
+        # the records differ by more than the noise of their own draws, of which the part they share does not show
+        spread = max(0.0, float(figure.values.var(ddof=1) - figure.variances().mean() + of_draws))
+        of_records = spread / count * (1 - count / self.universe)
+        freedom = (of_draws + of_records) ** 2 / max(of_draws**2 / mean.freedom + of_records**2 / (count - 1), 1e-300)
+        confidence = confidence or self.confidence
+        below, above = _skewed(student(freedom, confidence), _skewness(figure.values, of_draws + of_records))
+        low, high = mean.interval(below, of_records)[0], mean.interval(above, of_records)[1]
+        method = "jackknife over draws, Student over records with Hall's correction for skewness"
+        return positive(float(mean.values[0]), float(low[0]), float(high[0]), confidence, count, method)
+
+    def _quantile(self, level: float) -> Estimate:
+        """Quantile over records: order statistics of the ends of their intervals."""
+        values, (low, high) = self.divergence.values, self._ends(self.confidence)
+        count = len(values)
+        tail = (1 - self.confidence) / 2
+        first, last = (special.bdtrik(end, count, level) for end in (tail, 1 - tail))
+        least = float(np.sort(low)[int(max(0, math.floor(first)))])
+        most = float(np.sort(high)[int(min(count - 1, math.ceil(last)))])
+        value = float(np.quantile(values, level))
+        return positive(value, least, most, self.confidence, count, "order statistics of the records")
+
+    def _worst(self) -> Estimate:
+        count = len(self.divergence.full)
+        low, high = self._ends(1 - (1 - self.confidence) / count)
+        value = float(self.divergence.values.max())
+        return positive(
+            value, float(low.max()), float(high.max()), self.confidence, count, "largest record, Bonferroni"
+        )
+
+    def _ends(self, confidence: float) -> tuple[Floats, Floats]:
+        return self.divergence.interval(student(self.divergence.freedom, confidence))
+
+    def _bound(self) -> Estimate:
+        """Theorem 1, corrected: from the mean by Jensen, or record by record, whichever is lower; each pays half the error."""
+        strict = 1 - (1 - self.confidence) / 2
+        from_mean = advantage_from_kl(self._mean(self.divergence, strict).high)
+        each = advantage_from_kl(np.maximum(self._ends(strict)[1], 0.0))
+        count = len(each)
+        error = float(np.std(each, ddof=1)) * math.sqrt((1 - count / self.universe) / count)
+        from_records = float(np.mean(each)) + student(count - 1, strict) * error
+        value = min(from_mean, from_records, 1.0)
+        method = "Theorem 1, corrected: Pinsker or Bretagnolle-Huber, for Gaussian laws"
+        return Estimate(value, 0.0, value, self.confidence, "upper bound", n=count, method=method)
+
+    def _attack(self) -> Estimate:
+        count = len(self.hits)
+        of_draws = float(self.hits.mean(axis=0).var(ddof=1)) / self.blocks
+        of_records = float(self.hits.mean(axis=1).var(ddof=1)) / count * (1 - count / self.universe)
+        half = student(self.blocks - 1, self.confidence) * math.sqrt(of_draws + of_records)
+        value = float(self.hits.mean())
+        method = "likelihood ratio of the two Gaussians, on held-out draws"
+        return Estimate(value, max(-1.0, value - half), min(1.0, value + half), self.confidence, n=count, method=method)
+
+    def _neighbours(self, beyond: Floats, rho_kl: Estimate) -> Estimate | None:
+        if not beyond.size or not np.isfinite(beyond).all():
+            return None
+        groups = beyond.mean(axis=0)
+        value = float(self.divergence.values[: len(beyond)].mean() + groups.mean())
+        half = student(len(groups) - 1, self.confidence) * float(groups.std(ddof=1)) / math.sqrt(len(groups))
+        method = f"{len(beyond)} records; the Gaussian figure and what neighbours find beyond it"
+        return positive(value, value - half, value + half, rho_kl.confidence, len(beyond), method)
+
+    def _laws(self) -> list[tuple[str, Pair]]:
+        return [("with‖without", self.pair), ("without‖with", swapped(self.pair))]
+
+    def _renyi(self, order: float, direction: str, pair: Pair) -> Renyi:
+        values = np.sort(renyi_divergence(pair, order))
+        count, infinite = len(values), int(np.isinf(values).sum())
+        tail = (1 - self.confidence) / 2
+        first, last = (special.bdtrik(end, count, 0.5) for end in (tail, 1 - tail))
+        low, high = values[int(max(0, math.floor(first)))], values[int(min(count - 1, math.ceil(last)))]
+        median = None
+        if np.isfinite(middle := float(np.quantile(values, 0.5, method="lower"))):
+            median = Estimate(
+                middle, min(float(low), middle), float(high), self.confidence, unit=NATS, n=count,
+                method="order statistics of the records, plugged in",
+            )  # fmt: skip
+        return Renyi(order, direction, median, proportion(infinite, count, self.confidence))
+
+    def _per_record(self, chosen: Indices, ids: Any) -> pd.DataFrame:
+        low, high = (np.maximum(end, 0.0) for end in self._ends(self.confidence))
+        back = swapped(self.pair)
+        # orders from 1/(1 − 1/scale) on are infinite one way, and the same of the reciprocal the other way
+        widest = np.maximum(self.pair.scale.max(axis=1), back.scale.max(axis=1))
+        return pd.DataFrame(
+            {
+                "record": chosen,
+                "id": chosen if ids is None else ids[chosen],
+                "kl": np.maximum(self.divergence.values, 0.0),
+                "kl_low": low,
+                "kl_high": high,
+                "mi": np.maximum(self.information.values, 0.0),
+                "advantage_bound": advantage_from_kl(high),
+                "attack": self.hits.mean(axis=1),
+                "renyi_2": np.maximum(renyi_divergence(self.pair, 2.0), renyi_divergence(back, 2.0)),
+                "renyi_inf": renyi_divergence(self.pair, math.inf),
+                "finite_up_to": np.divide(widest, widest - 1, out=np.full(len(widest), np.inf), where=widest > 1),
+            }
+        )
+
+
+def student(freedom: float, confidence: float) -> float:
+    return float(special.stdtrit(max(1.0, freedom), 0.5 + confidence / 2))
+
+
+def _skewness(values: Floats, variance: float) -> float:
+    """Skewness of the mean of the values, given its variance: a few records may leak far more than all others."""
+    third = float(((values - values.mean()) ** 3).mean()) / len(values) ** 2
+    return float(min(1.0, max(0.0, third / max(variance, 1e-300) ** 1.5)))
+
+
+def _skewed(quantile: float, skewness: float) -> tuple[float, float]:
+    """Quantiles below and above for the mean of skewed values (Hall 1992, the cubic transformation).
+
+    Examples
+    --------
+    >>> [round(end, 2) for end in _skewed(2.0, 0.3)]
+    [1.66, 2.72]
+    """
+    if skewness < 1e-6:
+        return quantile, quantile
+    ends = [3 / skewness * (float(np.cbrt(1 + skewness * (end - skewness / 6))) - 1) for end in (quantile, -quantile)]
+    return ends[0], -ends[1]
+
+
+def positive(value: float, low: float, high: float, confidence: float, n: int, method: str) -> Estimate:
+    """A divergence is never negative, though an estimate without bias may be."""
+    low, value, high = (max(0.0, end) for end in (min(low, value), value, max(high, value)))
+    return Estimate(value, low, high, confidence, unit=NATS, n=n, method=method)
+
+
+def _capped(estimate: Estimate, most: float) -> Estimate:
+    return replace(
+        estimate, value=min(most, estimate.value), low=min(most, estimate.low), high=min(most, estimate.high)
+    )
+
+
+def _doubts(
+    rho_kl: Estimate,
+    neighbours: Estimate | None,
+    beyond: Floats,
+    attack: Estimate,
+    bound: Estimate,
+    ill_conditioned: Estimate,
+    per_record: pd.DataFrame,
+    settings: dict[str, Any],
+) -> list[str]:
+    """What a reader should know before trusting the figures."""
+    doubts: list[str] = []
+    if ill_conditioned.value >= 0.001:
+        doubts.append(
+            f"{100 * ill_conditioned.value:.2g} % of the draws are ill-conditioned (a parameter far from all others, as at "
+            "sizes near the number of parameters): means and covariances rest on few draws, so read the median record, and "
+            "take a larger size or l2"
+        )
+    total = float(per_record["kl"].sum())
+    if len(per_record) > 10 and total > 0 and float(per_record["kl"].max()) > total / 2:
+        doubts.append("one record makes up more than half of the mean: read the median record beside it")
+    if not beyond.size and not settings["noise"]:
+        doubts.append("too few draws to check by nearest neighbours whether the laws are Gaussian: 400 would do")
+    if beyond.size and np.isnan(beyond).any():
+        doubts.append("the same values come up again and again, so the laws have no density and are not Gaussian")
+    elif beyond.size and neighbours is not None:
+        groups = beyond.mean(axis=0)
+        half = student(len(groups) - 1, SURE) * float(groups.std(ddof=1)) / math.sqrt(len(groups))
+        if abs(groups.mean()) > max(half, 0.25 * rho_kl.value):
+            doubts.append(
+                f"nearest neighbours disagree with the Gaussian approximation ({neighbours} against {rho_kl}): the laws "
+                "are not Gaussian, and neither figure nor bound should be read to the digit"
+            )
+    if attack.low > bound.value:
+        doubts.append(
+            f"the likelihood-ratio adversary achieves {attack}, more than the bound {bound.value:.3g} for Gaussian laws: "
+            "the laws are not Gaussian, and the bound does not hold"
+        )
+    return doubts

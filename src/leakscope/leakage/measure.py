@@ -1,0 +1,294 @@
+"""Membership leakage of a learner: models trained with and without many records, and what tells them apart."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, NamedTuple, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import ArrayLike
+
+from leakscope.errors import InputError
+from leakscope.leakage.draws import ENDLESS, Measured, measure
+from leakscope.leakage.figures import Summary, positive, student
+from leakscope.leakage.gaussians import Floats
+from leakscope.leakage.neighbours import beyond_gaussian
+from leakscope.leakage.result import Leakage
+from leakscope.leakage.swaps import Space, Training
+from leakscope.learners import as_learner
+from leakscope.results import Estimate
+from leakscope.worlds import Indices, Progress
+
+#: Records of which nearest neighbours check the Gaussian approximation.
+CHECKED = 20
+#: A draw is ill-conditioned with a parameter this many robust deviations from its median: never, for a Gaussian.
+FAR = 8.0
+#: Directions with less of the variance than this are fixed combinations of the others.
+FIXED = 1e-12
+
+
+def membership_leakage(
+    learner: Any,
+    X: Any,
+    y: Any,
+    size: int = 30,
+    records: int | ArrayLike = 200,
+    draws: int = 2000,
+    noise: float = 0.0,
+    space: Space = "parameters",
+    seed: int = 0,
+    *,
+    prior: float | None = None,
+    shared: bool = True,
+    confidence: float = 0.95,
+    workers: int | None = None,
+    cluster: str | None = None,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Leakage:
+    r"""Measure how much a trained model tells about whether a record was in its training set [farokhi2020, Definitions 1, 2].
+
+    Parameters
+    ----------
+    learner
+        One of `leakscope.learners`, its name (``"ridge"``, ``"logistic"``, ``"mlp"``), or a scikit-learn estimator.
+    X, y
+        The universe: all records that a training set may be drawn from.
+    size
+        Number n of training records, below the number N of all.
+    records
+        How many records, picked at random, or the positions of those to measure.
+    draws
+        Training sets for each record and side.
+    noise
+        Standard deviation of independent Gaussian noise that is added to every parameter before it is released.
+    space
+        ``"parameters"``: the adversary sees the parameters (white box). ``"function"``: it sees the output at the record
+        (black box), which never tells more [Remark 2]; log-odds for classifiers.
+    prior
+        Probability :math:`\alpha_1` that the record is in the training set, before the model is seen; by default n/N. At
+        0.5 the mutual information is that of the membership experiment's even odds.
+    shared
+        Whether the two sides share training sets: see `leakscope.leakage.swaps`. ``False`` is the paper's way.
+    workers, cluster, cache, progress
+        As in `leakscope.worlds.retrain`.
+
+    Raises
+    ------
+    InputError
+        If the learner can't train on so few records, or the leakage is infinite or can't be measured from so few draws.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(500, 2))
+    >>> y = X @ [1.0, -1.0] + rng.normal(size=500)
+    >>> leakage = membership_leakage("ridge", X, y, size=50, records=20, draws=500)
+    >>> leakage.rho_kl.low < 0.1 < leakage.rho_kl.high
+    True
+    """
+    ids = X.index.to_numpy() if isinstance(X, pd.DataFrame) else None
+    made, X, y = as_learner(learner).prepare(X, y)
+    _check(len(y), size, draws, noise, space, confidence, seed)
+    made.check(X, y, size)
+    chosen = _chosen(records, len(y), seed)
+    training = Training(made, X, y, size, draws, shared, space, seed, workers, cluster, cache, progress)
+    share = size / len(y) if prior is None else _checked_prior(prior)
+    parts: list[Measured] = []
+    coordinates: _Coordinates | None = None
+    beyond, far = np.empty((0, 0)), (0, 0)
+    for rows, with_record, without in training.pairs(chosen):
+        if coordinates is None:  # the first stack shows in which directions parameters vary, and how they are spread
+            far = _count_far(without[:CHECKED])
+            coordinates = _coordinates(without[:CHECKED], noise)
+        with_record, without = coordinates.of(with_record), coordinates.of(without)
+        coordinates.check(with_record, without)
+        with_record, without = (side[..., : coordinates.kept] for side in (with_record, without))
+        if rows.start == 0 and noise == 0:
+            beyond = beyond_gaussian(with_record[:CHECKED], without[:CHECKED], seed)
+        parts.append(measure(with_record, without, share, paired=shared, noise=coordinates.noise))
+    assert coordinates is not None
+    settings = {
+        "learner": made.name, "size": size, "universe": len(y), "noise": noise, "space": space, "records": len(chosen),
+        "draws": draws, "prior": share, "shared": shared, "seed": seed, "confidence": confidence, "dimensions": coordinates.kept,
+        **_settings_of(made),
+    }  # fmt: skip
+    summary = Summary(parts, share, len(y), confidence)
+    return summary.leakage(settings, chosen, ids, beyond, far, coordinates.warnings(space))
+
+
+def gaussian_leakage(
+    theta_in: ArrayLike, theta_out: ArrayLike, *, paired: bool = False, noise: float = 0.0, confidence: float = 0.95
+) -> Estimate:
+    """Symmetric divergence D(p1‖p0) + D(p0‖p1) of one record, in nats, from draws of its two laws taken for Gaussian.
+
+    Parameters
+    ----------
+    theta_in, theta_out
+        Parameters of models trained with and without the record, (draws, parameters).
+    paired
+        Whether row k of both comes from training sets that differ in this record alone: rows are then as many.
+    noise
+        Standard deviation of Gaussian noise that is added to all parameters; it is not sampled.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> gaussian_leakage(rng.normal(0.5, 1.0, (2000, 1)), rng.normal(0.0, 1.0, (2000, 1))).n
+    4000
+    """
+    sides = [_read_draws(values, name) for values, name in ((theta_in, "theta_in"), (theta_out, "theta_out"))]
+    if sides[0].shape[2] != sides[1].shape[2]:
+        raise InputError(
+            f"theta_in has {sides[0].shape[2]} parameters and theta_out {sides[1].shape[2]}: give the same"
+        )
+    if paired and sides[0].shape != sides[1].shape:
+        raise InputError("paired draws must be as many on both sides: leave paired out or give pairs")
+    _check_confidence(confidence)
+    _check_noise(noise)
+    coordinates = _coordinates(sides[1], noise)
+    moved = [coordinates.of(side) for side in sides]
+    coordinates.check(*moved)
+    first, second = (side[..., : coordinates.kept] for side in moved)
+    found = measure(first, second, 0.5, paired=paired, noise=coordinates.noise).divergence
+    low, high = found.interval(student(found.freedom, confidence))
+    count = sides[0].shape[1] + sides[1].shape[1]
+    return positive(float(found.values[0]), float(low[0]), float(high[0]), confidence, count, "jackknife over draws")
+
+
+# --- checking what was asked for --------------------------------------------------------------------------------------
+
+
+def _check(universe: int, size: int, draws: int, noise: float, space: str, confidence: float, seed: int) -> None:
+    for name, value, least in (("size", size, 2), ("draws", draws, 10), ("seed", seed, 0)):
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
+    if size >= universe:
+        raise InputError(
+            f"training sets of {size} out of {universe} records leave nothing to guess: size must be below {universe}"
+        )
+    if size == universe - 1:
+        raise InputError(
+            f"without a given record there is only one training set of {size} out of {universe}, so that its model is known "
+            f"and the leakage infinite: size must be at most {universe - 2}"
+        )
+    if space not in get_args(Space):
+        raise InputError(f"space must be {' or '.join(map(repr, get_args(Space)))}, not {space!r}")
+    _check_noise(noise)
+    if noise and space == "function":
+        raise InputError("noise is added to parameters, and the outputs of noisy parameters are not known: set noise=0")
+    _check_confidence(confidence)
+
+
+def _check_noise(noise: float) -> None:
+    if not (isinstance(noise, int | float | np.number) and math.isfinite(noise) and noise >= 0):
+        raise InputError(f"noise is a standard deviation from 0 on, not {noise!r}")
+
+
+def _checked_prior(prior: float) -> float:
+    if not (isinstance(prior, int | float | np.number) and 0 < prior < 1):
+        raise InputError(f"prior is a probability between 0 and 1, not {prior!r}")
+    return float(prior)
+
+
+def _check_confidence(confidence: float) -> None:
+    if not (isinstance(confidence, int | float) and 0.5 <= confidence < 1):
+        raise InputError(f"confidence must be from 0.5 to below 1, not {confidence!r}")
+
+
+def _chosen(records: int | ArrayLike, universe: int, seed: int) -> Indices:
+    if np.ndim(records) == 0:
+        if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 2:
+            raise InputError(f"records must be 2 or more, or a list of positions, not {records!r}")
+        if records >= universe:
+            return np.arange(universe)
+        rng = np.random.default_rng(np.random.SeedSequence((seed, 0x7265636F7264)))
+        return np.sort(rng.choice(universe, int(records), replace=False))
+    positions = np.asarray(records)
+    if positions.ndim != 1 or positions.dtype.kind not in "iu" or len(positions) < 2:
+        raise InputError("records must be a number or a list of two positions or more")
+    if positions.min() < 0 or positions.max() >= universe or len(np.unique(positions)) < len(positions):
+        raise InputError(f"positions of records are different whole numbers from 0 to {universe - 1}")
+    return positions.astype(np.intp)
+
+
+def _read_draws(values: ArrayLike, name: str) -> Floats:
+    try:
+        draws = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{name} must be numbers") from None
+    if draws.ndim != 2 or not draws.size:
+        raise InputError(f"{name} must be an array (draws, parameters), not of shape {draws.shape}")
+    if not np.isfinite(draws).all():
+        raise InputError(f"{name} has missing or infinite values: drop these draws and say so")
+    return draws[None]
+
+
+def _settings_of(learner: Any) -> dict[str, Any]:
+    return {"l2": learner.l2} if hasattr(learner, "l2") else {}
+
+
+# --- coordinates ------------------------------------------------------------------------------------------------------
+
+
+class _Coordinates(NamedTuple):
+    """A linear map of the parameters in which they have variance one: divergence stays the same, rounding errors less.
+
+    The first ``kept`` coordinates vary; in the others, fixed combinations of parameters, no model may differ.
+    """
+
+    centre: Floats
+    map: Floats
+    kept: int
+    noise: Floats | None
+
+    def of(self, draws: Floats) -> Floats:
+        return np.asarray((draws - self.centre) @ self.map)
+
+    def check(self, with_record: Floats, without: Floats) -> None:
+        """Refuse records whose models leave the place where all other models are."""
+        for name, side in (("with", with_record), ("without", without)):
+            if np.abs(side[..., self.kept :]).max(initial=0.0) > 1e-3:
+                raise InputError(ENDLESS.format(name))
+
+    def warnings(self, space: str) -> list[str]:
+        fixed = self.map.shape[1] - self.kept
+        if not fixed:
+            return []
+        what = "parameters" if space == "parameters" else "outputs"
+        return [
+            f"of {self.map.shape[1]} {what}, {fixed} never vary or follow from the others: the other "
+            f"{self.kept} carry all there is"
+        ]
+
+
+def _coordinates(draws: Floats, noise: float) -> _Coordinates:
+    centre = draws.mean(axis=(0, 1))
+    moved = draws - draws.mean(axis=1, keepdims=True)
+    covariance = np.einsum("rdp,rdq->pq", moved, moved) / (moved.shape[0] * max(1, moved.shape[1] - 1))
+    variance = np.diag(covariance)
+    if not np.isfinite(variance).all():
+        raise InputError("some models have parameters that are not finite: the training diverged")
+    if noise:
+        scaled = np.diag(1 / np.sqrt(variance + noise**2))
+        return _Coordinates(centre, scaled, len(centre), noise * scaled)
+    # a parameter that never varies is measured in units of its own size, so that a model in which it does stands out
+    rounding = 1e-13 * np.abs(draws).max(axis=(0, 1), initial=1e-100)
+    unit = np.where(np.sqrt(variance) > rounding, np.sqrt(variance), 1e6 * rounding)
+    values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
+    values, vectors = values[::-1], vectors[:, ::-1]
+    kept = int((values > FIXED * max(values[0], FIXED)).sum())
+    if not kept:
+        raise InputError("every training set gives the same model, so there is nothing to measure: nothing leaks")
+    spread = np.concatenate([np.sqrt(values[:kept]), np.ones(len(values) - kept)])
+    return _Coordinates(centre, vectors / unit[:, None] / spread, kept, None)
+
+
+def _count_far(draws: Floats) -> tuple[int, int]:
+    """Draws with a parameter far from its median, out of how many; the records of a stack share most of their draws."""
+    median = np.median(draws, axis=1, keepdims=True)
+    deviation = 1.4826 * np.median(np.abs(draws - median), axis=1, keepdims=True)
+    far = (np.abs(draws - median) > FAR * deviation + 1e-300).any(axis=2)
+    return round(float(far.mean()) * draws.shape[1]), draws.shape[1]

@@ -1,0 +1,97 @@
+"""A sweep as text and as a picture."""
+
+from __future__ import annotations
+
+import textwrap
+
+from leakscope.leakage.result import NATS_PER_BIT
+from leakscope.leakage.sweep import Point, Sweep
+from leakscope.report.words import safe_text
+from leakscope.results import Estimate
+
+WIDTH = 100
+HEADINGS = (
+    "size",
+    "l2",
+    "noise",
+    "rho_KL (nats)",
+    "median",
+    "rho_MI (bits)",
+    "bound",
+    "best attack",
+    "threshold attack",
+)
+
+
+def describe(sweep: Sweep) -> str:
+    """A table with one row per setting, and what to doubt."""
+    rows = [_cells(point) for point in sweep.points]
+    used = [column for column in range(len(HEADINGS)) if any(row[column] for row in rows)]
+    widths = {column: max(len(HEADINGS[column]), *(len(row[column]) for row in rows)) for column in used}
+    settings = sweep.settings
+    seen = "parameters" if settings["space"] == "parameters" else "outputs at the record"
+    lines = [
+        f"{safe_text(settings['learner'], 40)}: what its {seen} tell about membership among "
+        f"{settings['universe']:,} records ({settings['records']} measured, {settings['draws']:,} draws each).",
+        "",
+        "  ".join(HEADINGS[column].rjust(widths[column]) for column in used),
+        *("  ".join(row[column].rjust(widths[column]) for column in used) for row in rows),
+        "",
+        *textwrap.wrap(
+            "bound: what the advantage of no adversary exceeds, if the parameters are Gaussian; best attack: what a "
+            "likelihood-ratio adversary achieves on held-out models; threshold attack: what one achieves who calls members "
+            "whose loss is at most the mean training loss of other models.",
+            WIDTH,
+        ),
+    ]
+    for item in sweep.not_measured:
+        lines += _listed(f"not measured: size {item.size:,}{_at(item.l2, item.noise)}: {item.reason}")
+    for point in sweep.points:
+        for warning in point.leakage.warnings:
+            lines += _listed(f"size {point.size:,}{_at(point.l2, point.noise)}: {warning}")
+    return "\n".join(lines)
+
+
+def draw(sweep: Sweep) -> str:
+    """Leakage, with its interval, against the first of size, l2 and noise that varies; one line for each of the rest."""
+    from leakscope.plots import lines
+
+    names = {"size": "Training records", "l2": "Regularisation l2", "noise": "Noise (standard deviation)"}
+    varied = [name for name in names if len({getattr(point, name) for point in sweep.points}) > 1]
+    along = varied[0] if varied else "size"
+    series: dict[str, list[tuple[float, Estimate | None]]] = {}
+    for point in sweep.points:
+        rest = ", ".join(f"{name} {getattr(point, name):g}" for name in varied if name != along)
+        series.setdefault(rest or "rho_KL", []).append((getattr(point, along), point.leakage.rho_kl))
+    return lines(
+        f"Membership leakage of {sweep.settings['learner']}",
+        f"Symmetric divergence of the {sweep.settings['space']} with and without a record, mean over "
+        f"{sweep.settings['records']} records.",
+        {name: sorted(points, key=lambda point: point[0]) for name, points in series.items()},
+        x_label=names[along],
+        y_label="Leakage rho_KL (nats)",
+    )
+
+
+def _cells(point: Point) -> tuple[str, ...]:
+    found = point.leakage
+    threshold = "" if point.experiment is None else str(point.experiment.advantage)
+    return (
+        f"{point.size:,}",
+        "" if point.l2 is None else f"{point.l2:g}",
+        f"{point.noise:g}" if point.noise else "",
+        str(found.rho_kl).removesuffix(" nats"),
+        f"{found.rho_kl_median.value:.3g}",
+        f"{found.rho_mi.value / NATS_PER_BIT:.2g}",
+        f"{found.advantage_bound.value:.3g}",
+        str(found.attack),
+        threshold,
+    )
+
+
+def _at(l2: float | None, noise: float) -> str:
+    return ("" if l2 is None else f", l2 {l2:g}") + (f", noise {noise:g}" if noise else "")
+
+
+def _listed(text: str) -> list[str]:
+    return textwrap.wrap(safe_text(text, 600), WIDTH, initial_indent="! ", subsequent_indent="  ")

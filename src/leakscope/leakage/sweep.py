@@ -1,0 +1,313 @@
+"""Leakage over sizes, regularisation and noise, beside what an attack achieves: what lowers it, and how far."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, is_dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from leakscope.errors import InputError
+from leakscope.leakage.measure import membership_leakage
+from leakscope.leakage.result import Leakage
+from leakscope.leakage.swaps import Space
+from leakscope.learners import as_learner
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from leakscope.experiment import Experiment
+
+COLUMNS = (
+    "size", "l2", "noise", "rho_kl", "rho_kl_low", "rho_kl_high", "rho_kl_median", "rho_kl_worst", "rho_mi", "rho_mi_low",
+    "rho_mi_high", "advantage_bound", "attack", "attack_low", "attack_high", "threshold_attack", "threshold_attack_low",
+    "threshold_attack_high", "ill_conditioned", "not_measured",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Point:
+    """One setting: its leakage, and the membership experiment [farokhi2020, 6.2] where one was asked for."""
+
+    size: int
+    l2: float | None
+    noise: float
+    leakage: Leakage
+    experiment: Experiment | None
+
+
+@dataclass(frozen=True)
+class NotMeasured:
+    """A setting that can't be measured, and why."""
+
+    size: int
+    l2: float | None
+    noise: float
+    reason: str
+
+
+@dataclass(frozen=True)
+class Below:
+    """Where leakage falls below a goal, at one regularisation and noise.
+
+    ``size`` is the first measured size from which on every upper end stays below the goal, None where there is none;
+    ``crossing`` the size at which the curve itself crosses it, read between two measured sizes on logarithmic scales.
+    """
+
+    bits: float
+    l2: float | None
+    noise: float
+    size: int | None
+    crossing: float | None
+
+    def sentence(self) -> str:
+        """The answer in words."""
+        setting = ", ".join([f"l2 {self.l2:g}"] * (self.l2 is not None) + [f"noise {self.noise:g}"] * bool(self.noise))
+        where = f" at {setting}" if setting else ""
+        if self.size is None:
+            return f"below {self.bits:g} bits{where}: not with the sizes measured"
+        about = f" (the curve crosses near {self.crossing:,.0f})" if self.crossing else ""
+        return f"below {self.bits:g} bits{where}: from {self.size:,} training records on{about}"
+
+
+@dataclass(frozen=True, eq=False)
+class Sweep:
+    """Leakage at several settings."""
+
+    points: tuple[Point, ...]
+    not_measured: tuple[NotMeasured, ...]
+    settings: dict[str, Any]
+
+    def below(self, bits: float, measure: str = "rho_kl") -> tuple[Below, ...]:
+        """How many records it takes until leakage is below ``bits`` bits, for each regularisation and noise.
+
+        Parameters
+        ----------
+        measure
+            ``"rho_kl"``, the symmetric divergence, or ``"rho_mi"``, the mutual information.
+
+        Examples
+        --------
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(400, 2))
+        >>> found = sweep("ridge", X, X[:, 0] + rng.normal(size=400), sizes=(20, 80), records=10, draws=300, models=0)
+        >>> found.below(bits=0.1)[0].size
+        80
+        """
+        check_goal(bits)
+        if measure not in ("rho_kl", "rho_mi"):
+            raise InputError(f"measure must be 'rho_kl' or 'rho_mi', not {measure!r}")
+        curves: dict[tuple[float | None, float], list[tuple[int, Estimate]]] = {}
+        for point in self.points:
+            curves.setdefault((point.l2, point.noise), []).append((point.size, getattr(point.leakage, measure)))
+        goal = bits * math.log(2)
+        return tuple(Below(bits, *setting, *_crossing(sorted(curve), goal)) for setting, curve in curves.items())
+
+    def table(self) -> pd.DataFrame:
+        """One row per setting, measured or not."""
+        import pandas as pd
+
+        rows = [_row(point) for point in self.points]
+        rows += [_refused(item) for item in self.not_measured]
+        table = pd.DataFrame(rows, columns=list(COLUMNS))
+        return table.sort_values(["l2", "noise", "size"], ignore_index=True)
+
+    def records(self) -> pd.DataFrame:
+        """The measured records of every setting, by id."""
+        import pandas as pd
+
+        parts = [
+            point.leakage.per_record.assign(size=point.size, l2=point.l2, noise=point.noise) for point in self.points
+        ]
+        return pd.concat(parts, ignore_index=True)
+
+    def save(self, folder: str | Path) -> None:
+        """Write ``leakage.json``, ``leakage.csv``, ``records.csv`` and ``leakage.svg``, all of them or none."""
+        from leakscope.leakage.show import draw
+        from leakscope.storage import inert, write_all
+
+        records = self.records()
+        content = {
+            "records.csv": records.assign(id=inert(records["id"])).to_csv(index=False, lineterminator="\n").encode(),
+            "leakage.csv": self.table().to_csv(index=False, lineterminator="\n").encode(),
+            "leakage.svg": draw(self).encode(),
+            "leakage.json": json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode(),
+        }
+        write_all(Path(folder), content)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything but the records, as plain data."""
+        points = [
+            {
+                "size": point.size,
+                "l2": point.l2,
+                "noise": point.noise,
+                "leakage": {name: _plain(value) for name, value in vars(point.leakage).items() if name != "per_record"},
+                "experiment": None if point.experiment is None else _plain(point.experiment),
+            }
+            for point in self.points
+        ]
+        return {
+            "settings": self.settings,
+            "points": points,
+            "not_measured": [asdict(item) for item in self.not_measured],
+        }
+
+    def __str__(self) -> str:
+        from leakscope.leakage.show import describe
+
+        return describe(self)
+
+
+def sweep(
+    learner: Any,
+    X: Any,
+    y: Any,
+    sizes: Iterable[int] = (30, 100, 300, 1000),
+    l2: Iterable[float] | None = None,
+    noise: Iterable[float] = (0.0,),
+    records: int | ArrayLike = 200,
+    draws: int = 2000,
+    space: Space = "parameters",
+    seed: int = 0,
+    *,
+    models: int = 100,
+    shared: bool = True,
+    confidence: float = 0.95,
+    workers: int | None = None,
+    cluster: str | None = None,
+    cache: str | Path | None = None,
+    progress: Progress | None = None,
+) -> Sweep:
+    """Measure leakage at every combination of size, regularisation and noise.
+
+    Parameters
+    ----------
+    l2
+        Values of the learner's own ``l2``; by default the one it has.
+    models
+        Models of the membership experiment at each setting [farokhi2020, 6.2], with a threshold that comes from other
+        models, so that the bound covers it; 0 leaves the experiment out.
+    learner, X, y, records, draws, space, seed, shared, confidence, workers, cluster, cache
+        As in `membership_leakage`. All settings use the same records and seed.
+    progress
+        Called with ``("settings", done, total)`` after each.
+
+    Raises
+    ------
+    InputError
+        If nothing can be measured. A setting that can't be (fewer records than parameters, say) is listed with its reason.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> found = sweep("ridge", X, X[:, 0] + rng.normal(size=300), sizes=(2, 50), records=10, draws=200, models=0)
+    >>> [point.size for point in found.points], [item.size for item in found.not_measured]
+    ([50], [2])
+    """
+    made = as_learner(learner)
+    settings = [
+        (size, value, spread)
+        for value in _values("l2", [getattr(made, "l2", None)] if l2 is None else l2, made)
+        for spread in _values("noise", noise)
+        for size in _values("sizes", sizes)
+    ]
+    points: list[Point] = []
+    refused: list[NotMeasured] = []
+    work = {"seed": seed, "confidence": confidence, "workers": workers, "cluster": cluster, "cache": cache}
+    for done, (size, value, spread) in enumerate(settings, start=1):
+        one = made if l2 is None else replace(made, l2=value)  # type: ignore[type-var]
+        try:
+            leakage = membership_leakage(
+                one, X, y, size, records, draws, spread, space, shared=shared, **work  # type: ignore[arg-type]
+            )  # fmt: skip
+            experiment = _experiment(one, X, y, size, models, spread, work)
+            points.append(Point(size, value, spread, leakage, experiment))
+        except InputError as error:
+            refused.append(NotMeasured(size, value, spread, str(error)))
+        if progress is not None:
+            progress("settings", done, len(settings))
+    if not points:
+        raise InputError(refused[0].reason)
+    shown = {name: value for name, value in points[0].leakage.settings.items() if name not in ("size", "noise", "l2")}
+    return Sweep(tuple(points), tuple(refused), shown | {"models": models})
+
+
+def check_goal(bits: float) -> None:
+    """Refuse what is not a number of bits above zero."""
+    if not (isinstance(bits, int | float) and math.isfinite(bits) and bits > 0):
+        raise InputError(f"a goal is a number of bits above 0, not {bits!r}")
+
+
+def _values(name: str, values: Any, learner: Any = None) -> list[Any]:
+    listed = [values] if np.ndim(values) == 0 else list(values)
+    if not listed:
+        raise InputError(f"{name} is empty: give one value or more")
+    if name == "l2" and listed != [None] and not (is_dataclass(learner) and hasattr(learner, "l2")):
+        raise InputError(f"{learner.name} has no l2 of its own to sweep over: leave l2 out and set it in the learner")
+    return list(dict.fromkeys(listed))
+
+
+def _experiment(
+    learner: Any, X: Any, y: Any, size: int, models: int, noise: float, work: dict[str, Any]
+) -> Experiment | None:
+    if not models:
+        return None
+    from leakscope.experiment import membership_experiment
+
+    return membership_experiment(learner, X, y, size, models=models, noise=noise, adversary="fixed threshold", **work)
+
+
+def _crossing(curve: list[tuple[int, Estimate]], goal: float) -> tuple[int | None, float | None]:
+    size = None
+    for measured, estimate in reversed(curve):
+        if estimate.high >= goal:
+            break
+        size = measured
+    for (left, first), (right, second) in reversed(list(pairwise(curve))):
+        if first.value >= goal > second.value > 0:
+            way = math.log(first.value / goal) / math.log(first.value / second.value)
+            return size, float(math.exp(math.log(left) + way * math.log(right / left)))
+    return size, None
+
+
+def _row(point: Point) -> dict[str, Any]:
+    found = point.leakage
+    row: dict[str, Any] = {"size": point.size, "l2": point.l2, "noise": point.noise}
+    estimates = {"rho_kl": found.rho_kl, "rho_mi": found.rho_mi, "attack": found.attack}
+    if point.experiment is not None:
+        estimates["threshold_attack"] = point.experiment.advantage
+    for name, estimate in estimates.items():
+        row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return row | {
+        "rho_kl_median": found.rho_kl_median.value,
+        "rho_kl_worst": found.rho_kl_worst.value,
+        "advantage_bound": found.advantage_bound.value,
+        "ill_conditioned": found.ill_conditioned.value,
+    }
+
+
+def _refused(item: NotMeasured) -> dict[str, Any]:
+    return {"size": item.size, "l2": item.l2, "noise": item.noise, "not_measured": item.reason}
+
+
+def _plain(value: Any) -> Any:
+    """Data as JSON has it; infinity, which it lacks, is the text ``inf``."""
+    if is_dataclass(value) and not isinstance(value, type):
+        return {name: _plain(item) for name, item in asdict(value).items()}
+    if isinstance(value, dict):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return "inf" if isinstance(value, float) and math.isinf(value) else value

@@ -1,0 +1,141 @@
+"""Learners: what trains a model on any set of the records, thousands of times.
+
+A learner is a frozen dataclass of its settings. `worlds.retrain` works with all of them, and so do the measures of
+leakage; each minimises [farokhi2020, Eq. 1]
+
+    λ g(θ) + (1/n) Σ loss(model(x; θ), y),   g(θ) = θᵀθ over all parameters, the intercept among them,
+
+with the squared error for regression and the log-loss for classification; ``l2`` is λ.
+
+========= ========================================================================== ==========================
+Ridge     least squares; all training sets that differ in one record, at once        regression
+Logistic  logistic regression by a stack of Newton steps                             classification, two classes
+MLP       fully connected networks, a stack at a time; needs torch                   both
+Estimator any scikit-learn estimator or pipeline, one fit after the other            both
+========= ========================================================================== ==========================
+"""
+
+from dataclasses import fields, is_dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.errors import InputError
+from leakscope.models import Task
+
+if TYPE_CHECKING:
+    from leakscope.learners.estimator import Estimator
+    from leakscope.learners.logistic import Logistic
+    from leakscope.learners.mlp import MLP
+    from leakscope.learners.ridge import Ridge
+
+__all__ = ["MLP", "Estimator", "Learner", "Logistic", "Ridge", "as_learner"]
+
+#: Public name to the module it lives in, imported when it is first used: torch is imported for networks only.
+_HOMES = {"Ridge": "ridge", "Logistic": "logistic", "MLP": "mlp", "Estimator": "estimator"}
+#: Name that `as_learner` takes, to the learner.
+_NAMES = {"ridge": "Ridge", "logistic": "Logistic", "mlp": "MLP"}
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """What every learner has.
+
+    It may also have ``fit_many(X, y, indices, rngs)``, which gets all records, a list of index arrays and as many
+    generators and gives a list of models, ``chunk`` of them at a time; and ``from_parameters(theta)``, the model with
+    these parameters. All arrays after `prepare` are what `prepare` gave back, or rows of it.
+    """
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def task(self) -> Task: ...
+
+    def prepare(self, X: Any, y: Any) -> tuple["Learner", Any, NDArray[Any]]:
+        """Check and convert all records; the learner that comes back knows of the data what it must (its classes)."""
+        ...
+
+    def check(self, X: Any, y: NDArray[Any], size: int) -> None:
+        """Refuse in one sentence if training sets of ``size`` of these records can't be trained on."""
+        ...
+
+    def fit(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Any:
+        """Train one model."""
+        ...
+
+    def parameters(self, model: Any) -> NDArray[np.float64]:
+        """Give the parameters of a model, (p,); refused where it has none."""
+        ...
+
+    def outputs(self, model: Any, X: Any) -> NDArray[np.float64]:
+        """Give the predicted values (rows, 1), or the log-odds of classes 1…K-1 against class 0, (rows, K - 1)."""
+        ...
+
+    def losses(self, model: Any, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
+        """Give the squared error or the log-loss of each record, (rows,)."""
+        ...
+
+
+def as_learner(thing: Any, **settings: Any) -> Learner:
+    """Give a learner from what a user may write for one.
+
+    Parameters
+    ----------
+    thing
+        A learner; the name of one, ``"ridge"``, ``"logistic"`` or ``"mlp"``; or a scikit-learn classifier, regressor or
+        pipeline, fitted or not.
+    **settings
+        Settings of a learner that is named: ``l2=0.1``.
+
+    Examples
+    --------
+    >>> as_learner("ridge", l2=0.1)
+    Ridge(l2=0.1, intercept=True)
+    >>> from sklearn.tree import DecisionTreeRegressor
+    >>> as_learner(DecisionTreeRegressor()).name
+    'DecisionTreeRegressor'
+    """
+    if isinstance(thing, str) and thing.lower() in _NAMES:
+        return _made(_NAMES[thing.lower()], settings)
+    if isinstance(thing, type):
+        raise InputError(f"{thing.__name__} is a class: pass {thing.__name__}(), with its settings.")
+    made = None
+    if isinstance(thing, Learner):
+        made = thing
+    elif hasattr(thing, "get_params") and hasattr(thing, "fit"):
+        from leakscope.learners.estimator import Estimator
+
+        made = Estimator(thing)
+    if made is None:
+        what = repr(thing) if isinstance(thing, str) else f"a {type(thing).__name__}"
+        raise InputError(
+            f"{what} is not a learner: pass 'ridge', 'logistic' or 'mlp', a learner of leakscope.learners, or a "
+            "scikit-learn estimator."
+        )
+    if settings:
+        raise InputError(f"{made.name} has its settings already: leave {', '.join(settings)} out, or set them there.")
+    return made
+
+
+def _made(name: str, settings: dict[str, Any]) -> Learner:
+    kind = getattr(import_module(f"leakscope.learners.{_HOMES[name]}"), name)
+    known = [field.name for field in fields(kind) if field.init and field.repr] if is_dataclass(kind) else []
+    if unknown := [setting for setting in settings if setting not in known]:
+        raise InputError(f"{name} has no setting {unknown[0]!r}: it has {', '.join(known)}.")
+    learner: Learner = kind(**settings)
+    return learner
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'leakscope.learners' has no attribute {name!r}")
+    value = getattr(import_module(f"leakscope.learners.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

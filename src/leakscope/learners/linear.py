@@ -1,0 +1,109 @@
+"""What the linear learners share: reading their records, and whether these can have a unique solution."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.errors import InputError
+from leakscope.records import as_matrix, bad_values, list_names, read_features, read_labels
+
+Floats = NDArray[np.float64]
+
+INTERCEPT = "the intercept"
+LARGEST = 1e100  # squares of larger values leave the range of float64
+DEPENDENT = 1e-10  # smallest singular value, of columns of length 1, that still tells a solution
+
+
+def check_settings(l2: Any, intercept: Any) -> None:
+    """Refuse a penalty that is not a number from 0 on, and an intercept that is not a truth value."""
+    if isinstance(l2, bool) or not isinstance(l2, int | float | np.number) or not (math.isfinite(l2) and l2 >= 0):
+        raise InputError(f"l2 is a number from 0 on, not {l2!r}.")
+    if not isinstance(intercept, bool | np.bool_):
+        raise InputError(f"intercept is True or False, not {intercept!r}.")
+
+
+def read_records(X: Any, y: Any, what: str) -> tuple[Floats, NDArray[Any], tuple[str, ...]]:
+    """Features as finite float64 (n, p), one label per record, and the names of the columns."""
+    features, labels = read_features(X, "the data"), read_labels(y, "the data")
+    if features.ndim != 2:
+        raise InputError(f"the features have shape {features.shape}: {what} needs a table, one row per record.")
+    if len(features) != len(labels):
+        raise InputError(f"there are {len(features)} records and {len(labels)} labels: give one label per record.")
+    if not len(labels) or not features.shape[1]:
+        raise InputError(f"the data have {len(features)} records of {features.shape[1]} columns: {what} needs some.")
+    columns = list(features.columns) if isinstance(features, pd.DataFrame) else list(range(features.shape[1]))
+    table = as_matrix(features)
+    if table.dtype.kind not in "biuf":
+        kinds = dict(zip(columns, features.dtypes, strict=True)) if isinstance(features, pd.DataFrame) else {}
+        text = [name for name, kind in kinds.items() if not pd.api.types.is_numeric_dtype(kind)]
+        where = f"columns {list_names(text)}" if text else f"an array of {table.dtype}"
+        raise InputError(f"{what} takes numbers, and {where} hold something else: encode them as numbers first.")
+    for bad in bad_values(table):
+        names = [columns[position] for position in bad.columns]
+        raise InputError(f"{what} can't take {bad.kind} values, as in columns {list_names(names)}: fill or drop them.")
+    values = np.array(table, dtype=np.float64, order="C")
+    if np.abs(values).max() > LARGEST:
+        raise InputError(f"the features reach {np.abs(values).max():.1g}: rescale them.")
+    return values, labels, tuple(map(str, columns))
+
+
+def read_values(labels: NDArray[Any], what: str) -> Floats:
+    """Labels of a regression as float64."""
+    if labels.dtype.kind not in "biuf":
+        raise InputError(f"the labels are not numbers, such as {list_names(labels[:1])}: {what} needs numbers.")
+    values = labels.astype(np.float64)
+    if np.abs(values).max() > LARGEST:
+        raise InputError(f"the labels reach {np.abs(values).max():.1g}: rescale them.")
+    return values
+
+
+def with_ones(X: Floats, intercept: bool) -> Floats:
+    """Append the column of ones whose coefficient is the intercept."""
+    return np.hstack([X, np.ones((len(X), 1))]) if intercept else X
+
+
+def check_size(size: int, records: int) -> None:
+    """Refuse a training set with no record or with more than there are."""
+    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= records:
+        raise InputError(f"a training set out of {records} records holds 1 to {records}, not {size!r}.")
+
+
+def check_unique(X: Floats, columns: tuple[str, ...], intercept: bool, size: int) -> None:
+    """Refuse, for l2 = 0, sizes and columns with which no training set has a unique solution."""
+    count = X.shape[1]
+    remedy = "set l2 > 0, drop columns or take fewer components"
+    if size < count:
+        raise InputError(
+            f"{size} records can't settle {count} parameters without a penalty: {remedy}, or make training sets larger."
+        )
+    names = [*(columns or range(count - intercept)), *([INTERCEPT] if intercept else [])]
+    if len(dependent := _dependent(X, intercept)):
+        raise InputError(
+            f"columns {list_names([names[column] for column in dependent])} are combinations of the others, "
+            f"so that no solution is unique without a penalty: {remedy}."
+        )
+
+
+def _dependent(X: Floats, intercept: bool) -> NDArray[np.intp]:
+    """Positions of columns that are linear combinations of the others, as few as can be."""
+    from scipy.linalg import qr
+
+    lengths = np.sqrt((X**2).sum(axis=0))
+    scaled = X / np.where(lengths > 0, lengths, 1.0)
+    if intercept:
+        scaled[:, -1] *= 2  # taken first, so that a constant column is named and not the intercept
+    triangle, order = qr(np.linalg.qr(scaled, mode="r"), mode="r", pivoting=True)
+    pivots = np.zeros(X.shape[1])
+    pivots[: min(triangle.shape)] = np.abs(np.diag(triangle))
+    return np.sort(np.asarray(order[pivots < DEPENDENT], dtype=np.intp))
+
+
+def no_solution(bad: int, total: int, why: str, l2: float) -> InputError:
+    """Say that some training sets have no unique solution, and what helps."""
+    remedy = "use l2 > 0" if l2 == 0 else f"raise l2, which is {l2:g}"
+    return InputError(f"{bad} of {total} training sets have no unique solution ({why}): {remedy}, or larger sets.")

@@ -1,0 +1,238 @@
+"""What the figures of farokhi2020 have in common: the data, one measurement, and a sweep over a setting.
+
+The paper leaves open what our reading fills in, and `READING` says so in every reproduction:
+
+* The columns of Adult are standardised before the principal components are taken; without that the first component is
+  ``fnlwgt`` alone.
+* The model is M(x; θ) = xᵀθ with as many parameters as features, so there is no intercept, and θ is fitted to the label,
+  0 or 1, by least squares. An intercept is one parameter more: in Figure 1 it takes the leakage at n = 10 from 4.5 to 9.9
+  nats, and from n = 30 on it changes it by less than the intervals.
+* The threshold adversary is the one of Yeom et al. 2018, section 6: "member" where the loss is at most the mean training
+  loss. That mean is more than the parameters show, so the bound of Theorem 1 does not hold for it. It does for the same
+  adversary with the mean training loss of other models, ``fixed_threshold``, and for the likelihood ratio of the
+  parameters, ``attack``, which is the test that comes closest to the bound.
+* The boxes show the paper's advantage of each model, 2P − 1 without its sign, which chance alone lifts above zero where
+  few members are counted. Trends and bounds are about its mean with the sign kept, ``advantage_mean``.
+
+A quarter of the labels are 1. Of ten records none has label 1 in 6 of 100 training sets, and least squares then gives
+θ = 0 exactly, for any λ. A law with such an atom is not Gaussian, and measured against a law without it (of a record with
+label 1 that is in the training set) its divergence is infinite: at n = 10 the leakage is that of the Gaussian
+approximation, which the paper uses too, and ``note`` says that values come up again and again.
+"""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope import plots
+from leakscope.errors import InputError
+from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.trends import Series, Trend, describe, judge, shown, slope, trend
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+READING = (
+    "Adult as integer codes, standardised, principal components; label 0 or 1 by least squares; no intercept (the paper "
+    "counts as many parameters as features)"
+)
+NO_NUMBERS = "The extracted text of the paper has no numbers of its figures: trends are compared."
+
+COLUMNS = [
+    "leakage", "leakage_low", "leakage_high", "leakage_median", "leakage_median_low", "leakage_median_high", "rho_mi", "rho_mi_low", "rho_mi_high", "bound",
+    "attack", "attack_low", "attack_high", "advantage_least", "advantage_quartile_1", "advantage_median",
+    "advantage_quartile_3", "advantage_most", "advantage_mean", "advantage_mean_low", "advantage_mean_high",
+    "fixed_threshold", "fixed_threshold_low", "fixed_threshold_high", "ill_conditioned", "note",
+]  # fmt: skip
+
+
+class Case(NamedTuple):
+    """One point of a sweep: ``place`` on the axis, and what is trained and released there."""
+
+    place: float
+    learner: Any
+    size: int
+    noise: float = 0.0
+    features: int = 5
+
+
+class Effort(NamedTuple):
+    """How much is drawn and trained for each point, and where the leakage is measured."""
+
+    records: int
+    draws: int
+    models: int
+    space: Literal["parameters", "function"] = "parameters"
+
+    @property
+    def seen(self) -> str:
+        """What the adversary of the leakage sees."""
+        return "parameters" if self.space == "parameters" else "output at the record"
+
+
+class Point(NamedTuple):
+    """What was measured at one point; what could not be is None, and ``note`` says why."""
+
+    leakage: Any = None
+    experiment: Any = None
+    fixed: Estimate | None = None
+    note: str = ""
+
+    def box(self) -> tuple[float, ...] | None:
+        """Minimum, quartiles and maximum of the advantage over models, as the paper defines it: 2P − 1 without its sign."""
+        if self.experiment is None:
+            return None
+        sizes = np.abs(self.experiment.advantages)
+        return float(sizes.min()), *self.experiment.quartiles(), float(sizes.max())
+
+    def adversaries(self) -> list[Estimate | None]:
+        """What each adversary achieves: likelihood ratio, threshold, fixed threshold."""
+        found = (getattr(self.leakage, "attack", None), getattr(self.experiment, "advantage", None))
+        return [*found, self.fixed]
+
+    def cells(self) -> list[Cell]:
+        """The row of `COLUMNS`."""
+        leakage, experiment = self.leakage, self.experiment
+        found = [getattr(leakage, name, None) for name in ("rho_kl", "rho_kl_median", "rho_mi", "advantage_bound")]
+        rho, median, mutual, bound = found
+        return [
+            *ends(rho), *ends(median), *ends(mutual), bound and bound.value,
+            *ends(getattr(leakage, "attack", None)), *(self.box() or [None] * 5),
+            *ends(getattr(experiment, "advantage", None)), *ends(self.fixed),
+            leakage and leakage.ill_conditioned.value, self.note or None,
+        ]  # fmt: skip
+
+
+def adult(features: int = 5) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Adult as [farokhi2020, 6.1] prepares it: integer codes and their first principal components."""
+    from leakscope import datasets
+
+    data = datasets.load("adult", preparation="codes", components=features)
+    return np.asarray(data.X, np.float64), data.y
+
+
+def measure(
+    case: Case,
+    X: NDArray[np.float64],
+    y: NDArray[Any],
+    effort: Effort,
+    *,
+    seed: int,
+    progress: Progress | None,
+    workers: int | None,
+) -> Point:
+    """Leakage and membership experiment at one point. A refusal becomes a note: other points may be measured."""
+    from leakscope.experiment import membership_experiment
+    from leakscope.leakage import membership_leakage
+
+    X = np.ascontiguousarray(X[:, : case.features])
+    shared: dict[str, Any] = {"size": case.size, "noise": case.noise}
+    shared |= {"seed": seed, "progress": progress, "workers": workers}
+    leakage = experiment = fixed = None
+    notes: list[str] = []
+    try:
+        leakage = membership_leakage(
+            case.learner, X, y, records=effort.records, draws=effort.draws, space=effort.space, **shared
+        )
+        notes += leakage.warnings
+    except InputError as refusal:
+        notes.append(str(refusal))
+    try:
+        with tempfile.TemporaryDirectory() as cache:  # the models are trained once for both adversaries
+            shared |= {"models": effort.models, "cache": cache}
+            experiment = membership_experiment(case.learner, X, y, **shared)
+            fixed = membership_experiment(case.learner, X, y, adversary="fixed threshold", **shared).advantage
+    except InputError as refusal:
+        notes.append(str(refusal))
+    return Point(leakage, experiment, fixed, "; ".join(dict.fromkeys(notes)))
+
+
+def sweep(
+    module_id: str,
+    title: str,
+    paper: dict[str, str],
+    cases: Sequence[Case],
+    *,
+    axis: str,
+    symbol: str,
+    expected: Trend,
+    effort: Effort,
+    settings: dict[str, Any],
+    seed: int,
+    progress: Progress | None,
+    workers: int | None,
+    power_law: bool = False,
+) -> Reproduction:
+    """Measure every case, draw the figure, and judge leakage and advantage by the trend that the paper expects.
+
+    Parameters
+    ----------
+    axis, symbol
+        What varies: in words below the figure, and as the name of the column and in the verdict.
+    power_law
+        Whether the verdict gives the slope of the leakage on logarithmic axes.
+    """
+    X, y = adult(max(case.features for case in cases))
+    points = []
+    for number, case in enumerate(cases):
+        points.append(measure(case, X, y, effort, seed=seed, progress=progress, workers=workers))
+        if progress is not None:
+            progress(module_id, number + 1, len(cases))
+    if all(point.leakage is None and point.experiment is None for point in points):
+        raise InputError(points[0].note)
+    names = [f"{case.place:g}" for case in cases]
+    verdict = _verdict(cases, points, symbol, expected, power_law)
+    return Reproduction(
+        id=module_id,
+        title=title,
+        settings={"reading": READING, **settings, **effort._asdict(), "seed": seed},
+        columns=[symbol, *COLUMNS],
+        rows=[[case.place, *point.cells()] for case, point in zip(cases, points, strict=True)],
+        paper=paper,
+        verdict=verdict,
+        svg=plots.boxes_and_line(
+            title,
+            verdict,
+            names,
+            [point.box() for point in points],
+            [point.leakage and point.leakage.rho_kl for point in points],
+            place_label=axis,
+            box_label="Advantage of the threshold adversary",
+            line_label="Leakage ρ_KL (nats)",
+            bound=[point.leakage and point.leakage.advantage_bound.value for point in points],
+            bound_label="Bound on the mean advantage from ρ_KL",
+            marks=[point.leakage and point.leakage.attack for point in points],
+            mark_label=f"Likelihood ratio of the {effort.seen}",
+        ),
+    )
+
+
+def _verdict(cases: Sequence[Case], points: Sequence[Point], symbol: str, expected: Trend, power_law: bool) -> str:
+    """The trends of leakage and advantage, the slope of the leakage, and the median record's trend if it differs."""
+    known = [(f"{symbol} = {case.place:g}", case.place, point) for case, point in zip(cases, points, strict=True)]
+    measured = [(name, place, point.leakage) for name, place, point in known if point.leakage is not None]
+    leakage = [(name, result.rho_kl) for name, _, result in measured]
+    medians = [(name, result.rho_kl_median) for name, _, result in measured]
+    advantage = [(name, point.experiment.advantage) for name, _, point in known if point.experiment is not None]
+    verdict = judge(expected, {"leakage": leakage, "advantage": advantage})
+    steepness = slope([place for _, place, _ in measured], [value for _, value in leakage]) if power_law else None
+    if steepness is not None:
+        verdict += f"; on logarithmic axes the leakage has slope {shown(steepness)}"
+    if _way(medians) != _way(leakage):
+        verdict += f"; for the median record, {describe('leakage', medians)}"
+    return verdict
+
+
+def _way(series: Series) -> Trend:
+    return trend([point for _, point in series])
+
+
+def ends(estimate: Estimate | None) -> list[Cell]:
+    """Value and interval as three cells; an end at infinity is none."""
+    found = (None,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
+    return [float(number) if number is not None and math.isfinite(number) else None for number in found]

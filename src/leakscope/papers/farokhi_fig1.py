@@ -1,0 +1,48 @@
+"""[farokhi2020, Figure 1]: linear regression, training sets from 10 to 1,000 records [farokhi2020, Thm 2]."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
+from leakscope.papers.reproduction import Reproduction
+from leakscope.worlds import Progress
+
+ID = "farokhi-fig1"
+TITLE = "Linear regression: advantage and leakage by number of training records"
+PAPER = {
+    "source": "Farokhi and Kaafar 2020, Figure 1 and Theorem 2",
+    "statement": "Advantage and leakage decrease rapidly as the training set grows (λ = 0, 5 features).",
+    "numbers": NO_NUMBERS,
+}
+FULL = {"sizes": (10, 20, 30, 50, 100, 200, 300, 500, 1000), "records": 200, "draws": 2000, "models": 200}
+QUICK = {"sizes": (10, 30, 100), "records": 50, "draws": 400, "models": 40}
+
+
+def run(
+    sizes: Sequence[int],
+    records: int,
+    draws: int,
+    models: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Measure leakage and advantage at each size."""
+    from leakscope.learners import Ridge
+
+    return sweep(
+        ID,
+        TITLE,
+        PAPER,
+        [Case(size, Ridge(l2=0.0, intercept=False), size) for size in sizes],
+        axis="Training records n",
+        symbol="n",
+        expected="falls",
+        effort=Effort(records, draws, models),
+        settings={"learner": "least squares", "l2": 0.0, "features": 5, "sizes": list(sizes)},
+        seed=seed,
+        progress=progress,
+        workers=workers,
+        power_law=True,
+    )

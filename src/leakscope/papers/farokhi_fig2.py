@@ -1,0 +1,54 @@
+"""[farokhi2020, Figure 2]: a network of five layers of fifty neurons, training sets of growing size.
+
+A Gaussian over the network's 10,000 parameters would need more draws than there is time for, so the leakage is that of
+what the network answers, ``space="function"``: a lower bound on the leakage of the parameters, by data processing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
+from leakscope.papers.reproduction import Reproduction
+from leakscope.worlds import Progress
+
+ID = "farokhi-fig2"
+TITLE = "Neural network: advantage and leakage by number of training records"
+PAPER = {
+    "source": "Farokhi and Kaafar 2020, Figure 2 and Theorem 2",
+    "statement": "The same trend as for linear regression: advantage and leakage decrease as the training set grows.",
+    "numbers": NO_NUMBERS,
+}
+FULL = {"sizes": (10, 30, 100, 300, 1000), "steps": 500, "records": 20, "draws": 100, "models": 100}
+QUICK = {"sizes": (10, 100), "steps": 100, "records": 4, "draws": 40, "models": 20}
+
+
+def run(
+    sizes: Sequence[int],
+    steps: int,
+    records: int,
+    draws: int,
+    models: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Measure leakage and advantage at each size."""
+    from leakscope.learners import MLP
+
+    network = MLP(widths=(50,) * 5, activation="tanh", steps=steps)
+    return sweep(
+        ID,
+        TITLE,
+        PAPER,
+        [Case(size, network, size) for size in sizes],
+        axis="Training records n",
+        symbol="n",
+        expected="falls",
+        effort=Effort(records, draws, models, "function"),
+        settings={"learner": network.name, "steps": steps, "l2": 0.0, "features": 5, "sizes": list(sizes)},
+        seed=seed,
+        progress=progress,
+        workers=workers,
+        power_law=True,
+    )

@@ -1,0 +1,64 @@
+"""[farokhi2020, Figure 4]: linear regression with a growing number of features.
+
+From 10 features on there are as many parameters as training records, or more: the model passes through all of them, up to
+the little that λ = 1e-6 leaves. Given that a record was in the training set, xᵀθ is its label, and otherwise it is not: in
+that direction the two laws have next to nothing in common and the divergence is as large as λ is small. Its figure is then
+an order of magnitude; advantages are measured as well as elsewhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
+from leakscope.papers.reproduction import Reproduction
+from leakscope.worlds import Progress
+
+ID = "farokhi-fig4"
+TITLE = "Linear regression: advantage and leakage by number of features"
+PAPER = {
+    "source": "Farokhi and Kaafar 2020, Figure 4",
+    "statement": "Advantage and leakage both increase with the number of features (n = 10, λ = 1e-6).",
+    "numbers": NO_NUMBERS,
+}
+FULL = {"features": tuple(range(1, 15)), "size": 10, "l2": 1e-6, "records": 200, "draws": 2000, "models": 200}
+QUICK = {"features": (1, 3, 5, 8), "size": 10, "l2": 1e-6, "records": 50, "draws": 400, "models": 40}
+
+
+def run(
+    features: Sequence[int],
+    size: int,
+    l2: float,
+    records: int,
+    draws: int,
+    models: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Measure leakage and advantage at each number of features."""
+    from leakscope.learners import Ridge
+
+    result = sweep(
+        ID,
+        TITLE,
+        PAPER,
+        [Case(count, Ridge(l2=l2, intercept=False), size, features=count) for count in features],
+        axis="Features p",
+        symbol="p",
+        expected="rises",
+        effort=Effort(records, draws, models),
+        settings={"learner": "ridge regression", "l2": l2, "size": size, "features": list(features)},
+        seed=seed,
+        progress=progress,
+        workers=workers,
+    )
+    crowded = [count for count in features if count >= size]
+    if not crowded:
+        return result
+    words = (
+        f"; from p = {min(crowded)} on there are no fewer parameters than records, the model passes through them, and the "
+        "figure of the leakage is an order of magnitude"
+    )
+    return replace(result, verdict=result.verdict + words)

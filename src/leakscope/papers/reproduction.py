@@ -1,0 +1,70 @@
+"""What a reproduction gives: the numbers, what the paper says, and a verdict drawn from the intervals."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+Cell = str | int | float | None
+KEYS = ("id", "title", "settings", "columns", "rows", "paper", "verdict", "seconds")
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """A figure or statement of a paper, made anew.
+
+    Parameters
+    ----------
+    settings
+        All that the numbers depend on.
+    columns, rows
+        The table; a cell that could not be measured is None.
+    paper
+        What the paper states, and where.
+    verdict
+        Whether the numbers agree with it.
+    svg
+        The figure.
+    """
+
+    id: str
+    title: str
+    settings: dict[str, Any]
+    columns: list[str]
+    rows: list[list[Cell]]
+    paper: dict[str, str]
+    verdict: str
+    svg: str
+    seconds: float = 0.0
+
+    def as_dict(self) -> dict[str, Any]:
+        """All but the figure."""
+        return {key: getattr(self, key) for key in KEYS}
+
+    def column(self, name: str) -> list[Cell]:
+        """One column of the table."""
+        return [row[self.columns.index(name)] for row in self.rows]
+
+    def to_json(self) -> str:
+        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+
+    def to_csv(self) -> str:
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
+        return text.getvalue()
+
+    def write(self, folder: str | Path) -> list[Path]:
+        """Write ``ID.csv``, ``ID.svg`` and ``ID.json`` into a folder, all of them or none, and say where they are."""
+        from leakscope.storage import write_all
+
+        content = {
+            f"{self.id}.csv": self.to_csv().encode(),
+            f"{self.id}.svg": self.svg.encode(),
+            f"{self.id}.json": self.to_json().encode(),
+        }
+        write_all(Path(folder), content)
+        return [Path(folder) / name for name in content]

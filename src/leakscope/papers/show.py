@@ -1,0 +1,90 @@
+"""Reproductions in a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+from leakscope.papers import reproductions
+from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.report.axes import short_number
+
+#: Columns that are shown: a value with its ends where there are three names.
+SHOWN = {
+    "part": ("part",),
+    "n": ("n",),
+    "λ": ("λ",),
+    "p": ("p",),
+    "σ": ("σ",),
+    "ε": ("ε",),
+    "fall": ("fall",),
+    "leakage": ("leakage", "leakage_low", "leakage_high"),
+    "median": ("leakage_median",),
+    "rounded": ("rounded",),
+    "bound": ("bound",),
+    "ceiling": ("ceiling",),
+    "likelihood ratio": ("attack", "attack_low", "attack_high"),
+    "threshold": ("advantage_mean", "advantage_mean_low", "advantage_mean_high"),
+}
+CROWDED = ("leakage_median", "bound")  # not shown where more columns come before them
+NOTES = 3
+LEGEND = (
+    "leakage: ρ_KL in nats; bound: what the leakage allows any mean advantage; likelihood ratio, threshold: advantage that "
+    "these adversaries achieve"
+)
+
+
+def list_all(as_json: bool = False) -> str:
+    """Which reproductions there are and what the paper says there, as text or as JSON."""
+    known = reproductions()
+    if as_json:
+        rows = [{"id": name, "title": module.TITLE, "paper": module.PAPER} for name, module in known.items()]
+        return json.dumps(rows, indent=1, ensure_ascii=False)
+    return "\n".join(f"{name:14} {module.TITLE}\n{'':14} {module.PAPER['source']}" for name, module in known.items())
+
+
+def show(result: Reproduction, files: Sequence[Path]) -> None:
+    """Print the table, what the paper says, the verdict, and where the files are."""
+    from rich import box
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), title=Text(result.title), title_justify="left")
+    left_out = CROWDED if "part" in result.columns else ()
+    kept = {heading: names for heading, names in SHOWN.items() if {*names} <= {*result.columns} - {*left_out}}
+    for heading in kept:
+        table.add_column(Text(heading), justify="right", no_wrap=len(kept[heading]) == 1)
+    for row in result.rows:
+        cells = dict(zip(result.columns, row, strict=True))
+        table.add_row(*(Text(_cell([cells[name] for name in names])) for names in kept.values()))
+    console.print(table)
+    for heading, words in (("table", LEGEND), ("paper", result.paper["statement"]), ("ours", result.verdict)):
+        console.print(Text(f"{heading:7}{words}"))
+    if notes := _notes(result):
+        console.print(Text(f"{'note':7}{notes}"))
+    console.print(Text(f"files  {', '.join(map(str, files))} ({result.seconds:.0f} s)"))
+
+
+def _cell(values: Sequence[Cell]) -> str:
+    first, *ends = (value if isinstance(value, str) else "" if value is None else _number(value) for value in values)
+    return f"{first} [{', '.join(ends)}]" if ends and first else first
+
+
+def _number(value: float) -> str:
+    return f"{value:,}" if isinstance(value, int) else short_number(float(f"{value:.2g}"))
+
+
+def _notes(result: Reproduction) -> str:
+    """The remarks that are about most rows, each once with these rows."""
+    where: dict[str, list[str]] = {}
+    for row, note in zip(result.rows, result.column("note"), strict=True):
+        for remark in str(note or "").split("; "):
+            where.setdefault(remark, []).append(_cell([row[0]]))
+    where.pop("", None)
+    order = sorted(where, key=lambda remark: -len(where[remark]))
+    shown = [f"{result.columns[0]} = {', '.join(where[remark])}: {remark}" for remark in order[:NOTES]]
+    more = [f"{len(order) - NOTES} more in the column note"] if len(order) > NOTES else []
+    return "; ".join(shown + more)

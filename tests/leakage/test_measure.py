@@ -1,0 +1,264 @@
+"""What `membership_leakage` and `gaussian_leakage` accept, refuse, warn of and give back."""
+
+import math
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.ensemble import RandomForestRegressor
+from sklearn.linear_model import LinearRegression
+
+from leakscope.errors import InputError
+from leakscope.leakage import gaussian_leakage, membership_leakage
+from leakscope.leakage.neighbours import beyond_gaussian, neighbour_divergence
+from leakscope.learners import Ridge
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(300, 2))
+Y = X @ [1.0, -1.0] + RNG.normal(size=300)
+SMALL = {"size": 20, "records": 12, "draws": 120}
+
+
+def measured(learner="ridge", features=X, values=Y, **settings):
+    return membership_leakage(learner, features, values, **(SMALL | settings))
+
+
+def test_figures_hang_together():
+    found = measured(draws=600)
+    table = found.per_record
+    assert list(table.columns) == [
+        "record", "id", "kl", "kl_low", "kl_high", "mi", "advantage_bound", "attack", "renyi_2", "renyi_inf",
+        "finite_up_to",
+    ]  # fmt: skip
+    assert len(table) == 12
+    assert table["record"].is_unique
+    assert (table["kl_low"] <= table["kl"]).all()
+    assert (table["kl"] <= table["kl_high"]).all()
+    assert found.rho_kl.value == pytest.approx(table["kl"].mean(), rel=0.05)
+    assert found.rho_kl_worst.value == table["kl"].max()
+    assert found.rho_kl.unit == found.rho_mi.unit == "nats"
+    assert found.advantage_bound.kind == "upper bound"
+    assert found.rho_neighbours is not None
+    assert [(item.order, item.direction) for item in found.renyi] == [
+        (order, way) for order in (2.0, 10.0, math.inf) for way in ("with‖without", "without‖with")
+    ]
+    # two Gaussians of different width: one of the two directions has no finite divergence of order infinity
+    assert found.renyi[-2].infinite.value + found.renyi[-1].infinite.value >= 1
+    assert "right at most" in str(found)
+    assert "rho_kl" in repr(found)
+
+
+def test_same_seed_same_numbers_and_another_seed_others():
+    first, again, other = measured(seed=4), measured(seed=4), measured(seed=5)
+    pd.testing.assert_frame_equal(first.per_record, again.per_record)
+    assert not np.array_equal(first.per_record["kl"], other.per_record["kl"])
+
+
+def test_any_number_of_workers_gives_the_same_numbers():
+    one, two = (measured(LinearRegression(), records=3, draws=60, workers=workers) for workers in (1, 2))
+    pd.testing.assert_frame_equal(one.per_record, two.per_record, check_exact=True)
+    assert one.rho_kl == two.rho_kl
+
+
+def test_scikit_learn_and_own_least_squares_agree():
+    own, theirs = measured(records=4, draws=80), measured(LinearRegression(), records=4, draws=80)
+    np.testing.assert_allclose(own.per_record["kl"], theirs.per_record["kl"], rtol=1e-6)
+
+
+def test_an_estimator_without_coefficients_is_measured_by_its_outputs():
+    forest = RandomForestRegressor(5, max_depth=3)
+    with pytest.raises(InputError, match="function"):
+        measured(forest, records=2, draws=40)
+    found = measured(forest, records=3, draws=60, space="function")
+    assert found.settings["dimensions"] == 1
+    assert found.rho_kl.high > 0
+
+
+def test_chosen_records_and_their_ids():
+    table = pd.DataFrame(X, columns=["a", "b"], index=[f"person {row}" for row in range(300)])
+    found = measured(features=table, records=[7, 3])
+    assert found.per_record["record"].tolist() == [7, 3]
+    assert found.per_record["id"].tolist() == ["person 7", "person 3"]
+    assert len(measured(features=X[:30], values=Y[:30], size=10, records=500).per_record) == 30
+
+
+def test_all_records_measured_leave_no_doubt_about_their_choice():
+    every = measured(features=X[:40], values=Y[:40], records=40, draws=400)
+    some = measured(features=X[:40], values=Y[:40], records=20, draws=400)
+    assert every.rho_kl.high - every.rho_kl.low < some.rho_kl.high - some.rho_kl.low
+
+
+def test_prior_sets_the_odds_of_the_mutual_information():
+    even, rare = measured(prior=0.5), measured(prior=0.01)
+    assert even.rho_mi.value > rare.rho_mi.value
+    assert even.rho_kl == rare.rho_kl
+    assert measured().settings["prior"] == 20 / 300
+
+
+def test_parameters_that_never_vary_are_left_out_and_said():
+    padded = np.column_stack([X, np.zeros(300), X[:, 0]])  # a column of zeros, and one twice: fixed at any l2 > 0
+    plain, more = measured(Ridge(0.1)), measured(Ridge(0.1), features=padded)
+    assert any("never vary" in warning for warning in more.warnings)
+    assert more.settings["dimensions"] == plain.settings["dimensions"] == 3
+    assert np.isfinite(more.rho_kl.high)
+
+
+def test_duplicate_records_are_measured_like_any_other():
+    doubled = measured(features=np.repeat(X[:100], 2, axis=0), values=np.repeat(Y[:100], 2))
+    assert np.isfinite(doubled.rho_kl.high)
+
+
+def test_fewer_records_than_parameters_need_regularisation():
+    wide = RNG.normal(size=(100, 15))
+    with pytest.raises(InputError, match="l2"):
+        measured(features=wide, values=Y[:100], size=8)
+    found = measured(Ridge(1e-2), features=wide, values=Y[:100], size=8, draws=400)
+    assert np.isfinite(found.rho_kl.value)
+
+
+def test_a_model_that_fits_its_records_exactly_leaks_without_end():
+    with pytest.raises(InputError, match="infinite"):
+        measured(size=3)  # three parameters, three records: every one of them is met
+
+
+def test_heavy_tails_near_the_number_of_parameters_are_warned_of():
+    found = measured(size=4, records=20, draws=600)
+    assert found.ill_conditioned.low > 0
+    assert any("ill-conditioned" in warning for warning in found.warnings)
+    assert found.rho_kl_median.value < found.rho_kl_worst.value
+
+
+def test_too_few_draws_to_check_the_gaussians_is_said():
+    found = measured()
+    assert found.rho_neighbours is None
+    assert any("too few draws" in warning for warning in found.warnings)
+
+
+def test_laws_with_atoms_are_warned_of():
+    values = (RNG.random(300) < 0.1).astype(float)  # most sets of 8 hold no one: the model is then exactly zero
+    found = measured(Ridge(intercept=False), values=values, size=8, draws=500, records=5)
+    assert any("no density" in warning for warning in found.warnings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"size": 1}, "size must be a whole number from 2"),
+        ({"size": 300}, "nothing to guess"),
+        ({"size": 299}, "at most 298"),
+        ({"size": 2.5}, "size must be"),
+        ({"records": 1}, "records must be"),
+        ({"records": [1, 1]}, "different whole numbers"),
+        ({"records": [0, 300]}, "0 to 299"),
+        ({"records": ["a", "b"]}, "list of two positions"),
+        ({"draws": 3}, "draws must be"),
+        ({"draws": 10, "space": "parameters", "records": 3}, ""),
+        ({"noise": -1.0}, "noise is a standard deviation"),
+        ({"noise": float("nan")}, "noise is a standard deviation"),
+        ({"noise": 0.1, "space": "function"}, "noise is added to parameters"),
+        ({"space": "outputs"}, "'parameters' or 'function'"),
+        ({"confidence": 1.0}, "confidence must be"),
+        ({"prior": 0.0}, "prior is a probability"),
+        ({"seed": -1}, "seed must be"),
+        ({"learner": "svm"}, "ridge"),
+        ({"values": Y[:10]}, "labels"),
+        ({"features": np.full((300, 2), np.nan)}, "missing"),
+        ({"features": np.full((300, 2), "text")}, "numbers"),
+    ],
+)
+def test_wrong_input_is_refused_in_one_sentence(settings, words):
+    if not words:
+        assert measured(**settings).rho_kl.value >= 0
+        return
+    with pytest.raises(InputError, match=words) as caught:
+        measured(**settings)
+    assert "\n" not in str(caught.value)
+
+
+def test_more_dimensions_than_draws_are_refused():
+    with pytest.raises(InputError, match="raise draws, or measure in function space"):
+        measured(Ridge(0.1), features=RNG.normal(size=(300, 40)), draws=30)
+
+
+def test_the_same_model_from_every_training_set_is_refused_in_words():
+    with pytest.raises(InputError, match="nothing leaks"):
+        measured(Ridge(0.1), values=np.zeros(300))
+
+
+# --- draws of one record ----------------------------------------------------------------------------------------------
+
+
+def test_gaussian_leakage_of_the_same_law_holds_zero():
+    draws = np.random.default_rng(1).normal(size=(2, 500, 3))
+    found = gaussian_leakage(*draws)
+    assert found.low == 0
+    assert found.high < 0.2  # twice the deviation of 3 · 6 = 18 squares, 2 · 2 √(2 · 18 / 2) / 500, and some
+    assert found.n == 1000
+
+
+def test_gaussian_leakage_does_not_change_under_linear_maps():
+    rng = np.random.default_rng(2)
+    first, second = rng.normal(0.3, 1.0, (400, 3)), rng.normal(0.0, 1.2, (500, 3))
+    mixing = rng.normal(size=(3, 3))
+    plain, mixed = gaussian_leakage(first, second), gaussian_leakage(first @ mixing + 7, second @ mixing + 7)
+    assert (plain.value, plain.low, plain.high) == pytest.approx((mixed.value, mixed.low, mixed.high), rel=1e-9)
+
+
+def test_noise_is_that_of_draws_to_which_it_was_added():
+    rng = np.random.default_rng(3)
+    first, second = rng.normal(1.0, 1.0, (40_000, 1)), rng.normal(0.0, 1.0, (40_000, 1))
+    # N(1, 1 + 4) against N(0, 1 + 4): J = 1/5
+    for found in (
+        gaussian_leakage(first, second, noise=2.0),
+        gaussian_leakage(first + rng.normal(0, 2, first.shape), second + rng.normal(0, 2, second.shape)),
+    ):
+        assert found.low <= 0.2 <= found.high
+        assert found.high - found.low < 0.05
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "settings", "words"),
+    [
+        (np.zeros(5), np.zeros((5, 1)), {}, "draws, parameters"),
+        (np.zeros((50, 2)), np.zeros((50, 3)), {}, "parameters"),
+        (np.full((50, 1), np.nan), np.zeros((50, 1)), {}, "missing or infinite"),
+        ([["a"]], [["b"]], {}, "must be numbers"),
+        (RNG.normal(size=(50, 1)), RNG.normal(size=(60, 1)), {"paired": True}, "as many on both sides"),
+        (RNG.normal(size=(5, 4)), RNG.normal(size=(5, 4)), {}, "draws or more"),
+        (np.ones((50, 1)), RNG.normal(size=(50, 1)), {}, "infinite"),
+        (RNG.normal(size=(50, 1)), np.ones((50, 1)), {}, "nothing|infinite"),
+        (RNG.normal(size=(50, 1)), RNG.normal(size=(50, 1)), {"confidence": 2}, "confidence"),
+    ],
+)
+def test_wrong_draws_are_refused(first, second, settings, words):
+    with pytest.raises(InputError, match=words):
+        gaussian_leakage(first, second, **settings)
+
+
+# --- nearest neighbours -----------------------------------------------------------------------------------------------
+
+
+def test_neighbours_find_the_divergence_of_gaussians_and_of_other_laws():
+    rng = np.random.default_rng(4)
+    count = 4000
+    # exponential laws of rates 1 and 2: D(1‖2) + D(2‖1) = (1 - 2)²/(1·2)... = 1/2
+    exponential = neighbour_divergence(rng.exponential(1.0, (count, 1)), rng.exponential(0.5, (count, 1)))
+    assert exponential == pytest.approx(0.5, abs=0.1)
+    shifted = neighbour_divergence(rng.normal(size=(count, 2)), rng.normal([1.0, 0.0], 1.0, (count, 2)))
+    assert shifted == pytest.approx(1.0, abs=0.15)
+
+
+def test_neighbours_see_beyond_two_moments():
+    rng = np.random.default_rng(5)
+    normal = rng.normal(size=(2, 10, 2000, 1))
+    # a two-point mixture and a Gaussian of the same mean and variance: no Gaussian figure tells them apart
+    signs = rng.choice([-1.0, 1.0], size=(10, 2000, 1)) * 0.95
+    mixture = signs + rng.normal(0, math.sqrt(1 - 0.95**2), signs.shape)
+    null, seen = beyond_gaussian(*normal, seed=0).mean(axis=0), beyond_gaussian(mixture, normal[0], seed=0).mean(axis=0)
+    error = null.std(ddof=1) / math.sqrt(len(null))
+    assert abs(null.mean()) < 4 * error
+    assert seen.mean() > 0.5
+
+
+def test_repeated_values_have_no_neighbours_to_speak_of():
+    assert math.isnan(neighbour_divergence(np.zeros((50, 1)), np.ones((50, 1))))

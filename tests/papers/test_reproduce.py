@@ -1,0 +1,312 @@
+"""Reproductions: the registry, the contract of the files, the verdict's rules, and every figure on real data."""
+
+import csv
+import io
+import json
+import math
+import subprocess
+import sys
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from leakscope import papers
+from leakscope.cli import main
+from leakscope.errors import InputError
+from leakscope.learners import Ridge
+from leakscope.papers import farokhi
+from leakscope.papers.farokhi import Case, Effort
+from leakscope.papers.reproduction import KEYS, Reproduction
+from leakscope.papers.trends import describe, judge, slope, trend
+from leakscope.results import Estimate
+
+IDS = ["farokhi-cor2", "farokhi-fig1", "farokhi-fig2", "farokhi-fig3", "farokhi-fig4", "farokhi-fig5"]
+#: Settings smaller than the quick ones.
+FEW = {"records": 20, "draws": 200, "models": 20}
+SMALL = {
+    "farokhi-cor2": FEW | {"epsilons": (0.5, 100.0)},
+    "farokhi-fig1": FEW | {"sizes": (10, 100)},
+    "farokhi-fig2": {"sizes": (10, 40), "steps": 20, "records": 2, "draws": 30, "models": 8},
+    "farokhi-fig3": FEW | {"weights": (0.0, 1.0, 1e4)},
+    "farokhi-fig4": FEW | {"features": (1, 5, 12)},
+    "farokhi-fig5": FEW | {"deviations": (0.0, 1.0)},
+}
+
+
+def check_contract(result, folder):
+    files = result.write(folder)
+    assert sorted(path.name for path in folder.iterdir()) == sorted(path.name for path in files)
+    document = json.loads((folder / f"{result.id}.json").read_bytes(), parse_constant=pytest.fail)
+    assert tuple(document) == KEYS == ("id", "title", "settings", "columns", "rows", "paper", "verdict", "seconds")
+    assert document["rows"]
+    assert all(len(row) == len(document["columns"]) for row in document["rows"])
+    assert all(math.isfinite(cell) for row in document["rows"] for cell in row if isinstance(cell, int | float))
+    assert len(set(document["columns"])) == len(document["columns"])
+    assert document["paper"]["statement"]
+    assert "agree" in document["verdict"] or "differ" in document["verdict"]
+    assert "seed" in document["settings"]
+    assert document["seconds"] > 0
+    table = list(csv.reader(io.StringIO((folder / f"{result.id}.csv").read_text())))
+    assert table[0] == document["columns"]
+    assert [len(row) for row in table[1:]] == [len(document["columns"])] * len(document["rows"])
+    for shown, row in zip(table[1:], document["rows"], strict=True):
+        assert [cell == "" for cell in shown] == [cell is None for cell in row]
+    root = ElementTree.parse(folder / f"{result.id}.svg").getroot()
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+
+
+# --- the registry ---------------------------------------------------------------------------------------------------
+
+
+def test_every_module_with_an_id_is_found():
+    assert list(papers.reproductions()) == IDS
+    for name, module in papers.reproductions().items():
+        assert module.__name__ == f"leakscope.papers.{name.replace('-', '_')}"
+        assert set(module.QUICK) == set(module.FULL)
+        assert set(module.PAPER) == {"source", "statement", "numbers"}
+
+
+def test_listing_imports_nothing_heavy():
+    code = (
+        "import sys, leakscope.papers as papers; papers.reproductions(); "
+        "print([name for name in ('torch', 'sklearn', 'scipy.stats', 'joblib') if name in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("name", ["", "farokhi", "farokhi_fig1", "../farokhi-fig1", "reproduction", "os", "x" * 10_000])
+def test_an_unknown_id_is_refused_with_the_known_ones(name):
+    with pytest.raises(InputError) as refusal:
+        papers.reproduce(name)
+    assert ", ".join(IDS) in str(refusal.value)
+    assert len(str(refusal.value)) < 300
+
+
+# --- the verdict ----------------------------------------------------------------------------------------------------
+
+
+def around(value, half):
+    return Estimate(value, value - half, value + half)
+
+
+@pytest.mark.parametrize(
+    ("values", "half", "expected"),
+    [
+        ((3, 2, 1), 0.4, "falls"),
+        ((1, 2, 3), 0.4, "rises"),
+        ((1, 3, 1), 0.4, "goes both ways"),
+        ((1, 1.2, 0.9), 0.4, "shows no change"),
+        ((3, 2.5, 2, 1.5, 1), 0.4, "falls"),  # no step alone is clear, the whole is
+        ((3, 1, 1.3), 0.4, "falls"),  # a rise within the intervals is none
+        ((1,), 0.4, "shows no change"),
+        ((), 0.4, "shows no change"),
+    ],
+)
+def test_a_trend_is_one_that_the_intervals_show(values, half, expected):
+    assert trend([around(value, half) for value in values]) == expected
+
+
+def test_the_verdict_follows_the_numbers():
+    falling, rising = ([(f"n = {n}", around(v, 0.1)) for n, v in enumerate(vs)] for vs in ((3, 2, 1), (1, 2, 3)))
+    assert judge("falls", {"leakage": falling, "advantage": falling}).startswith("agrees: leakage falls from 3 [2.9")
+    assert judge("falls", {"leakage": falling, "advantage": rising}).startswith("agrees in part (leakage): ")
+    assert judge("falls", {"leakage": rising, "advantage": rising}).startswith("differs: leakage rises")
+    assert judge("falls", {"leakage": [], "advantage": falling}).startswith("agrees in part (advantage)")
+    assert "leakage could not be measured" in judge("falls", {"leakage": []})
+    peak = [("p = 1", around(1, 0.1)), ("p = 9", around(5, 0.1)), ("p = 14", around(2, 0.1))]
+    assert "(most 5 [4.9, 5.1] at p = 9, least 1 [0.9, 1.1] at p = 1)" in describe("leakage", peak)
+
+
+def test_the_slope_of_a_power_and_its_interval():
+    x = [1.0, 2.0, 5.0, 10.0]
+    found = slope(x, [Estimate(at**-1.5, 0.9 * at**-1.5, 1.1 * at**-1.5) for at in x])
+    assert found.value == pytest.approx(-1.5, abs=1e-12)
+    logs = np.log(x) - np.log(x).mean()
+    assert found.high - found.value == pytest.approx(0.1 / np.sqrt(logs @ logs), rel=1e-9)
+    assert slope(x, [around(0.0, 1.0)] * 4) is None
+    assert slope([0.0, 1.0, 2.0], [around(1.0, 0.1)] * 3) is None
+
+
+def test_the_interval_of_the_slope_covers():
+    """95 % of intervals hold the true slope: 400 of them, so that 3.5 standard errors are four in a hundred."""
+    rng = np.random.default_rng(0)
+    x = np.array([10.0, 30.0, 100.0, 300.0])
+    hits = 0
+    for _ in range(400):
+        seen = x**-1.0 * np.exp(0.05 * rng.normal(size=4))
+        found = slope(x.tolist(), [around(value, 1.96 * 0.05 * value) for value in seen.tolist()])
+        hits += found.low <= -1.0 <= found.high
+    assert abs(hits / 400 - 0.95) < 0.04
+
+
+# --- a sweep --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def small_world(monkeypatch):
+    """Three hundred records of a linear model in the place of Adult: nothing to download, and quick."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 14))
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(np.int64)
+    monkeypatch.setattr(farokhi, "adult", lambda features=5: (X[:, :features], y))
+
+
+def swept(sizes, seed=0, l2=0.0):
+    return farokhi.sweep(
+        "test", "Test", {"statement": "s"}, [Case(size, Ridge(l2=l2, intercept=False), size) for size in sizes],
+        axis="n", symbol="n", expected="falls", effort=Effort(10, 200, 20), settings={}, seed=seed, progress=None,
+        workers=1,
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("small_world")
+def test_what_can_not_be_measured_is_null_with_a_note_and_a_cross(tmp_path):
+    result = swept([3, 10, 100])  # three records don't determine five parameters
+    rows = json.loads(result.to_json())["rows"]
+    assert set(rows[0][1:-1]) == {None}
+    assert "l2" in rows[0][-1]
+    assert None not in rows[1][1:-1]
+    assert result.svg.count('class="missing"') == 2 * 2  # one cross there and one in the legend
+    assert result.verdict.startswith("agrees: leakage falls from")
+    result.write(tmp_path)
+
+
+@pytest.mark.usefixtures("small_world")
+def test_a_sweep_without_any_measurement_is_refused():
+    with pytest.raises(InputError, match="l2"):
+        swept([2, 3])
+
+
+@pytest.mark.usefixtures("small_world")
+def test_the_seed_decides_the_numbers():
+    one, same, other = swept([20, 40]), swept([20, 40]), swept([20, 40], seed=1)
+    assert one == same
+    assert one.rows != other.rows
+
+
+@pytest.mark.usefixtures("small_world")
+def test_rows_hold_what_the_measures_give():
+    from leakscope.experiment import membership_experiment
+    from leakscope.leakage import membership_leakage
+
+    X, y = farokhi.adult()
+    ridge = Ridge(intercept=False)
+    leakage = membership_leakage(ridge, X, y, size=40, records=10, draws=200)
+    seen = membership_experiment(ridge, X, y, size=40, models=20)
+    cells = dict(zip(*(lambda result: (result.columns, result.rows[0]))(swept([40])), strict=True))
+    assert cells["leakage"] == leakage.rho_kl.value
+    assert cells["bound"] == leakage.advantage_bound.value
+    assert (cells["attack_low"], cells["attack_high"]) == (leakage.attack.low, leakage.attack.high)
+    assert cells["advantage_mean"] == seen.advantage.value
+    assert cells["advantage_median"] == np.median(np.abs(seen.advantages))
+    assert cells["advantage_most"] == np.abs(seen.advantages).max()
+
+
+def test_infinite_ends_and_odd_texts_can_be_written(tmp_path):
+    assert farokhi.ends(Estimate(1.0, 0.0, math.inf)) == [1.0, 0.0, None]
+    result = Reproduction(
+        "x", "t", {}, ["a", "note"], [[None, 'say "no", \n twice']], {"statement": "s"}, "agrees", "<svg/>"
+    )
+    result.write(tmp_path)
+    assert list(csv.reader(io.StringIO((tmp_path / "x.csv").read_text()))) == [
+        ["a", "note"],
+        ["", 'say "no", \n twice'],
+    ]
+    with pytest.raises(ValueError, match="JSON"):
+        Reproduction("x", "t", {}, ["a"], [[math.nan]], {}, "v", "").write(tmp_path)
+
+
+# --- on real data ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.usefixtures("mirror")
+def test_small_versions_keep_the_contract(name, tmp_path, monkeypatch):
+    module = papers.reproductions()[name]
+    monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL[name])
+    steps = []
+    result = papers.reproduce(name, quick=True, progress=lambda *step: steps.append(step), workers=1)
+    check_contract(result, tmp_path)
+    assert steps[-1][0] == name
+    assert steps[-1][1] == steps[-1][2]
+
+
+@pytest.mark.usefixtures("mirror")
+def test_small_noise_takes_leakage_away_as_its_variance(monkeypatch):
+    """De Bruijn's identity is in the variance: the fall begins as t², where Theorem 4 has t."""
+    module = papers.reproductions()["farokhi-cor2"]
+    monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL["farokhi-cor2"])
+    result = papers.reproduce("farokhi-cor2", quick=True, workers=1)
+    rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
+    small = [row for row in rows if row["part"] == "slope"]
+    ratio = math.log(small[1]["fall"] / small[0]["fall"]) / math.log(small[1]["σ"] / small[0]["σ"])
+    assert ratio == pytest.approx(2.0, abs=0.02)  # terms of t⁴ and rounding are smaller than that
+    assert result.verdict.startswith("differs in the order")
+    private = [row for row in rows if row["part"] == "privacy"]
+    assert [row["mechanism"] for row in private] == ["classic", "analytic"]
+    assert private[0]["σ"] > private[1]["σ"]
+    assert private[0]["leakage"] < private[1]["leakage"] < rows[0]["leakage"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", IDS)
+@pytest.mark.usefixtures("mirror")
+def test_full_versions_agree_with_the_paper(name, tmp_path):
+    result = papers.reproduce(name)
+    check_contract(result, tmp_path)
+    expected = {"farokhi-cor2": "differs in the order", "farokhi-fig2": "agrees"}
+    assert result.verdict.startswith(expected.get(name, "agrees: "))
+
+
+# --- the command ----------------------------------------------------------------------------------------------------
+
+
+def run(capsys, *arguments):
+    with pytest.raises(SystemExit) as stop:
+        main([str(argument) for argument in arguments])
+    shown = capsys.readouterr()
+    return stop.value.code or 0, shown.out, shown.err
+
+
+def test_the_list_names_all(capsys):
+    code, out, _ = run(capsys, "reproduce", "--list")
+    assert code == 0
+    assert all(name in out for name in IDS)
+    code, out, _ = run(capsys, "reproduce", "--list", "--json")
+    assert [row["id"] for row in json.loads(out)] == IDS
+
+
+@pytest.mark.parametrize("words", [[], ["nothing"], ["farokhi-fig1", "--all"], ["farokhi-fig1", "--workers", "0"]])
+def test_bad_requests_are_one_sentence(capsys, tmp_path, words):
+    code, out, err = run(capsys, "reproduce", *words, "--out", tmp_path / "out")
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert not (tmp_path / "out").exists()
+
+
+def test_data_that_is_not_here_is_said_by_the_data_sets(capsys, monkeypatch, tmp_path):
+    from leakscope import datasets
+
+    def refuse(*_, **__):
+        raise InputError("adult could not be downloaded: check the connection")
+
+    monkeypatch.setattr(datasets, "load", refuse)
+    code, _, err = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--out", tmp_path)
+    assert (code, err) == (2, "leakscope: adult could not be downloaded: check the connection\n")
+
+
+@pytest.mark.usefixtures("mirror")
+def test_the_command_prints_the_verdict_and_writes_the_files(capsys, monkeypatch, tmp_path):
+    module = papers.reproductions()["farokhi-fig1"]
+    monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL["farokhi-fig1"])
+    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--out", tmp_path)
+    assert code == 0
+    words = " ".join(out.split())
+    assert module.PAPER["statement"] in words
+    assert "ours agrees: leakage falls from" in words
+    assert "farokhi-fig1.svg" in "".join(out.split())
+    saved = json.loads((tmp_path / "farokhi-fig1.json").read_bytes())
+    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--json", "--out", tmp_path)
+    assert json.loads(out)["rows"] == saved["rows"]

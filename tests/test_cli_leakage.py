@@ -1,0 +1,106 @@
+"""`leakscope leakage` as a new user meets it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+
+from leakscope.cli import main
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("people")
+    table = pd.DataFrame(
+        {"age": rng.integers(18, 80, 400), "job": rng.choice(["a", "b", "c"], 400), "person": np.arange(400)}
+    )
+    table["income"] = np.where(table["age"] + rng.normal(0, 20, 400) > 50, ">50K", "<=50K")
+    table.to_csv(folder / "people.csv", index=False)
+    skops.io.dump(LogisticRegression(), folder / "model.skops")
+    return folder
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    return stopped.value.code
+
+
+def quick(people, *more):
+    return (
+        "leakage", people / "people.csv", "--label", "income", "--id", "person", "--records", 6, "--draws", 80,
+        "--models", 8, *more,
+    )  # fmt: skip
+
+
+def test_sweep_is_printed_and_written(people, tmp_path, capsys):
+    code = run(*quick(people, "--sizes", "2,20,60", "--l2", "0,1", "--below", 0.5, "--out", tmp_path / "out"))
+    printed = capsys.readouterr().out
+    assert code == 0
+    assert "not measured: size 2, l2 0" in printed
+    assert "below 0.5 bits at l2 1" in printed
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "leakage.json", "leakage.csv", "records.csv", "leakage.svg",
+    }  # fmt: skip
+
+
+def test_json_alone(people, capsys):
+    assert run(*quick(people, "--sizes", "30", "--json", "--below", "0.1")) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert document["points"][0]["leakage"]["rho_kl"]["value"] > 0
+    assert document["below"][0]["bits"] == 0.1
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ("--learner", "logistic", "--l2", "0.1"),
+        ("--learner", "mlp", "--widths", "4", "--space", "function", "--records", "2", "--draws", "30"),
+        ("--noise", "0,0.5"),
+        ("--independent",),
+        ("--encode", "one-hot", "--components", "2", "--no-intercept"),
+    ],
+)
+def test_learners_and_options(people, capsys, more):
+    assert run(*quick(people, "--sizes", "40", *more)) == 0
+    assert "rho_KL" in capsys.readouterr().out
+
+
+def test_an_estimator_from_a_file(people, capsys):
+    code = run(*quick(people, "--sizes", "60", "--learner", people / "model.skops", "--draws", 40, "--records", 3))
+    assert code == 0
+    assert "LogisticRegression" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (("--sizes", "ten"), "--sizes takes whole numbers"),
+        (("--l2", "a,b"), "--l2 takes numbers"),
+        (("--sizes", "500"), "below 400"),
+        (("--learner", "svm"), "say ridge, logistic, mlp"),
+        (("--space", "weights"), "'parameters' or 'function'"),
+        (("--encode", "hash"), "codes, one-hot or raw"),
+        (("--below", "-1"), "bits above 0"),
+        (("--components", "7"), "components must be"),
+        (("--noise", "-1"), "noise is a standard deviation"),
+        (("--confidence", "7"), "confidence must be"),
+        (("--workers", "0"), "workers"),
+    ],
+)
+def test_wrong_input_is_one_sentence_and_exit_2(people, capsys, more, words):
+    arguments = more if "--sizes" in more else ("--sizes", "30", *more)
+    assert run(*quick(people, *arguments)) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+
+
+def test_a_file_in_the_way_is_said_before_anything_is_trained(people, tmp_path, capsys):
+    (tmp_path / "taken").write_text("")
+    assert run(*quick(people, "--sizes", "30", "--out", tmp_path / "taken")) == 2
+    assert "taken" in capsys.readouterr().err

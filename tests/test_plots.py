@@ -1,0 +1,216 @@
+"""Figures: every value where it belongs, whatever its size, and nothing in the file but a picture."""
+
+import math
+import re
+from itertools import pairwise
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakscope import plots
+from leakscope.errors import InputError
+from leakscope.report.axes import linear_axis, log_axis, short_number
+from leakscope.results import Estimate
+
+SVG = "{http://www.w3.org/2000/svg}"
+BOX = (0.0, 0.1, 0.2, 0.3, 0.6)
+HOSTILE = [
+    "</title><script>alert(1)</script>",
+    '" onload="alert(1)',
+    "&amp; & <b>",
+    "a" * 5000,
+    "\x00\x1b[31m\u202e",
+    "",
+]
+
+
+def estimate(value, spread=2.0):
+    return Estimate(value, value / spread, value * spread)
+
+
+def of_class(figure, tag, kind):
+    root = ElementTree.fromstring(figure)
+    return [node for node in root.iter(SVG + tag) if kind in node.attrib.get("class", "").split()]
+
+
+def right_scale(figure):
+    """Pixel height to value on the right axis, read off its labels."""
+    labels = [node for node in of_class(figure, "text", "tick") if float(node.attrib.get("x", 0)) > plots.WIDTH - 82]
+    heights = [float(node.attrib["y"]) - 4 for node in labels]
+    values = [float(node.text.replace(",", "")) for node in labels]
+    slope, intercept = np.polyfit(heights, np.log10(values), 1)
+    return lambda height: 10 ** (slope * height + intercept)
+
+
+def simple(**more):
+    places = ["10", "100", "1000"]
+    line = [estimate(10.0), estimate(1.0), estimate(0.1)]
+    return plots.boxes_and_line("t", "d", places, [BOX] * 3, line, place_label="n", **more)
+
+
+def test_the_line_stands_where_the_right_axis_says():
+    figure = simple()
+    value = right_scale(figure)
+    circles = [float(node.attrib["cy"]) for node in ElementTree.fromstring(figure).iter(f"{SVG}circle")][1:]
+    # a tenth of a pixel is what coordinates are rounded to; 320 pixels hold 2.7 decades
+    np.testing.assert_allclose([value(height) for height in circles], [10.0, 1.0, 0.1], rtol=0.01)
+
+
+def test_boxes_are_as_high_as_their_quartiles():
+    figure = plots.boxes_and_line("t", "d", ["a", "b"], [BOX, (0, 0.2, 0.3, 0.6, 0.6)], [None, None], place_label="n")
+    heights = [float(node.attrib["height"]) for node in of_class(figure, "rect", "box")][1:]
+    assert heights[1] / heights[0] == pytest.approx(2.0, abs=0.01)
+    top = {float(node.attrib["y1"]) for node in of_class(figure, "line", "reach")}
+    zero = max(float(node.attrib["y1"]) for node in of_class(figure, "line", "base"))
+    assert (zero - min(top)) / heights[0] == pytest.approx(3.0, abs=0.01)
+
+
+def test_an_end_that_is_off_the_axis_becomes_an_arrow():
+    points = [
+        Estimate(1.0, 0.0, 2.0),
+        Estimate(0.5, -3.0, math.inf),
+        Estimate(0.2, 0.1, 0.3),
+        Estimate(-1.0, -2.0, 0.0),
+    ]
+    figure = plots.lines("t", "d", {"s": list(zip((1, 2, 3, 4), points, strict=True))}, x_label="x", y_label="y")
+    # one for the first, two for the second, and the last is below the axis with both of its ends
+    assert len(of_class(figure, "path", "arrow")) == 5
+    assert len(list(ElementTree.fromstring(figure).iter(f"{SVG}circle"))) == 3 + 1  # one of them in the legend
+    assert "s, 4: −1 [−2, 0]" in figure
+
+
+def test_what_was_not_measured_is_marked_and_not_joined():
+    line = [estimate(1.0), None, estimate(2.0), estimate(3.0)]
+    boxes = [BOX, BOX, None, BOX]
+    figure = plots.boxes_and_line("t", "d", list("abcd"), boxes, line, place_label="n")
+    assert len(of_class(figure, "path", "missing")) == 2 * (2 + 1)  # two strokes a cross; one in the legend
+    assert len(of_class(figure, "path", "curve")) == 1
+    assert "b: not measured (Leakage (nats)); median 0.2" in figure
+
+
+def test_bound_and_marks_stand_on_the_left_axis():
+    figure = simple(bound=[1.0, 0.5, None], marks=[Estimate(0.6, 0.5, 0.7)] * 3, mark_label="other")
+    assert len(of_class(figure, "path", "bound")) == 1
+    assert len(of_class(figure, "path", "diamond")) == 3 + 1
+    most = min(float(node.attrib["y1"]) for node in of_class(figure, "line", "reach"))  # 0.6, as the marks
+    marked = of_class(figure, "path", "diamond")[1].attrib["d"][1:].split("L")
+    middle = np.mean([float(pair.split()[1]) for pair in marked[:4]])
+    assert middle == pytest.approx(most, abs=0.1)
+    assert "at most 0.5 (No adversary passes); 0.6 [0.5, 0.7] (other)" in figure
+
+
+@pytest.mark.parametrize("count", [1, 2, 9, 30])
+@pytest.mark.parametrize("size", [1e-12, 1.0, 1e6])
+@pytest.mark.parametrize("logarithmic", [True, False])
+def test_any_number_of_places_and_any_size(count, size, logarithmic):
+    line = [estimate(size * 1.7**number) for number in range(count)]
+    names = [f"{10.0**number:g}" for number in range(count)]
+    figure = plots.boxes_and_line(
+        "t", "d", names, [BOX] * count, line, place_label="n", logarithmic=logarithmic, bound=[1.0] * count
+    )
+    check_inside(figure)
+    series = {f"series {number}": [(size * 2, estimate(size)), (size, None)] for number in range(count)}
+    check_inside(plots.lines("t", "d", series, x_label="x", y_label="y", goal=size / 10))
+
+
+def check_inside(figure):
+    """Every coordinate is a number inside of the picture, and no two labels of the level axis touch."""
+    root = ElementTree.fromstring(figure)
+    width, height = float(root.attrib["width"]), float(root.attrib["height"])
+    assert "nan" not in figure
+    assert "inf" not in figure.replace("info", "")
+    for node in root.iter():
+        for name, value in node.attrib.items():
+            if name in ("x", "x1", "x2", "cx"):
+                assert 0 <= float(value) <= width
+            if name in ("y", "y1", "y2", "cy"):
+                assert 0 <= float(value) <= height
+            if name == "d":
+                assert all(0 <= float(number) <= width for number in re.findall(r"-?[\d.]+", value))
+    names = [node for node in of_class(figure, "text", "middle") if "tick" in node.attrib["class"]]
+    spans = sorted((float(node.attrib["x"]), plots.LETTER * len(node.text) / 2) for node in names)
+    assert all(x + half <= other - wide for (x, half), (other, wide) in pairwise(spans))
+
+
+@pytest.mark.parametrize("words", HOSTILE, ids=range(len(HOSTILE)))
+def test_hostile_words_stay_words(words):
+    figure = plots.boxes_and_line(
+        words, words, [words, words], [BOX, BOX], [estimate(1.0), None], place_label=words, box_label=words,
+        line_label=words, bound=[1.0, 1.0], bound_label=words, marks=[estimate(0.1)] * 2, mark_label=words,
+    )  # fmt: skip
+    series = {words: [(1, estimate(1.0))]}
+    for drawn in (
+        figure,
+        plots.lines(words, words, series, x_label=words, y_label=words, goal=1.0, goal_label=words),
+    ):
+        root = ElementTree.fromstring(drawn)
+        assert {node.tag.removeprefix(SVG) for node in root.iter()} <= {
+            "svg", "title", "desc", "style", "g", "line", "rect", "circle", "path", "text",
+        }  # fmt: skip
+        assert not any(name.startswith("on") for node in root.iter() for name in node.attrib)
+        assert not re.search("[\x00-\x08\u202a-\u202e]", drawn)
+        assert len(drawn) < 60_000
+
+
+def test_a_figure_is_one_file_that_loads_nothing_and_speaks():
+    figure = simple()
+    root = ElementTree.fromstring(figure)
+    assert re.findall(r"https?://[^\"]*", figure) == ["http://www.w3.org/2000/svg"]
+    assert "url(" not in figure
+    assert "@import" not in figure
+    assert "prefers-color-scheme: dark" in figure
+    assert root.attrib["role"] == "img"
+    assert root.attrib["aria-label"] == "t. d"
+    assert [node.tag for node in root[:2]] == [f"{SVG}title", f"{SVG}desc"]
+    assert [node.text for node in root.iter(f"{SVG}title")][1].startswith("10: 10 [5, 20] (Leakage")
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda: plots.boxes_and_line("t", "d", [], [], [], place_label="n"),
+        lambda: plots.boxes_and_line("t", "d", ["a"], [BOX, BOX], [None], place_label="n"),
+        lambda: plots.boxes_and_line("t", "d", ["a"], [(0, 1)], [None], place_label="n"),
+        lambda: plots.boxes_and_line("t", "d", ["a"], [(0, 1, 0.5, 2, 3)], [None], place_label="n"),
+        lambda: plots.boxes_and_line("t", "d", ["a"], [(0, 1, 2, 3, math.nan)], [None], place_label="n"),
+        lambda: plots.lines("t", "d", {}, x_label="x", y_label="y"),
+        lambda: plots.lines("t", "d", {"s": [(0, estimate(1.0))]}, x_label="x", y_label="y"),
+        lambda: plots.lines("t", "d", {"s": [(math.inf, estimate(1.0))]}, x_label="x", y_label="y"),
+    ],
+)
+def test_what_can_not_be_drawn_is_refused_in_a_sentence(draw):
+    with pytest.raises(InputError) as refusal:
+        draw()
+    assert "\n" not in str(refusal.value)
+
+
+@given(st.floats(1e-12, 1e6), st.floats(1e-12, 1e6))
+def test_an_axis_holds_its_values_and_has_labels(one, other):
+    for axis in (log_axis, linear_axis):
+        made = axis([(one, one, one), (other, other, other)], 400.0, 80.0)
+        assert all(80 <= made.place(value) <= 400 for value in (one, other))
+        assert 1 <= len(made.ticks) <= 13
+        assert all(80 - 1e-6 <= made.place(tick) <= 400 + 1e-6 for tick in made.ticks)
+        assert (made.place(one) - made.place(other)) * (one - other) <= 0
+        labels = [short_number(tick) for tick in made.ticks]
+        spread = max(one, other) / min(one, other)
+        assert len(set(labels)) == len(labels) or spread < 1.01  # labels have three digits
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0"),
+        (1234.5, "1,230"),
+        (0.05, "0.05"),
+        (-0.5, "−0.5"),
+        (1e-4, "10⁻⁴"),
+        (2.34e6, "2.34·10⁶"),
+        (math.inf, "∞"),
+    ],
+)
+def test_numbers_are_short(value, shown):
+    assert short_number(value) == shown

@@ -1,0 +1,99 @@
+"""Tables of texts and numbers become what a learner takes, or are refused with the name of the column."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.errors import InputError
+from leakscope.universe import learner_and_labels, numbers_of, read_universe
+
+ROWS = 60
+
+
+@pytest.fixture
+def table():
+    rng = np.random.default_rng(0)
+    return pd.DataFrame(
+        {
+            "name": [f"{row:03}" for row in range(ROWS)],
+            "age": rng.integers(20, 60, ROWS) + 0.5,
+            "job": rng.choice(["clerk", "baker", None], ROWS),
+            "town": "Ulm",
+            "pay": np.where(rng.random(ROWS) < 0.5, "high", "low"),
+        }
+    )
+
+
+@pytest.fixture
+def path(table, tmp_path):
+    table.to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+def test_codes_are_ranks_of_levels_standardised(path, table):
+    universe = read_universe(path, "pay", id_column="name")
+    assert list(universe.X.columns) == ["age", "job"]
+    np.testing.assert_allclose(universe.X.mean(), 0, atol=1e-12)
+    np.testing.assert_allclose(universe.X.std(ddof=0), 1)
+    order = universe.X["job"].groupby(table["job"].fillna("?").to_numpy()).first().sort_values()
+    assert order.index.tolist() == ["?", "baker", "clerk"]
+    assert universe.X.index.tolist()[:2] == ["000", "001"]
+    assert any("town" in note for note in universe.notes)
+    assert universe.y.tolist() == table["pay"].tolist()
+
+
+def test_one_hot_raw_and_components(path):
+    assert list(read_universe(path, "pay", drop="name,town", encode="one-hot").X.columns) == ["age", "job=clerk"]
+    assert list(read_universe(path, "pay", drop="name", encode="raw").X.columns) == ["age", "job", "town"]
+    assert read_universe(path, "pay", drop="name", components=1).X.shape == (ROWS, 1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"label": "wage"}, "no label column 'wage'"),
+        ({"drop": "shoe"}, "no dropped column 'shoe'"),
+        ({"id_column": "code"}, "no id column 'code'"),
+        ({"encode": "hash"}, "codes, one-hot or raw"),
+        ({"components": 9}, "components must be from 1 to the 3"),
+        ({"components": 1, "encode": "raw"}, "prepared columns"),
+        ({"drop": "name,age,job,town"}, "nothing to learn from"),
+        ({"drop": "name,age,job"}, "same for all records"),
+    ],
+)
+def test_wrong_wishes_are_refused(path, settings, words):
+    with pytest.raises(InputError, match=words):
+        read_universe(path, **({"label": "pay"} | settings))
+
+
+def test_missing_numbers_and_labels_are_refused(table, tmp_path):
+    table.loc[3, "age"] = np.nan
+    table.to_csv(tmp_path / "gap.csv", index=False)
+    with pytest.raises(InputError, match="'age' have missing"):
+        read_universe(tmp_path / "gap.csv", "pay")
+    table.loc[3, "pay"] = None
+    table.to_csv(tmp_path / "gap.csv", index=False)
+    with pytest.raises(InputError, match="no pay in 1 records"):
+        read_universe(tmp_path / "gap.csv", "pay")
+
+
+def test_labels_of_a_regression():
+    assert numbers_of(np.array(["no", "yes"]), "pays").tolist() == [0, 1]
+    assert numbers_of(np.array([2, 3]), "rooms").tolist() == [2, 3]
+    with pytest.raises(InputError, match="3 texts"):
+        numbers_of(np.array(["a", "b", "c"]), "class")
+
+
+def test_learners_by_name():
+    y = np.array(["no", "yes"])
+    assert learner_and_labels("ridge", y, "pays", intercept=False)[0].intercept is False
+    assert learner_and_labels("logistic", y, "pays", l2=[0.1])[1] is y
+    for name, settings, words in (
+        ("forest", {}, "ridge, logistic, mlp"),
+        ("ridge", {"widths": [5]}, "--learner mlp"),
+        ("ridge", {"task": "regression"}, "--learner mlp"),
+        ("mlp", {"task": "clustering"}, "classification or regression"),
+        ("gone.skops", {}, "gone.skops"),
+    ):
+        with pytest.raises(InputError, match=words):
+            learner_and_labels(name, y, "pays", **settings)

@@ -1,0 +1,303 @@
+# ruff: noqa: ARG002  # a learner's methods take what the interface gives them
+"""farokhi2020, section 6.2, and Yeom et al. 2018: adversaries on models whose errors have a known law."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+from leakscope.bounds import advantage_from_kl
+from leakscope.errors import InputError
+from leakscope.experiment import _Losses, membership_experiment
+from leakscope.learners import Logistic, Ridge
+from leakscope.worlds import random_sets
+
+RECORDS = 40_000
+ADVERSARIES = ["mean loss", "fixed threshold", "likelihood ratio"]
+
+
+@dataclass(frozen=True)
+class Mean:
+    """Predicts the mean label of its training set, whatever the record."""
+
+    name = "mean"
+    task = "regression"
+    chunk = 1000
+
+    def prepare(self, X: Any, y: Any) -> Any:
+        return self, X, y
+
+    def check(self, X: Any, y: Any, size: int) -> None:
+        pass
+
+    def fit(self, X: Any, y: Any, rng: Any) -> Any:
+        return np.array([y.mean()])
+
+    def fit_many(self, X: Any, y: Any, indices: Any, rngs: Any) -> Any:
+        return [np.array([y[drawn].mean()]) for drawn in indices]
+
+    def parameters(self, model: Any) -> Any:
+        return model
+
+    def from_parameters(self, theta: Any) -> Any:
+        return theta
+
+    def outputs(self, model: Any, X: Any) -> Any:
+        return np.full((len(X), 1), model[0])
+
+    def losses(self, model: Any, X: Any, y: Any) -> Any:
+        return (y - model[0]) ** 2
+
+
+@dataclass(frozen=True)
+class WithoutParameters(Mean):
+    """The same, but as a model that can't be given parameters."""
+
+    name = "forest"
+    task = "classification"
+    from_parameters = property()  # raises AttributeError, so that hasattr says no
+
+
+def gaussian_values(records=RECORDS, seed=0):
+    return np.zeros((records, 1)), np.random.default_rng(seed).normal(size=records)
+
+
+def run(size, records=RECORDS, seed=0, **settings):
+    """The experiment on means of Gaussian values, in this process."""
+    return membership_experiment(Mean(), *gaussian_values(records, seed), size, outsiders=200, workers=1, **settings)
+
+
+def tolerance(experiment, records=RECORDS):
+    """Four standard errors: of the models, and of the universe (what a record gives away lies in [0, 1])."""
+    models = np.std(experiment.advantages) / math.sqrt(len(experiment.advantages))
+    return 4 * math.hypot(models, 0.5 / math.sqrt(records))
+
+
+def theorem_3(ratio):
+    u = math.sqrt(math.log(ratio) / (ratio**2 - 1))
+    return math.erf(ratio * u) - math.erf(u)
+
+
+# --- closed forms: the mean of n Gaussian values ---
+
+
+@pytest.mark.parametrize(("size", "noise"), [(2, 0.0), (3, 0.7), (10, 0.0)])
+def test_the_likelihood_ratio_finds_what_theorem_3_says(size, noise):
+    # errors have variance 1 − 1/n + σ² inside and 1 + 1/n + σ² outside
+    ratio = math.sqrt((1 + 1 / size + noise**2) / (1 - 1 / size + noise**2))
+    found = run(size, models=2000, noise=noise, adversary="likelihood ratio")
+    assert found.advantage.value == pytest.approx(theorem_3(ratio), abs=tolerance(found))
+
+
+def test_the_fixed_threshold_is_the_mean_squared_error_of_members():
+    found = run(3, models=2000, adversary="fixed threshold")
+    expected = math.erf(math.sqrt(1 / 2)) - math.erf(math.sqrt(1 / 4))  # variances 2/3 inside, 4/3 outside
+    assert found.advantage.value == pytest.approx(expected, abs=tolerance(found))
+
+
+def test_the_mean_loss_of_two_members_is_the_loss_of_both():
+    # So both are found. An outsider's error E ~ N(0, 3/2) is below theirs, D ~ N(0, 1/2), with probability
+    # (2/π)·arctan√(1/3) = 1/3.
+    found = run(2, models=2000)
+    assert found.advantage.value == pytest.approx(2 / 3, abs=tolerance(found))
+
+
+def divergence_of_means(values, size):
+    """Mean over records of J between N(v/n, (n − 1)/n²), with the record, and N(0, 1/n), without it."""
+    s1, s0 = (size - 1) / size**2, 1 / size
+    shift = (values / size) ** 2
+    return float(np.mean((s1 / s0 + s0 / s1 - 2 + shift * (1 / s0 + 1 / s1)) / 2))
+
+
+@pytest.mark.parametrize("size", [2, 10])
+@pytest.mark.parametrize("adversary", ["fixed threshold", "likelihood ratio"])
+def test_theorem_1_holds_for_who_knows_only_the_parameters(size, adversary):
+    bound = advantage_from_kl(divergence_of_means(gaussian_values()[1], size))
+    assert run(size, models=500, adversary=adversary).advantage.high < bound
+
+
+def test_theorem_1_does_not_hold_for_who_knows_the_mean_training_loss():
+    bound = advantage_from_kl(divergence_of_means(gaussian_values()[1], 2))
+    assert bound == pytest.approx(0.5, abs=4 * math.sqrt(2 / RECORDS))
+    assert run(2, models=500).advantage.low > bound
+
+
+@pytest.mark.parametrize("adversary", ADVERSARIES)
+def test_much_noise_leaves_nothing(adversary):
+    found = run(2, models=500, noise=1e4, adversary=adversary)
+    # with σ = 10⁴ the truth is below 10⁻⁷ for who knows the noise's size, and the mean loss of two members, no longer
+    # their own, splits them with an outsider in between: P(loss ≤ mean) is ½ on either side to 10⁻⁴
+    assert found.advantage.value == pytest.approx(0.0, abs=tolerance(found) + 1e-3)
+
+
+def test_absolute_values_lift_the_box_where_there_is_nothing_to_find():
+    found = membership_experiment(Ridge(l2=1e9), *regression(), 10, models=500, adversary="fixed threshold")
+    first, median, third = found.quartiles()
+    assert 0 <= first < median < third <= 1
+    # the mean stays within four of its standard errors of 0; the median does not know of the number of models
+    assert abs(found.advantage.value) < tolerance(found, records=math.inf) < median
+
+
+def test_the_interval_covers_the_mean_over_training_sets():
+    X, y = gaussian_values(60, seed=1)
+    runs = [
+        membership_experiment(Mean(), X, y, 5, models=20, adversary="fixed threshold", seed=seed, workers=1).advantage
+        for seed in range(150)
+    ]
+    truth = np.mean([run.value for run in runs])
+    covered = np.mean([run.low <= truth <= run.high for run in runs])
+    assert covered >= 0.95 - 4 * math.sqrt(0.95 * 0.05 / 150)
+
+
+# --- the experiment itself ---
+
+
+def regression(records=80, columns=3, seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(records, columns))
+    return X, X @ np.arange(columns) + rng.normal(size=records)
+
+
+def literal_experiment(X, y, size, models, l2, adversary, seed):
+    """The definition with loops: normal equations, every member and every outsider asked about."""
+    columns = np.column_stack([X, np.ones(len(X))])
+    inside, outside = [], []
+    for drawn in random_sets(len(X), size, models, seed).matrix():
+        A, b = columns[drawn], y[drawn]
+        theta = np.linalg.solve(A.T @ A + size * l2 * np.eye(A.shape[1]), A.T @ b)
+        squared = (y - columns @ theta) ** 2
+        inside.append(squared[drawn])
+        outside.append(squared[~drawn])
+    advantages = []
+    for k in range(models):
+        others = [j for j in range(models) if j != k]
+        mean_in = np.mean([inside[j].mean() for j in others])
+        mean_out = np.mean([outside[j].mean() for j in others])
+
+        def says_member(loss, k=k, mean_in=mean_in, mean_out=mean_out):
+            if adversary == "mean loss":
+                return loss <= inside[k].mean()
+            if adversary == "fixed threshold":
+                return loss <= mean_in
+            likelihoods = [math.exp(-loss / (2 * v)) / math.sqrt(v) for v in (mean_in, mean_out)]
+            return likelihoods[0] > likelihoods[1]
+
+        hits = np.mean([says_member(loss) for loss in inside[k]])
+        advantages.append(hits - np.mean([says_member(loss) for loss in outside[k]]))
+    return advantages
+
+
+@pytest.mark.parametrize("adversary", ADVERSARIES)
+def test_it_does_what_the_definition_says(adversary):
+    X, y = regression()
+    found = membership_experiment(Ridge(l2=0.1), X, y, 8, models=6, adversary=adversary, seed=3)
+    expected = literal_experiment(X, y, 8, 6, 0.1, adversary, seed=3)
+    np.testing.assert_allclose(found.advantages, expected, atol=1e-12)
+    assert found.advantage.value == pytest.approx(np.mean(expected), abs=1e-12)
+
+
+def test_a_model_through_all_of_its_records_is_seen_through():
+    X, y = regression()
+    for adversary in ADVERSARIES:  # four parameters, four records: errors inside are rounding errors
+        found = membership_experiment(Ridge(), X, y, 4, models=20, adversary=adversary)
+        # every member is found, and no outsider but those whose error is below that of rounding
+        assert (found.advantages == 1.0).all()
+
+
+def test_classification_goes_by_the_log_loss():
+    X, y = regression()
+    labels = np.where(y > 0, "yes", "no")
+    found = membership_experiment(Logistic(l2=1e-4), X, labels, 8, models=100, adversary="fixed threshold")
+    assert found.advantage.low > 0
+    # with the penalty alone every record has loss ln 2: all are called members, and nothing is gained
+    alike = membership_experiment(Logistic(l2=1e12), X, labels, 8, models=20)
+    assert (alike.advantages == 0.0).all()
+    noisy = membership_experiment(Logistic(l2=1e-4), X, labels, 8, models=100, noise=1e3, adversary="fixed threshold")
+    assert abs(noisy.advantage.value) < 4 * np.std(noisy.advantages) / 10
+
+
+@pytest.mark.parametrize("adversary", ADVERSARIES)
+def test_no_advantage_passes_one_and_the_array_is_safe(adversary):
+    X, y = regression()
+    found = membership_experiment(Ridge(), X, y, 5, models=50, adversary=adversary)
+    assert (np.abs(found.advantages) <= 1).all()
+    assert -1 <= found.advantage.low <= found.advantage.high <= 1
+    with pytest.raises(ValueError, match="read-only"):
+        found.advantages[0] = 2.0
+
+
+def test_all_numbers_are_the_same_for_any_number_of_workers():
+    X, y = regression()
+    settings = {"size": 10, "models": 40, "noise": 0.1, "outsiders": 20, "seed": 5}
+    one, two = (membership_experiment(Ridge(l2=0.1), X, y, **settings, workers=workers) for workers in (1, 2))
+    assert one.advantages.tobytes() == two.advantages.tobytes()
+
+
+def test_the_cache_serves_all_adversaries(tmp_path):
+    X, y = regression()
+    fresh = membership_experiment(Ridge(l2=0.1), X, y, 10, models=40, adversary="likelihood ratio")
+    membership_experiment(Ridge(l2=0.1), X, y, 10, models=40, cache=tmp_path)
+    before = {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    again = membership_experiment(Ridge(l2=0.1), X, y, 10, models=40, adversary="likelihood ratio", cache=tmp_path)
+    assert before == {path.name: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    assert again.advantages.tobytes() == fresh.advantages.tobytes()
+
+
+def test_one_outsider_is_enough_and_none_is_refused():
+    X, y = regression()
+    found = membership_experiment(Ridge(l2=0.1), X, y, 79, models=30)
+    assert len(found.advantages) == 30
+    with pytest.raises(InputError, match="nobody outside"):
+        membership_experiment(Ridge(l2=0.1), X, y, 80)
+
+
+def test_outsiders_are_outside_and_all_of_them_if_few():
+    y = np.arange(30.0)
+    for world, members in enumerate(random_sets(30, 7, 50, seed=0).matrix()):
+        indices = np.flatnonzero(members)
+        everyone = _Losses(Mean(), y, y, 0.0, 23, seed=0)._outsiders(world, indices)
+        assert np.array_equal(everyone, np.flatnonzero(~members))
+        some = _Losses(Mean(), y, y, 0.0, 10, seed=0)._outsiders(world, indices)
+        assert len(np.unique(some)) == 10
+        assert not members[some].any()
+
+
+def test_outsiders_are_a_uniform_sample_of_those_outside():
+    # FPR over 20 of 70 outsiders is unbiased for the FPR over all of them
+    X, y = regression()
+    some, everyone = (
+        membership_experiment(Ridge(l2=0.1), X, y, 10, models=400, outsiders=count).advantages for count in (20, 1000)
+    )
+    difference = some - everyone
+    assert abs(difference.mean()) < 4 * difference.std() / math.sqrt(400)
+    assert 0 < difference.std() < 0.15
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"size": 0}, "size must be"),
+        ({"size": 2.5}, "size must be"),
+        ({"size": 500}, "nobody outside"),
+        ({"models": 1}, "models must be"),
+        ({"outsiders": 0}, "outsiders must be"),
+        ({"noise": -0.1}, "noise must be"),
+        ({"noise": math.nan}, "noise must be"),
+        ({"noise": "loud"}, "noise must be"),
+        ({"confidence": 1.0}, "confidence must"),
+        ({"confidence": "high"}, "confidence must"),
+        ({"adversary": "oracle"}, "there is no adversary"),
+        ({"seed": -1}, "seed"),
+        ({"learner": WithoutParameters(), "noise": 1.0}, "forest can't be given parameters"),
+        ({"learner": WithoutParameters(), "adversary": "likelihood ratio"}, "errors of a regression"),
+        ({"learner": "oracle"}, "not a learner"),
+        ({"X": np.full((80, 3), np.nan)}, "missing"),
+    ],
+)
+def test_wrong_settings_are_refused_in_words(settings, words):
+    X, y = regression()
+    with pytest.raises(InputError, match=words) as refusal:
+        membership_experiment(**({"learner": Ridge(l2=0.1), "X": X, "y": y, "size": 10} | settings))
+    assert "\n" not in str(refusal.value)
