@@ -335,8 +335,11 @@ def test_a_learner_that_has_no_fingerprint_never_shares_its_key_with_another():
     assert first != second
 
 
-def test_models_with_a_frozen_part_are_not_retrained_and_the_target_says_so():
-    model = CalibratedClassifierCV(FrozenEstimator(LogisticRegression().fit(X, y))).fit(X, y)
+@pytest.mark.parametrize("wrapped", [False, True])
+def test_models_that_are_frozen_or_have_a_frozen_part_are_not_retrained_and_the_target_says_so(wrapped):
+    model = FrozenEstimator(LogisticRegression().fit(X, y))
+    if wrapped:
+        model = CalibratedClassifierCV(model).fit(X, y)
     target = make_target(model, TRAIN, HOLDOUT)
     assert target.learner is None
     assert "frozen" in target.warnings[0]

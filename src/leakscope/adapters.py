@@ -143,7 +143,8 @@ def frozen_parts(estimator: Any) -> list[str]:
         prefit = (isinstance(part, str) and part == "prefit") or (name.split("__")[-1] == "prefit" and part is True)
         return prefit or type(part).__name__ == "FrozenEstimator"
 
-    return [name for name, part in estimator.get_params().items() if is_frozen(name, part)]
+    whole = {} if not is_frozen("", estimator) else {"all of it": estimator}
+    return [name for name, part in (whole | estimator.get_params()).items() if is_frozen(name, part)]
 
 
 def _check_fitted(estimator: Any, name: str) -> None:

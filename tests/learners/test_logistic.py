@@ -88,7 +88,9 @@ def test_training_sets_without_a_minimum_are_counted() -> None:
     one_class, constant = np.array([0, 1, 2]), np.array([2, 3, 2, 3])
     learner.fit_many(X, codes, [overlapping], [])
     for bad in (separable, touching, one_class, constant):
-        with pytest.raises(InputError, match=r"^1 of 2 training sets have no unique solution \(a plane separates"):
+        with pytest.raises(
+            InputError, match=r"^1 of 2 training sets tried have no unique solution \(a plane separates"
+        ):
             learner.fit_many(X, codes, [overlapping, bad], [])
     with pytest.raises(InputError, match=r"3 of 4 training sets .* use l2 > 0, or larger sets"):
         learner.fit_many(X, codes, [separable, overlapping, touching, one_class], [])

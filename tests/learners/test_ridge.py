@@ -207,7 +207,9 @@ def test_sets_without_a_unique_solution_are_counted() -> None:
     learner, X, y = Ridge().prepare(X, np.arange(20.0))
     learner.check(X, y, 5)
     without, with_it = np.array([0, 1, 2, 4, 5]), np.array([0, 1, 2, 3, 5])
-    with pytest.raises(InputError, match=r"^2 of 3 training sets have no unique solution .*: use l2 > 0, or larger"):
+    with pytest.raises(
+        InputError, match=r"^2 of 3 training sets tried have no unique solution .*: use l2 > 0, or larger"
+    ):
         learner.fit_many(X, y, [without, with_it, without[:4]], [])
     with pytest.raises(InputError, match="1 of 2 training sets"):
         learner.fit_swaps(X, y, np.array([without, with_it]), np.array([7, 7]))

@@ -194,7 +194,7 @@ def _skewed(quantile: float, skewness: float) -> tuple[float, float]:
     Examples
     --------
     >>> [round(end, 2) for end in _skewed(2.0, 0.3)]
-    [1.66, 2.72]
+    [1.66, 2.73]
     """
     if skewness < 1e-6:
         return quantile, quantile

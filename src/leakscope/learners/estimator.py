@@ -68,7 +68,7 @@ class Estimator:
         array([1, 0])
         """
         task = self.task
-        if type(self.estimator).__name__ == "FrozenEstimator" or frozen_parts(self.estimator):
+        if frozen_parts(self.estimator):
             raise InputError(
                 f"{self.name} can't be trained again, since it or a part of it is frozen: pass it unfrozen."
             )

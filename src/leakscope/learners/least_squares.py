@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from joblib import effective_n_jobs
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
@@ -75,9 +74,11 @@ class Swaps:
     """Roots of each set without its last record, and of each set with its spare one: one takes records in, one out."""
 
     def __init__(self, records: Floats, sets: Any, spare: Any, l2: float) -> None:
+        from joblib import effective_n_jobs
+
         self.records, self.l2 = records, l2
         self.sets, self.spare = _check_sets(sets, spare, len(records))
-        self.cores = 1
+        self.cores = effective_n_jobs(-1)  # 1 within a task that is held to one thread
         with one_thread():
             self._factorise()
             self.itself = self._with_last()

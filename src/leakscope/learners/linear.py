@@ -106,4 +106,6 @@ def _dependent(X: Floats, intercept: bool) -> NDArray[np.intp]:
 def no_solution(bad: int, total: int, why: str, l2: float) -> InputError:
     """Say that some training sets have no unique solution, and what helps."""
     remedy = "use l2 > 0" if l2 == 0 else f"raise l2, which is {l2:g}"
-    return InputError(f"{bad} of {total} training sets have no unique solution ({why}): {remedy}, or larger sets.")
+    return InputError(
+        f"{bad} of {total} training sets tried have no unique solution ({why}): {remedy}, or larger sets."
+    )
