@@ -113,4 +113,5 @@ def test_progress_counts_settings():
         "ridge", X, Y, sizes=(20, 30), records=4, draws=60, models=0,
         progress=lambda *call: calls.append(call),
     )  # fmt: skip
-    assert calls == [("settings", 1, 2), ("settings", 2, 2)]
+    assert [call for call in calls if call[0] == "settings"] == [("settings", 1, 2), ("settings", 2, 2)]
+    assert {call[0] for call in calls} == {"settings", "measuring"}

@@ -24,6 +24,7 @@ Everything works on stacks of records: arrays (records, draws, dimensions).
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -43,6 +44,7 @@ from leakscope.leakage.gaussians import (
 #: Blocks of draws that the jackknife leaves out in turn.
 BLOCKS = 25
 POINTS_OF_REPLICATES = 64
+MOST_DIMENSIONS = 1000
 #: A variance this small beside that of the other law is none.
 VANISHING = 1e-13
 
@@ -163,7 +165,7 @@ def measure(
     first, second = _side(with_record - centre), _side(without - centre)
     dimensions = with_record.shape[2]
     extra = np.zeros((dimensions, dimensions)) if noise is None else noise.T @ noise
-    _check_draws(first, second, dimensions, noise is not None)
+    check_draws(min(with_record.shape[1], without.shape[1]), dimensions, noise is not None)
     first_all, second_all = first.without_each(), second.without_each()
     pair = _canonical(first_all, second_all, extra).pair
     statistic = symmetric_divergence(pair)
@@ -206,14 +208,18 @@ def _side(draws: Floats) -> Side:
     return Side(np.diff(edges).astype(np.float64), sums, products)
 
 
-def _check_draws(first: Side, second: Side, dimensions: int, noisy: bool) -> None:
-    fewest = min(side.counts.sum() - side.counts.max() for side in (first, second))
-    needed = 2 if noisy else dimensions + 4
-    if fewest < needed or len(first.counts) < 3 or len(first.counts) != len(second.counts):
-        enough = int(np.ceil(max(needed, 3) * BLOCKS / (BLOCKS - 1))) + 2
+def check_draws(draws: int, dimensions: int, noisy: bool) -> None:
+    """Refuse draws that are too few for a covariance, or dimensions that are too many for one."""
+    needed = math.ceil((2 if noisy else dimensions + 4) * BLOCKS / (BLOCKS - 1)) + 2
+    if draws < max(needed, 10):
         raise InputError(
-            f"{dimensions} dimensions need {enough} draws or more for a covariance, not {int(second.counts.sum())}: "
-            "raise draws, or measure in function space"
+            f"{dimensions:,} dimensions need {max(needed, 10):,} draws or more for a covariance, not {draws:,}: raise draws, "
+            "or measure in function space"
+        )
+    if dimensions > MOST_DIMENSIONS:
+        raise InputError(
+            f"a covariance of {dimensions:,} dimensions for each record is beyond reach (the most is {MOST_DIMENSIONS:,}): "
+            "measure in function space"
         )
 
 

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from leakscope.errors import InputError
-from leakscope.leakage.draws import ENDLESS, Measured, measure
+from leakscope.leakage.draws import ENDLESS, Measured, check_draws, measure
 from leakscope.leakage.figures import Summary, positive, student
 from leakscope.leakage.gaussians import Floats
 from leakscope.leakage.neighbours import beyond_gaussian
@@ -95,6 +95,8 @@ def membership_leakage(
     made.check(X, y, size)
     chosen = _chosen(records, len(y), seed)
     training = Training(made, X, y, size, draws, shared, space, seed, workers, cluster, cache, progress)
+    if space == "parameters":
+        check_draws(draws, training.parameters(), noise > 0)
     share = size / len(y) if prior is None else _checked_prior(prior)
     parts: list[Measured] = []
     coordinates: _Coordinates | None = None

@@ -14,7 +14,7 @@ magnitude more noise in what tells the two laws apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Literal
@@ -23,9 +23,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
+from leakscope.leakage.draws import BLOCKS
 from leakscope.leakage.gaussians import Floats
 from leakscope.records import take_rows
-from leakscope.worlds import Indices, Observations, Progress, Worlds, design_generator, retrain, with_and_without
+from leakscope.worlds import (
+    Indices,
+    Observations,
+    Progress,
+    Worlds,
+    design_generator,
+    random_sets,
+    retrain,
+    with_and_without,
+)
 
 Space = Literal["parameters", "function"]
 #: Numbers that the draws of one stack of records may take, on each side.
@@ -91,16 +101,22 @@ class Training:
     cache: str | Path | None = None
     progress: Progress | None = None
 
+    def parameters(self) -> int:
+        """How many parameters a model has: one is trained to see, before thousands are."""
+        if hasattr(self.learner, "fit_swaps"):
+            return int(self.X.shape[1])
+        alone = replace(self, space="parameters", workers=1, cluster=None, cache=None, progress=None)
+        return alone._retrain(random_sets(len(self.X), self.size, 1, self.seed), slice, np.arange(0))[0].size
+
     def pairs(self, records: Indices) -> Iterator[tuple[slice, Floats, Floats]]:
         """Yield stacks of records as slices, with their draws with and without them, (records, draws, dimensions)."""
         if not hasattr(self.learner, "fit_swaps"):
-            yield from _stacks(*(self._swapped(records) if self.shared else self._independent(records)))
+            with_record, without = self._swapped(records) if self.shared else self._independent(records)
+            for rows in _stacks(*with_record.shape):
+                yield rows, with_record[rows], without[rows]
             return
         trained = self._linear_swaps() if self.shared else self._linear_independent
-        width = self.X.shape[1] if self.space == "parameters" else 1
-        step = max(1, STACK // (self.draws * width))
-        for start in range(0, len(records), step):
-            rows = slice(start, min(start + step, len(records)))
+        for rows in _stacks(len(records), self.draws, self.X.shape[1]):
             with_record, without = trained(records[rows])
             yield rows, self._seen(with_record, records[rows]), self._seen(without, records[rows])
             if self.progress is not None:
@@ -171,11 +187,11 @@ class Training:
         return values
 
 
-def _stacks(with_record: Floats, without: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
-    step = max(1, STACK // (with_record.shape[1] * with_record.shape[2]))
-    for start in range(0, len(with_record), step):
-        rows = slice(start, min(start + step, len(with_record)))
-        yield rows, with_record[rows], without[rows]
+def _stacks(records: int, draws: int, width: int) -> Iterator[slice]:
+    """Records to be measured at a time: their draws, and the covariances of all blocks of draws, bound the memory."""
+    step = max(1, STACK // max(draws * width, BLOCKS * width * width))
+    for start in range(0, records, step):
+        yield slice(start, min(start + step, records))
 
 
 def _observe(learner: Any, questions: Any, asked: Callable[[int], slice], model: Any, world: int, _: Indices) -> Any:

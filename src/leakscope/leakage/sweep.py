@@ -199,7 +199,7 @@ def sweep(
     learner, X, y, records, draws, space, seed, shared, confidence, workers, cluster, cache
         As in `membership_leakage`. All settings use the same records and seed.
     progress
-        Called with ``("settings", done, total)`` after each.
+        Called with ``("settings", done, total)`` after each, and with the progress of the training within it.
 
     Raises
     ------
@@ -223,12 +223,13 @@ def sweep(
     ]
     points: list[Point] = []
     refused: list[NotMeasured] = []
-    work = {"seed": seed, "confidence": confidence, "workers": workers, "cluster": cluster, "cache": cache}
+    work: dict[str, Any] = {"seed": seed, "confidence": confidence, "workers": workers, "cluster": cluster}
+    work |= {"cache": cache, "progress": progress}
     for done, (size, value, spread) in enumerate(settings, start=1):
         one = made if l2 is None else replace(made, l2=value)  # type: ignore[type-var]
         try:
             leakage = membership_leakage(
-                one, X, y, size, records, draws, spread, space, shared=shared, **work  # type: ignore[arg-type]
+                one, X, y, size, records, draws, spread, space, shared=shared, **work
             )  # fmt: skip
             experiment = _experiment(one, X, y, size, models, spread, work)
             points.append(Point(size, value, spread, leakage, experiment))
