@@ -9,7 +9,8 @@ from scipy import integrate, special
 import leakscope as ls
 from leakscope.bounds import advantage_from_kl, entropy
 from leakscope.leakage import gaussian_leakage, membership_leakage
-from leakscope.learners import Ridge
+from leakscope.learners import Logistic, Ridge
+from leakscope.releases import RELEASES, Block
 
 LEVELS = ((1e-3, 1000), (1e-2, 300), (0.1, 100), (1.0, 30), (10.0, 10))
 
@@ -239,7 +240,7 @@ def test_black_box_tells_no_more_than_white_box(data, size):
 
 
 @pytest.mark.parametrize("size", [8, 20, 100])
-def test_no_attack_of_the_package_passes_the_bound(data, size):
+def test_no_regression_attack_of_the_package_passes_the_bound(data, size):
     """[Thm 1, corrected]: the advantage, not the success, is at most half the root of the divergence."""
     X, y = data
     found = membership_leakage("ridge", X, y, size=size, records=200, draws=1000)
@@ -249,28 +250,37 @@ def test_no_attack_of_the_package_passes_the_bound(data, size):
     for adversary in ("fixed threshold", "likelihood ratio"):
         experiment = ls.experiment.membership_experiment("ridge", X, y, size, models=300, adversary=adversary)
         assert experiment.advantage.low <= bound
-    learner, features, values = Ridge().prepare(X, y)
-    observed, member = one_record_per_model(learner, features, values, size, models=1200)
-    half = len(member) // 2
-    for attack in ls.attacks.ATTACKS["regression"]:
-        if attack.release != "squared_error":
-            continue
-        known = ls.Known(observed[:half], None, member[:half])
-        guesses = attack.guess(ls.Evidence(observed[half:], None, known), np.random.default_rng(0))
-        says = guesses.says_member
-        advantage = says[member[half:]].mean() - says[~member[half:]].mean()
-        error = math.sqrt(2 * 0.25 / (half / 2))
-        assert advantage - 3.3 * error <= bound, attack.name
+    check_attacks(*Ridge().prepare(X, y), size, bound)
 
 
-def one_record_per_model(learner, X, y, size, models):
-    """The membership experiment to the letter: one record of each model, a member or an outsider."""
+@pytest.mark.parametrize("size", [12, 60])
+def test_no_classification_attack_of_the_package_passes_the_bound(data, size):
+    X, y = data
+    labels = (y > 0).astype(int)
+    learner = Logistic(l2=0.01)
+    found = membership_leakage(learner, X, labels, size=size, records=40, draws=300)
+    assert found.attack.low <= found.advantage_bound.value
+    check_attacks(*learner.prepare(X, labels), size, found.advantage_bound.value)
+
+
+def check_attacks(learner, X, y, size, bound, models=1200):
+    """The membership experiment to the letter: one record of each model, a member or an outsider, half of them known."""
     rng = np.random.default_rng(5)
     member = np.arange(models) % 2 == 0
-    losses = np.empty((models, 1))
+    answers, labels = [], np.empty(models, y.dtype)
     for row, inside in enumerate(member):
         order = rng.permutation(len(y))
         model = learner.fit(X[order[:size]], y[order[:size]], rng)
         chosen = order[:1] if inside else order[size : size + 1]
-        losses[row] = learner.losses(model, X[chosen], y[chosen])
-    return losses, member
+        output, labels[row] = float(learner.outputs(model, X[chosen])[0, 0]), y[chosen[0]]
+        answers.append(output if learner.task == "regression" else [special.expit(-output), special.expit(output)])
+    stub = ls.Model("any", learner.task, None, True, None)
+    block = Block(stub, None, labels, np.array(answers))
+    half = models // 2
+    error = math.sqrt(2 * 0.25 / (half / 2))
+    for attack in ls.attacks.ATTACKS[learner.task]:
+        observed = RELEASES[attack.release].observe(block)
+        known = ls.Known(observed[:half], labels[:half], member[:half])
+        says = attack.guess(ls.Evidence(observed[half:], labels[half:], known), np.random.default_rng(0)).says_member
+        advantage = says[member[half:]].mean() - says[~member[half:]].mean()
+        assert advantage - 3.3 * error <= bound, attack.name
