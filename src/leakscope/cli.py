@@ -286,7 +286,8 @@ def leakage(
             draws, cast("Any", space), seed, models=models, shared=not independent, confidence=confidence, workers=workers,
             cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
-    goals = () if below is None else found.below(below)
+    varied = ["size", *(["l2"] if len(weights or ()) > 1 else [])]
+    goals = [] if below is None else [goal for along in varied for goal in found.below(below, along=along)]
     if out is not None:
         found.save(out)
     if as_json:

@@ -81,14 +81,25 @@ def test_goal_is_read_off_the_curve():
 
 def test_goal_in_words(found):
     goals = found.below(1e6)
-    assert {(goal.l2, goal.noise) for goal in goals} == {(0.0, 0.0), (0.0, 0.5), (1.0, 0.0), (1.0, 0.5)}
-    assert "from 20 training records on" in goals[0].sentence()
+    assert [(goal.fixed["l2"], goal.fixed["noise"]) for goal in goals] == [
+        (0.0, 0.0),
+        (0.0, 0.5),
+        (1.0, 0.0),
+        (1.0, 0.5),
+    ]
+    assert goals[0].sentence() == "below 1e+06 bits at l2 0: from size 20 on"
     assert "not with the sizes measured" in found.below(1e-12)[0].sentence()
+    quieter = found.below(1e6, along="noise")
+    assert {goal.value for goal in quieter} == {0.0}
+    assert "at size 20, l2 0: from noise 0 on" in quieter[0].sentence()
+    assert {goal.fixed["size"] for goal in found.below(0.1, along="l2")} == {2, 20, 80}
     for bits in (0, -1, math.nan, "x"):
         with pytest.raises(InputError, match="bits"):
             found.below(bits)
     with pytest.raises(InputError, match="rho_mi"):
         found.below(1, measure="kl")
+    with pytest.raises(InputError, match="along"):
+        found.below(1, along="draws")
 
 
 def test_what_cannot_be_swept_is_refused():

@@ -33,6 +33,10 @@ COLUMNS = (
 )  # fmt: skip
 
 
+#: What a sweep varies, and how its values are called.
+NAMES = {"size": "sizes", "l2": "values of l2", "noise": "noise"}
+
+
 @dataclass(frozen=True)
 class Point:
     """One setting: its leakage, and the membership experiment [farokhi2020, 6.2] where one was asked for."""
@@ -56,26 +60,26 @@ class NotMeasured:
 
 @dataclass(frozen=True)
 class Below:
-    """Where leakage falls below a goal, at one regularisation and noise.
+    """Where leakage falls below a goal as one setting, ``along``, grows and the others stay ``fixed``.
 
-    ``size`` is the first measured size from which on every upper end stays below the goal, None where there is none;
-    ``crossing`` the size at which the curve itself crosses it, read between two measured sizes on logarithmic scales.
+    ``value`` is the first measured one from which on every upper end stays below the goal, None where there is none;
+    ``crossing`` where the curve itself crosses it, read between two measured values on logarithmic scales.
     """
 
     bits: float
-    l2: float | None
-    noise: float
-    size: int | None
+    along: str
+    fixed: dict[str, float | None]
+    value: float | None
     crossing: float | None
 
     def sentence(self) -> str:
         """The answer in words."""
-        setting = ", ".join([f"l2 {self.l2:g}"] * (self.l2 is not None) + [f"noise {self.noise:g}"] * bool(self.noise))
-        where = f" at {setting}" if setting else ""
-        if self.size is None:
-            return f"below {self.bits:g} bits{where}: not with the sizes measured"
-        about = f" (the curve crosses near {self.crossing:,.0f})" if self.crossing else ""
-        return f"below {self.bits:g} bits{where}: from {self.size:,} training records on{about}"
+        shown = {name: value for name, value in self.fixed.items() if value is not None and (name != "noise" or value)}
+        at = " at " + ", ".join(f"{name} {value:g}" for name, value in shown.items()) if shown else ""
+        if self.value is None:
+            return f"below {self.bits:g} bits{at}: not with the {NAMES[self.along]} measured"
+        about = f" (the curve crosses near {self.crossing:.3g})" if self.crossing else ""
+        return f"below {self.bits:g} bits{at}: from {self.along} {self.value:g} on{about}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,30 +90,39 @@ class Sweep:
     not_measured: tuple[NotMeasured, ...]
     settings: dict[str, Any]
 
-    def below(self, bits: float, measure: str = "rho_kl") -> tuple[Below, ...]:
-        """How many records it takes until leakage is below ``bits`` bits, for each regularisation and noise.
+    def below(self, bits: float, measure: str = "rho_kl", along: str = "size") -> tuple[Below, ...]:
+        """How many records, how much regularisation or how much noise it takes until leakage is below ``bits`` bits.
 
         Parameters
         ----------
         measure
             ``"rho_kl"``, the symmetric divergence, or ``"rho_mi"``, the mutual information.
+        along
+            ``"size"``, ``"l2"`` or ``"noise"``: what is to grow. There is one answer for each combination of the others.
 
         Examples
         --------
         >>> rng = np.random.default_rng(0)
         >>> X = rng.normal(size=(400, 2))
         >>> found = sweep("ridge", X, X[:, 0] + rng.normal(size=400), sizes=(20, 80), records=10, draws=300, models=0)
-        >>> found.below(bits=0.1)[0].size
+        >>> found.below(bits=0.1)[0].value
         80
         """
         check_goal(bits)
         if measure not in ("rho_kl", "rho_mi"):
             raise InputError(f"measure must be 'rho_kl' or 'rho_mi', not {measure!r}")
-        curves: dict[tuple[float | None, float], list[tuple[int, Estimate]]] = {}
+        if along not in NAMES:
+            raise InputError(f"along must be {', '.join(map(repr, NAMES))}, not {along!r}")
+        others = [name for name in NAMES if name != along]
+        curves: dict[tuple[float | None, ...], list[tuple[float, Estimate]]] = {}
         for point in self.points:
-            curves.setdefault((point.l2, point.noise), []).append((point.size, getattr(point.leakage, measure)))
+            fixed = tuple(getattr(point, name) for name in others)
+            curves.setdefault(fixed, []).append((getattr(point, along), getattr(point.leakage, measure)))
         goal = bits * math.log(2)
-        return tuple(Below(bits, *setting, *_crossing(sorted(curve), goal)) for setting, curve in curves.items())
+        return tuple(
+            Below(bits, along, dict(zip(others, fixed, strict=True)), *_crossing(sorted(curve, key=_place), goal))
+            for fixed, curve in curves.items()
+        )
 
     def table(self) -> pd.DataFrame:
         """One row per setting, measured or not."""
@@ -268,17 +281,21 @@ def _experiment(
     return membership_experiment(learner, X, y, size, models=models, noise=noise, adversary="fixed threshold", **work)
 
 
-def _crossing(curve: list[tuple[int, Estimate]], goal: float) -> tuple[int | None, float | None]:
-    size = None
-    for measured, estimate in reversed(curve):
+def _place(point: tuple[float, Estimate]) -> float:
+    return point[0]
+
+
+def _crossing(curve: list[tuple[float, Estimate]], goal: float) -> tuple[float | None, float | None]:
+    value = None
+    for place, estimate in reversed(curve):
         if estimate.high >= goal:
             break
-        size = measured
+        value = place
     for (left, first), (right, second) in reversed(list(pairwise(curve))):
-        if first.value >= goal > second.value > 0:
+        if left > 0 and first.value >= goal > second.value > 0:
             way = math.log(first.value / goal) / math.log(first.value / second.value)
-            return size, float(math.exp(math.log(left) + way * math.log(right / left)))
-    return size, None
+            return value, float(math.exp(math.log(left) + way * math.log(right / left)))
+    return value, None
 
 
 def _row(point: Point) -> dict[str, Any]:
