@@ -230,7 +230,9 @@ def leakage(
     ] = "ridge",
     sizes: Annotated[str, typer.Option(help="Numbers of training records, separated by commas.")] = "30,100,300,1000",
     l2: Annotated[str | None, typer.Option(help="Regularisation weights, separated by commas.")] = None,
-    noise: Annotated[str, typer.Option(help="Deviations of Gaussian noise on the parameters.")] = "0",
+    noise: Annotated[
+        str, typer.Option(help="Deviations of Gaussian noise on what is released, separated by commas.")
+    ] = "0",
     records: Annotated[int, typer.Option(help="How many records to measure.")] = 200,
     draws: Annotated[int, typer.Option(help="Training sets per record and side.")] = 2000,
     space: Annotated[

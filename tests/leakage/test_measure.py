@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.ensemble import RandomForestRegressor
 from sklearn.linear_model import LinearRegression
+from sklearn.tree import DecisionTreeRegressor
 
 from leakscope.errors import InputError
 from leakscope.leakage import gaussian_leakage, membership_leakage
@@ -72,6 +73,25 @@ def test_an_estimator_without_coefficients_is_measured_by_its_outputs():
     found = measured(forest, records=3, draws=60, space="function")
     assert found.settings["dimensions"] == 1
     assert found.rho_kl.high > 0
+
+
+def test_a_tree_that_remembers_is_measured_once_its_answers_are_noisy():
+    tree = DecisionTreeRegressor()
+    settings = {"records": 3, "draws": 60, "space": "function", "workers": 1}
+    with pytest.raises(InputError, match="infinite.*noise"):
+        measured(tree, **settings)
+    found = measured(tree, noise=0.1, **settings)
+    assert found.attack.value > 0.3
+    assert found.rho_kl.value > 1
+
+
+def test_noise_on_outputs_is_noise_along_one_parameter():
+    """A model with one parameter and a record with x = 1: its output is its parameter."""
+    ones = np.ones((300, 1))
+    parameters, outputs = (
+        measured(Ridge(intercept=False), features=ones, noise=0.1, space=space) for space in ("parameters", "function")
+    )
+    np.testing.assert_allclose(parameters.per_record["kl"], outputs.per_record["kl"], rtol=1e-9)
 
 
 def test_chosen_records_and_their_ids():
@@ -155,7 +175,6 @@ def test_laws_with_atoms_are_warned_of():
         ({"draws": 10, "space": "parameters", "records": 3}, ""),
         ({"noise": -1.0}, "noise is a standard deviation"),
         ({"noise": float("nan")}, "noise is a standard deviation"),
-        ({"noise": 0.1, "space": "function"}, "noise is added to parameters"),
         ({"space": "outputs"}, "'parameters' or 'function'"),
         ({"confidence": 1.0}, "confidence must be"),
         ({"prior": 0.0}, "prior is a probability"),

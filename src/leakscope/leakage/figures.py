@@ -226,9 +226,10 @@ def _doubts(
 ) -> list[str]:
     """What a reader should know before trusting the figures."""
     doubts: list[str] = []
+    what = "parameter" if settings["space"] == "parameters" else "output"
     if ill_conditioned.value >= 0.001:
         doubts.append(
-            f"{100 * ill_conditioned.value:.2g} % of the draws are ill-conditioned (a parameter far from all others, as at "
+            f"{100 * ill_conditioned.value:.2g} % of the draws are ill-conditioned (a {what} far from all others, as at "
             "sizes near the number of parameters): means and covariances rest on few draws, so read the median record, and "
             "take a larger size or l2"
         )

@@ -63,7 +63,8 @@ def membership_leakage(
     draws
         Training sets for each record and side.
     noise
-        Standard deviation of independent Gaussian noise that is added to every parameter before it is released.
+        Standard deviation of independent Gaussian noise that is added to whatever is released: to every parameter, or in
+        function space to every output. It also gives laws without a density one, as those of trees' answers.
     space
         ``"parameters"``: the adversary sees the parameters (white box). ``"function"``: it sees the output at the record
         (black box), which never tells more [Remark 2]; log-odds for classifiers.
@@ -179,8 +180,6 @@ def _check(universe: int, size: int, draws: int, noise: float, space: str, confi
     if space not in get_args(Space):
         raise InputError(f"space must be {' or '.join(map(repr, get_args(Space)))}, not {space!r}")
     _check_noise(noise)
-    if noise and space == "function":
-        raise InputError("noise is added to parameters, and the outputs of noisy parameters are not known: set noise=0")
     _check_confidence(confidence)
 
 

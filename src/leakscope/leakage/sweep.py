@@ -208,7 +208,7 @@ def sweep(
         Values of the learner's own ``l2``; by default the one it has.
     models
         Models of the membership experiment at each setting [farokhi2020, 6.2], with a threshold that comes from other
-        models, so that the bound covers it; 0 leaves the experiment out.
+        models, so that the bound covers it; 0 leaves the experiment out, and so does noise in function space.
     learner, X, y, records, draws, space, seed, shared, confidence, workers, cluster, cache
         As in `membership_leakage`. All settings use the same records and seed.
     progress
@@ -244,7 +244,9 @@ def sweep(
             leakage = membership_leakage(
                 one, X, y, size, records, draws, spread, space, shared=shared, **work
             )  # fmt: skip
-            experiment = _experiment(one, X, y, size, models, spread, work)
+            # the experiment adds noise to parameters; in function space it is the outputs that are noisy
+            trained = models if space == "parameters" or not spread else 0
+            experiment = _experiment(one, X, y, size, trained, spread, work)
             points.append(Point(size, value, spread, leakage, experiment))
         except InputError as error:
             refused.append(NotMeasured(size, value, spread, str(error)))
