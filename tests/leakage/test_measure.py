@@ -78,7 +78,7 @@ def test_an_estimator_without_coefficients_is_measured_by_its_outputs():
 def test_a_tree_that_remembers_is_measured_once_its_answers_are_noisy():
     tree = DecisionTreeRegressor()
     settings = {"records": 3, "draws": 60, "space": "function", "workers": 1}
-    with pytest.raises(InputError, match="infinite.*noise"):
+    with pytest.raises(InputError, match=r"infinite.*noise"):
         measured(tree, **settings)
     found = measured(tree, noise=0.1, **settings)
     assert found.attack.value > 0.3
