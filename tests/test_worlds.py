@@ -21,7 +21,7 @@ from scipy import stats
 
 from leakscope import workers as workers_module
 from leakscope.errors import InputError, MissingExtraError, TrainingError
-from leakscope.worlds import Worlds, leave_one_out, random_halves, retrain, with_and_without
+from leakscope.worlds import Worlds, leave_one_out, random_halves, random_sets, retrain, with_and_without
 
 HERE = Path(__file__).parent
 FOLDERS = [str(folder) for folder in (HERE.parent / "src", HERE.parent, HERE)]  # where other processes find this module
@@ -559,3 +559,49 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     X, y = records()
     with pytest.raises(MissingExtraError, match=r"leakscope\[cluster\]"):
         retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, cluster="tcp://127.0.0.1:1")
+
+
+def test_random_sets_are_uniform_and_of_one_size() -> None:
+    worlds = random_sets(records=5, size=2, count=3000, seed=1)
+    counts = Counter(tuple(worlds.indices(world)) for world in range(3000))
+    assert set(counts) == set(itertools.combinations(range(5), 2))
+    assert stats.chisquare(list(counts.values())).pvalue > 1e-3
+    for size, count in ((0, 1), (6, 1), (2, 0)):
+        with pytest.raises(InputError):
+            random_sets(5, size, count, seed=0)
+
+
+class Dice:
+    """Learns nothing: a model is the first number of its generator."""
+
+    def fit(self, X: Any, y: Any, rng: np.random.Generator) -> float:  # noqa: ARG002
+        return float(rng.random())
+
+
+def test_worlds_of_one_stream_share_their_generator(tmp_path: Path) -> None:
+    X = np.zeros(4)
+
+    def rolled(worlds: Worlds) -> list[float]:
+        seen = retrain(Dice(), X, X, worlds, lambda model, _, __: {"roll": model}, seed=3, workers=1, cache=tmp_path)
+        return [float(world["roll"]) for world in seen]
+
+    apart = leave_one_out(4)
+    together = Worlds(apart.records, apart.count, apart.draw, lambda world: world % 2)
+    first, second = rolled(apart), rolled(together)
+    assert len(set(first)) == 4
+    assert second == [first[0], first[1], first[0], first[1]]
+
+
+def test_one_thread_holds_torch_and_gives_back_what_it_had() -> None:
+    torch = pytest.importorskip("torch")
+    before = torch.get_num_threads()
+    try:
+        torch.set_num_threads(2)
+        with workers_module.one_thread():
+            assert torch.get_num_threads() == 1
+            with workers_module.one_thread():
+                assert torch.get_num_threads() == 1
+            assert "mkl_get_max_threads() : 2" not in torch.__config__.parallel_info()
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(before)

@@ -93,6 +93,7 @@ def check_work(workers: int | None, cluster: str | None, cache: str | Path | Non
 _thread_lock = threading.Lock()
 _limits: list[Any] = []
 _tasks_running = 0
+_torch_threads: list[int] = []
 
 
 @contextmanager
@@ -101,8 +102,13 @@ def one_thread() -> Iterator[None]:
     from joblib import parallel_config
 
     global _tasks_running
+    torch = sys.modules.get("torch")
     with _thread_lock:
+        if torch is not None and not _torch_threads:
+            _torch_threads.append(torch.get_num_threads())
         _limits.append(_thread_pools(len(sys.modules)).limit(limits=1))
+        if torch is not None:  # a number once given to torch holds its matrix products whatever the pools are told
+            torch.set_num_threads(1)
         _tasks_running += 1
     try:
         with parallel_config(backend="sequential"):
@@ -112,6 +118,8 @@ def one_thread() -> Iterator[None]:
             _tasks_running -= 1
             while _limits and not _tasks_running:
                 _limits.pop().restore_original_limits()
+            while _torch_threads and not _tasks_running:
+                sys.modules["torch"].set_num_threads(_torch_threads.pop())
 
 
 @lru_cache(maxsize=1)
