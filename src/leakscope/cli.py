@@ -266,7 +266,7 @@ def leakage(
 ) -> None:
     """Measure how much a learner's models carry about any one record, for several sizes, regularisations and noises."""
     from leakscope import leakage as measures
-    from leakscope.leakage.sweep import check_goal
+    from leakscope.leakage.sweeping import check_goal
     from leakscope.storage import check_writable
     from leakscope.universe import learner_and_labels, read_universe
 
@@ -310,7 +310,7 @@ def _numbers(text: str, option: str, kind: Callable[[str], Any]) -> list[Any]:
         return [kind(part) for part in text.split(",")]
     except ValueError:
         what = "whole numbers" if kind is int else "numbers"
-        raise InputError(f"{option} takes {what} separated by commas, not {text}") from None
+        raise InputError(f"{option} takes {what} separated by commas, not {text!r}") from None
 
 
 @app.command()

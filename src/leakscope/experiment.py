@@ -26,7 +26,6 @@ that the parameters alone don't give, and can carry it past the bound. For the m
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -47,6 +46,7 @@ Adversary = Literal["mean loss", "fixed threshold", "likelihood ratio"]
 
 OUTSIDERS = 0x6F757473  # keep the draws of outsiders and of noise apart from each other and from the training
 NOISE = 0x6E6F6973
+MOST_NOISE = 1e100  # squares of larger values leave the range of float64
 ROUNDING = 1e-9  # relative error of an error: losses that differ by less are the same
 
 
@@ -163,8 +163,8 @@ def _check(
         raise InputError(
             f"training sets of {size} out of {records} records leave nobody outside: take a smaller size, or more records"
         )
-    if not isinstance(noise, int | float | np.number) or not 0 <= noise < math.inf:
-        raise InputError(f"noise must be a number from 0 on, not {noise!r}")
+    if not isinstance(noise, int | float | np.number) or not 0 <= noise <= MOST_NOISE:
+        raise InputError(f"noise must be a number from 0 to {MOST_NOISE:g}, not {noise!r}")
     if not isinstance(confidence, int | float | np.number) or not 0 < confidence < 1:
         raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
     if adversary not in ADVERSARIES:

@@ -57,6 +57,9 @@ def read_universe(
     ids = [] if id_column is None else [id_column]
     for names, what in (([label], "label"), (dropped, "dropped"), (ids, "id")):
         check_columns(table, names, path, what)
+    for names, option in ((dropped, "dropped"), (ids, "the id")):
+        if label in names:
+            raise InputError(f"{label} is the label and can't be {option}")
     y = table[label]
     if y.isna().any():
         raise InputError(f"{path} has no {label} in {int(y.isna().sum())} records: leave these out")
@@ -136,9 +139,13 @@ def _prepared(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, list[str
     notes = [f"left out, since all records are the same there: {list_names(same)}"] if same else []
     if not X.shape[1]:
         raise InputError("every column is the same for all records: there is nothing to learn from")
-    bad = [name for name in X.columns if name not in texts and not np.isfinite(X[name].to_numpy(np.float64)).all()]
-    if bad:
+    numbers = [name for name in X.columns if name not in texts]
+    if bad := [name for name in numbers if not np.isfinite(X[name].to_numpy(np.float64)).all()]:
         raise InputError(f"columns {list_names(bad)} have missing or infinite numbers: fill or drop them")
+    if bad := [name for name in numbers if not _moderate(X[name].to_numpy(np.float64))]:
+        raise InputError(
+            f"columns {list_names(bad)} have numbers too large or too close together to be scaled: rescale them"
+        )
     if encode == "one-hot":
         return one_hot(X, texts), notes
     coded = {
@@ -149,6 +156,11 @@ def _prepared(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, list[str
     }
     values = pd.DataFrame(coded, index=X.index).astype(np.float64)
     return (values - values.mean()) / values.std(ddof=0), notes
+
+
+def _moderate(values: NDArray[np.float64]) -> bool:
+    """Whether mean and deviation stay within the range of numbers."""
+    return bool(np.abs(values).max() < 1e100 and np.ptp(values) > 1e-100)
 
 
 def _components(X: pd.DataFrame, components: int, encode: Encoding) -> pd.DataFrame:

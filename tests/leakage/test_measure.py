@@ -281,3 +281,51 @@ def test_neighbours_see_beyond_two_moments():
 
 def test_repeated_values_have_no_neighbours_to_speak_of():
     assert math.isnan(neighbour_divergence(np.zeros((50, 1)), np.ones((50, 1))))
+
+
+def test_a_law_that_is_constant_on_one_side_is_infinitely_far_and_on_both_sides_nothing():
+    draws = np.random.default_rng(6).normal(size=(100, 2))
+    for sides in ((draws, 0 * draws), (0 * draws, draws), (draws, np.column_stack([draws[:, 0], np.ones(100)]))):
+        with pytest.raises(InputError, match="infinite"):
+            gaussian_leakage(*sides)
+    with pytest.raises(InputError, match="nothing leaks"):
+        gaussian_leakage(0 * draws, 0 * draws)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-30, 1e200])
+def test_gaussian_leakage_does_not_depend_on_scale(scale):
+    first, second = np.random.default_rng(7).normal(size=(2, 100, 2))
+    assert gaussian_leakage(first * scale, second * scale).high == pytest.approx(gaussian_leakage(first, second).high)
+
+
+def test_an_offset_where_nothing_varies_is_seen():
+    first, second = np.random.default_rng(8).normal(size=(2, 100, 2))
+    with pytest.raises(InputError, match="infinite"):
+        gaussian_leakage(np.c_[first, first[:, 0]], np.c_[second, second[:, 0] + 1e-3])
+    assert gaussian_leakage(np.c_[first, first[:, 0]], np.c_[second, second[:, 0]]).low == 0
+
+
+@pytest.mark.parametrize("counts", [(20, 100), (11, 10), (25, 24)])
+def test_numbers_of_draws_may_differ(counts):
+    first, second = (np.random.default_rng(9).normal(size=(count, 1)) for count in counts)
+    assert gaussian_leakage(first, second).n == sum(counts)
+
+
+@pytest.mark.parametrize("values", [X @ [1.0, 2.0], np.ones(300)])
+def test_rounding_is_no_leakage(values):
+    with pytest.raises(InputError, match="nothing leaks"):
+        measured(values=values)
+
+
+def test_networks_are_measured_in_function_space_only():
+    pytest.importorskip("torch")
+    with pytest.raises(InputError, match="function"):
+        measured("mlp")
+
+
+def test_a_mean_that_rests_on_few_records_is_warned_of():
+    rng = np.random.default_rng(10)
+    heavy = rng.standard_t(3, size=(1500, 2))
+    found = measured(features=heavy, values=heavy[:, 0] + rng.standard_t(3, 1500), size=100, records=40, draws=200)
+    assert any("the interval may lie too low" in warning for warning in found.warnings)
+    assert not any("too low" in warning for warning in measured(records=40).warnings)

@@ -11,7 +11,7 @@ from sklearn.linear_model import LinearRegression
 
 from leakscope.errors import InputError
 from leakscope.leakage import Sweep, sweep
-from leakscope.leakage.sweep import _crossing
+from leakscope.leakage.sweeping import _crossing
 from leakscope.learners import Ridge
 from leakscope.results import Estimate
 
@@ -126,3 +126,49 @@ def test_progress_counts_settings():
     )  # fmt: skip
     assert [call for call in calls if call[0] == "settings"] == [("settings", 1, 2), ("settings", 2, 2)]
     assert {call[0] for call in calls} == {"settings", "measuring"}
+
+
+def test_an_attack_beyond_the_bound_is_said(monkeypatch):
+    from leakscope import experiment
+
+    sure = experiment.Experiment(np.ones(3), Estimate(1.0, 0.99, 1.0), 30, "fixed threshold")
+    monkeypatch.setattr(experiment, "membership_experiment", lambda *_, **__: sure)
+    found = sweep("ridge", X, Y, sizes=(30,), records=4, draws=60, models=5)
+    assert "the bound does not hold" in str(found).replace("\n  ", " ")
+
+
+def test_a_measured_leakage_survives_an_experiment_that_cannot_be_run():
+    from sklearn.linear_model import Ridge as Theirs
+
+    found = sweep(Theirs(), X, Y, sizes=(30,), noise=(0.1,), records=3, draws=50, models=5, workers=1)
+    assert found.points[0].experiment is None
+    assert any("no threshold attack" in warning for warning in found.points[0].warnings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ({"models": 1}, "models is 0"),
+        ({"workers": 0}, "workers"),
+        ({"cluster": "here"}, "Dask"),
+        ({"models": -1}, "models"),
+    ],
+)
+def test_what_cannot_work_is_refused_before_anything_is_trained(settings, words, monkeypatch):
+    monkeypatch.setattr("leakscope.leakage.sweeping.membership_leakage", pytest.fail)
+    with pytest.raises(InputError, match=words):
+        sweep("ridge", X, Y, sizes=(30,), **settings)
+
+
+@pytest.mark.parametrize("values", [np.array([30, 40]), (size for size in (30, 40)), [np.int32(30), 40]])
+def test_sizes_of_any_kind_are_swept_saved_and_drawn(values, tmp_path):
+    found = sweep("ridge", X, Y, sizes=values, l2=np.array([0.0, 0.5]), records=3, draws=50, models=0)
+    assert len(found.points) == 4
+    found.save(tmp_path)
+    assert [point["size"] for point in json.loads((tmp_path / "leakage.json").read_text())["points"]] == [30, 40] * 2
+
+
+@pytest.mark.parametrize("varied", [{"l2": (0.0, 0.1, 1.0)}, {"noise": (0.0, 0.1)}, {"noise": 0.0}, {"l2": (0.0, 0.0)}])
+def test_pictures_along_any_setting(varied, tmp_path):
+    sweep("ridge", X, Y, sizes=(30,), records=3, draws=50, models=0, **varied).save(tmp_path)
+    ElementTree.fromstring((tmp_path / "leakage.svg").read_text())

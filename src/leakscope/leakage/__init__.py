@@ -25,6 +25,6 @@ sweep               over sizes, regularisation and noise, with what an attack ac
 
 from leakscope.leakage.measure import gaussian_leakage, membership_leakage
 from leakscope.leakage.result import Leakage, Renyi
-from leakscope.leakage.sweep import NotMeasured, Sweep, sweep
+from leakscope.leakage.sweeping import NotMeasured, Sweep, sweep
 
 __all__ = ["Leakage", "NotMeasured", "Renyi", "Sweep", "gaussian_leakage", "membership_leakage", "sweep"]

@@ -162,7 +162,8 @@ def measure(
         covariance is added to both laws; nothing is sampled except what the adversary sees.
     """
     centre = without.mean(axis=1, keepdims=True)
-    first, second = _side(with_record - centre), _side(without - centre)
+    blocks = min(BLOCKS, with_record.shape[1], without.shape[1])
+    first, second = _side(with_record - centre, blocks), _side(without - centre, blocks)
     dimensions = with_record.shape[2]
     extra = np.zeros((dimensions, dimensions)) if noise is None else noise.T @ noise
     check_draws(min(with_record.shape[1], without.shape[1]), dimensions, noise is not None)
@@ -195,13 +196,12 @@ def _total_and_rest(parts: Floats, axis: int) -> Floats:
     return np.concatenate([total, total - parts], axis=axis)
 
 
-def _edges(draws: int) -> list[int]:
-    blocks = min(BLOCKS, draws)
+def _edges(draws: int, blocks: int) -> list[int]:
     return [draws * number // blocks for number in range(blocks + 1)]
 
 
-def _side(draws: Floats) -> Side:
-    edges = _edges(draws.shape[1])
+def _side(draws: Floats, blocks: int) -> Side:
+    edges = _edges(draws.shape[1], blocks)
     parts = [draws[:, start:stop] for start, stop in pairwise(edges)]
     sums = np.stack([part.sum(axis=1) for part in parts], axis=1)
     products = np.stack([np.swapaxes(part, 1, 2) @ part for part in parts], axis=1)
@@ -235,8 +235,9 @@ def _canonical(first: Side, second: Side, extra: Floats) -> Canonical:
 
 
 ENDLESS = (
-    "training {} some record gives parameters that don't vary in a direction in which they vary otherwise, as where a model "
-    "fits all training records exactly, so the leakage is infinite: raise size, l2 or noise"
+    "training {} some record gives parameters that don't vary in a direction in which they vary otherwise: a model that fits "
+    "all training records exactly or answers in steps leaks without end, or the draws are too few to see it vary, so the "
+    "leakage counts as infinite: raise size, draws, l2 or noise"
 )
 
 
@@ -296,7 +297,7 @@ def _likelihood_ratio_hits(
         )
         form = _canonical(known_in, known_out, extra)
         for sign, draws in ((1, with_record), (-1, without)):
-            edges = _edges(draws.shape[1])
+            edges = _edges(draws.shape[1], blocks)
             for block in np.flatnonzero(judged):
                 part = draws[:, edges[block] : edges[block + 1]]
                 if noise is not None:

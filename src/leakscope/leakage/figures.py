@@ -133,11 +133,12 @@ class Summary:
     def _neighbours(self, beyond: Floats, rho_kl: Estimate) -> Estimate | None:
         if not beyond.size or not np.isfinite(beyond).all():
             return None
-        groups = beyond.mean(axis=0)
-        value = float(self.divergence.values[: len(beyond)].mean() + groups.mean())
-        half = student(len(groups) - 1, self.confidence) * float(groups.std(ddof=1)) / math.sqrt(len(groups))
-        method = f"{len(beyond)} records; the Gaussian figure and what neighbours find beyond it"
-        return positive(value, value - half, value + half, rho_kl.confidence, len(beyond), method)
+        value = rho_kl.value + float(beyond.mean())
+        half = student(beyond.shape[1] - 1, self.confidence) * _error_beyond(beyond)
+        low = value - math.hypot(half, rho_kl.value - rho_kl.low)
+        high = value + math.hypot(half, rho_kl.high - rho_kl.value)
+        method = f"rho_kl and what nearest neighbours find beyond the Gaussians in {len(beyond)} records, MOVER"
+        return positive(value, low, high, rho_kl.confidence, len(beyond), method)
 
     def _laws(self) -> list[tuple[str, Pair]]:
         return [("with‖without", self.pair), ("without‖with", swapped(self.pair))]
@@ -202,6 +203,11 @@ def _skewed(quantile: float, skewness: float) -> tuple[float, float]:
     return ends[0], -ends[1]
 
 
+def _error_beyond(beyond: Floats) -> float:
+    """Standard error of what neighbours find: groups of draws and records both vary."""
+    return math.sqrt(sum(float(beyond.mean(axis=axis).var(ddof=1)) / beyond.shape[1 - axis] for axis in (0, 1)))
+
+
 def positive(value: float, low: float, high: float, confidence: float, n: int, method: str) -> Estimate:
     """A divergence is never negative, though an estimate without bias may be."""
     low, value, high = (max(0.0, end) for end in (min(low, value), value, max(high, value)))
@@ -226,24 +232,27 @@ def _doubts(
 ) -> list[str]:
     """What a reader should know before trusting the figures."""
     doubts: list[str] = []
-    what = "parameter" if settings["space"] == "parameters" else "output"
+    what = "a parameter" if settings["space"] == "parameters" else "an output"
     if ill_conditioned.value >= 0.001:
         doubts.append(
-            f"{100 * ill_conditioned.value:.2g} % of the draws are ill-conditioned (a {what} far from all others, as at "
-            "sizes near the number of parameters): means and covariances rest on few draws, so read the median record, and "
-            "take a larger size or l2"
+            f"{100 * ill_conditioned.value:.2g} % of the draws are ill-conditioned ({what} far from all others: training sets "
+            "that hardly settle the model, or answers in steps), so means and covariances rest on few draws: read the median "
+            "record, and take a larger size or l2"
         )
-    total = float(per_record["kl"].sum())
-    if len(per_record) > 10 and total > 0 and float(per_record["kl"].max()) > total / 2:
-        doubts.append("one record makes up more than half of the mean: read the median record beside it")
+    top = max(1, math.ceil(len(per_record) / 20))
+    total, largest = float(per_record["kl"].sum()), float(per_record["kl"].nlargest(top).sum())
+    if len(per_record) >= 10 and len(per_record) < settings["universe"] and largest > total / 3:
+        doubts.append(
+            f"{top} of {len(per_record)} records make up {100 * largest / total:.0f} % of the mean, and records that were not "
+            "measured may leak as much or more: the interval may lie too low, so measure more records and read the median"
+        )
     if not beyond.size and not settings["noise"]:
         doubts.append("too few draws to check by nearest neighbours whether the laws are Gaussian: 400 would do")
     if beyond.size and np.isnan(beyond).any():
         doubts.append("the same values come up again and again, so the laws have no density and are not Gaussian")
     elif beyond.size and neighbours is not None:
-        groups = beyond.mean(axis=0)
-        half = student(len(groups) - 1, SURE) * float(groups.std(ddof=1)) / math.sqrt(len(groups))
-        if abs(groups.mean()) > max(half, 0.25 * rho_kl.value):
+        half = student(beyond.shape[1] - 1, SURE) * _error_beyond(beyond)
+        if abs(beyond.mean()) > max(half, 0.25 * rho_kl.value):
             doubts.append(
                 f"nearest neighbours disagree with the Gaussian approximation ({neighbours} against {rho_kl}): the laws "
                 "are not Gaussian, and neither figure nor bound should be read to the digit"

@@ -27,6 +27,9 @@ CHECKED = 20
 FAR = 8.0
 #: Directions with less of the variance than this are fixed combinations of the others.
 FIXED = 1e-12
+#: A parameter whose deviation is this small beside the largest parameter does not vary but by rounding.
+ROUNDING = 1e-11
+MOST_NOISE = 1e100
 
 
 def membership_leakage(
@@ -95,6 +98,11 @@ def membership_leakage(
     _check(len(y), size, draws, noise, space, confidence, seed)
     made.check(X, y, size)
     chosen = _chosen(records, len(y), seed)
+    if space == "parameters" and not getattr(made, "identified", True):
+        raise InputError(
+            f"hidden neurons can change places and signs, so that the parameters of a {made.name} are far from Gaussian and a "
+            'figure from means and covariances would be far too low: set space="function"'
+        )
     training = Training(made, X, y, size, draws, shared, space, seed, workers, cluster, cache, progress)
     if space == "parameters":
         check_draws(draws, training.parameters(), noise > 0)
@@ -105,7 +113,7 @@ def membership_leakage(
     for rows, with_record, without in training.pairs(chosen):
         if coordinates is None:  # the first stack shows in which directions parameters vary, and how they are spread
             far = _count_far(without[:CHECKED])
-            coordinates = _coordinates(without[:CHECKED], noise)
+            coordinates = _coordinates(with_record[:CHECKED], without[:CHECKED], noise)
         with_record, without = coordinates.of(with_record), coordinates.of(without)
         coordinates.check(with_record, without)
         with_record, without = (side[..., : coordinates.kept] for side in (with_record, without))
@@ -151,10 +159,10 @@ def gaussian_leakage(
         raise InputError("paired draws must be as many on both sides: leave paired out or give pairs")
     _check_confidence(confidence)
     _check_noise(noise)
-    coordinates = _coordinates(sides[1], noise)
-    moved = [coordinates.of(side) for side in sides]
-    coordinates.check(*moved)
-    first, second = (side[..., : coordinates.kept] for side in moved)
+    coordinates = _coordinates(sides[0], sides[1], noise)
+    first, second = coordinates.of(sides[0]), coordinates.of(sides[1])
+    coordinates.check(first, second)
+    first, second = (side[..., : coordinates.kept] for side in (first, second))
     found = measure(first, second, 0.5, paired=paired, noise=coordinates.noise).divergence
     low, high = found.interval(student(found.freedom, confidence))
     count = sides[0].shape[1] + sides[1].shape[1]
@@ -184,8 +192,8 @@ def _check(universe: int, size: int, draws: int, noise: float, space: str, confi
 
 
 def _check_noise(noise: float) -> None:
-    if not (isinstance(noise, int | float | np.number) and math.isfinite(noise) and noise >= 0):
-        raise InputError(f"noise is a standard deviation from 0 on, not {noise!r}")
+    if not (isinstance(noise, int | float | np.number) and 0 <= noise <= MOST_NOISE):
+        raise InputError(f"noise is a standard deviation from 0 to {MOST_NOISE:g}, not {noise!r}")
 
 
 def _checked_prior(prior: float) -> float:
@@ -195,7 +203,7 @@ def _checked_prior(prior: float) -> float:
 
 
 def _check_confidence(confidence: float) -> None:
-    if not (isinstance(confidence, int | float) and 0.5 <= confidence < 1):
+    if not (isinstance(confidence, int | float | np.number) and 0.5 <= confidence < 1):
         raise InputError(f"confidence must be from 0.5 to below 1, not {confidence!r}")
 
 
@@ -251,7 +259,7 @@ class _Coordinates(NamedTuple):
     def check(self, with_record: Floats, without: Floats) -> None:
         """Refuse records whose models leave the place where all other models are."""
         for name, side in (("with", with_record), ("without", without)):
-            if np.abs(side[..., self.kept :]).max(initial=0.0) > 1e-3:
+            if np.abs(side[..., self.kept :]).max(initial=0.0) > 10 * math.sqrt(FIXED):
                 raise InputError(ENDLESS.format(name))
 
     def warnings(self, space: str) -> list[str]:
@@ -265,26 +273,33 @@ class _Coordinates(NamedTuple):
         ]
 
 
-def _coordinates(draws: Floats, noise: float) -> _Coordinates:
-    centre = draws.mean(axis=(0, 1))
-    moved = draws - draws.mean(axis=1, keepdims=True)
-    covariance = np.einsum("rdp,rdq->pq", moved, moved) / (moved.shape[0] * max(1, moved.shape[1] - 1))
-    variance = np.diag(covariance)
-    if not np.isfinite(variance).all():
+def _coordinates(with_record: Floats, without: Floats, noise: float) -> _Coordinates:
+    centre = without.mean(axis=(0, 1))
+    largest = max(float(np.abs(side).max()) for side in (with_record, without))
+    if not math.isfinite(largest):
         raise InputError("some models have parameters that are not finite: the training diverged")
+    largest = largest or 1.0
+    covariance = sum(_covariance(side / largest) for side in (with_record, without)) / 2
+    variance = np.diag(covariance)
     if noise:
-        scaled = np.diag(1 / np.sqrt(variance + noise**2))
+        scaled = np.diag(1 / np.hypot(largest * np.sqrt(variance), noise))
         return _Coordinates(centre, scaled, len(centre), noise * scaled)
-    # a parameter that never varies is measured in units of its own size, so that a model in which it does stands out
-    rounding = 1e-13 * np.abs(draws).max(axis=(0, 1), initial=1e-100)
-    unit = np.where(np.sqrt(variance) > rounding, np.sqrt(variance), 1e6 * rounding)
+    # what never varies but by rounding is measured in units of that, so that a model in which it does stands out
+    unit = np.where(np.sqrt(variance) > ROUNDING, np.sqrt(variance), 1e6 * ROUNDING)
     values, vectors = np.linalg.eigh(covariance / np.outer(unit, unit))
     values, vectors = values[::-1], vectors[:, ::-1]
-    kept = int((values > FIXED * max(values[0], FIXED)).sum())
+    kept = int((values > FIXED * max(values[0], 1.0)).sum())
     if not kept:
         raise InputError("every training set gives the same model, so there is nothing to measure: nothing leaks")
     spread = np.concatenate([np.sqrt(values[:kept]), np.ones(len(values) - kept)])
-    return _Coordinates(centre, vectors / unit[:, None] / spread, kept, None)
+    return _Coordinates(centre, vectors / unit[:, None] / spread / largest, kept, None)
+
+
+def _covariance(draws: Floats) -> Floats:
+    """Covariance within records, pooled over them."""
+    moved = draws - draws.mean(axis=1, keepdims=True)
+    pooled: Floats = np.einsum("rdp,rdq->pq", moved, moved) / (moved.shape[0] * max(1, moved.shape[1] - 1))
+    return pooled
 
 
 def _count_far(draws: Floats) -> tuple[int, int]:

@@ -46,7 +46,7 @@ class Leakage:
         Advantage that an adversary achieves who knows the two Gaussians from other draws, on draws it has not seen. It
         needs no assumption: a lower bound on what the best adversary can do.
     rho_neighbours
-        The divergence with what nearest neighbours find beyond the Gaussians, or None with too few draws.
+        ``rho_kl`` with what nearest neighbours find beyond the Gaussians, in twenty records; None with too few draws.
     ill_conditioned
         Share of draws with a parameter more than eight robust deviations away from its median.
     renyi
@@ -90,7 +90,8 @@ def _lines(leakage: Leakage) -> list[str]:
         f"  divergence rho_KL          {leakage.rho_kl}, median record {leakage.rho_kl_median}, "
         f"worst of {settings['records']} {leakage.rho_kl_worst}",
         f"  mutual information rho_MI  {leakage.rho_mi} (at most {leakage.rho_mi_ceiling.value:.2g})",
-        f"  advantage of any adversary at most {bound:.3g}: right at most {50 + 50 * bound:.1f} % of the time at even odds",
+        f"  advantage of any adversary at most {bound:.3g}, as far as both laws are Gaussian: right at most "
+        f"{50 + 50 * bound:.1f} % of the time at even odds",
         f"  advantage achieved         {leakage.attack}, by likelihood ratio",
     ]
     if leakage.rho_neighbours is not None:

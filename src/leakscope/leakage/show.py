@@ -5,11 +5,16 @@ from __future__ import annotations
 import textwrap
 
 from leakscope.leakage.result import NATS_PER_BIT
-from leakscope.leakage.sweep import Point, Sweep
+from leakscope.leakage.sweeping import Point, Sweep
 from leakscope.report.words import safe_text
 from leakscope.results import Estimate
 
 WIDTH = 100
+LEGEND = (
+    "bound: what the mean advantage of no adversary exceeds, as far as the laws are Gaussian; best attack: what a "
+    "likelihood-ratio adversary achieves on held-out models"
+)
+THRESHOLD = "; threshold attack: what one achieves who calls members whose loss is at most the mean training loss of other models."
 HEADINGS = (
     "size",
     "l2",
@@ -37,17 +42,12 @@ def describe(sweep: Sweep) -> str:
         "  ".join(HEADINGS[column].rjust(widths[column]) for column in used),
         *("  ".join(row[column].rjust(widths[column]) for column in used) for row in rows),
         "",
-        *textwrap.wrap(
-            "bound: what the advantage of no adversary exceeds, if the parameters are Gaussian; best attack: what a "
-            "likelihood-ratio adversary achieves on held-out models; threshold attack: what one achieves who calls members "
-            "whose loss is at most the mean training loss of other models.",
-            WIDTH,
-        ),
+        *textwrap.wrap(LEGEND + (THRESHOLD if any(point.experiment for point in sweep.points) else "."), WIDTH),
     ]
     for item in sweep.not_measured:
         lines += _listed(f"not measured: size {item.size:,}{_at(item.l2, item.noise)}: {item.reason}")
     for point in sweep.points:
-        for warning in point.leakage.warnings:
+        for warning in point.warnings:
             lines += _listed(f"size {point.size:,}{_at(point.l2, point.noise)}: {warning}")
     return "\n".join(lines)
 
@@ -60,13 +60,15 @@ def draw(sweep: Sweep) -> str:
     varied = [name for name in names if len({getattr(point, name) for point in sweep.points}) > 1]
     along = varied[0] if varied else "size"
     series: dict[str, list[tuple[float, Estimate | None]]] = {}
-    for point in sweep.points:
+    drawn = [point for point in sweep.points if getattr(point, along)]  # zero has no place on a logarithmic axis
+    for point in drawn or sweep.points:
+        along = along if drawn else "size"
         rest = ", ".join(f"{name} {getattr(point, name):g}" for name in varied if name != along)
         series.setdefault(rest or "rho_KL", []).append((getattr(point, along), point.leakage.rho_kl))
     return lines(
         f"Membership leakage of {sweep.settings['learner']}",
         f"Symmetric divergence of the {sweep.settings['space']} with and without a record, mean over "
-        f"{sweep.settings['records']} records.",
+        f"{sweep.settings['records']} records." + (" Zero is left out." if len(drawn) < len(sweep.points) else ""),
         {name: sorted(points, key=lambda point: point[0]) for name, points in series.items()},
         x_label=names[along],
         y_label="Leakage rho_KL (nats)",

@@ -115,6 +115,11 @@ class MLP:
             raise InputError(f"rate is a number above 0, not {self.rate!r}.")
 
     @property
+    def identified(self) -> bool:
+        """Whether two sets of parameters are two functions: hidden neurons can change places and signs."""
+        return not self.widths
+
+    @property
     def name(self) -> str:
         """What a report calls it."""
         return f"{self.activation} network {'-'.join(map(str, self.widths))}" if self.widths else "linear network"

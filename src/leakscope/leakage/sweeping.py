@@ -19,6 +19,7 @@ from leakscope.leakage.result import Leakage
 from leakscope.leakage.swaps import Space
 from leakscope.learners import as_learner
 from leakscope.results import Estimate
+from leakscope.workers import check_work
 from leakscope.worlds import Progress
 
 if TYPE_CHECKING:
@@ -39,13 +40,14 @@ NAMES = {"size": "sizes", "l2": "values of l2", "noise": "noise"}
 
 @dataclass(frozen=True)
 class Point:
-    """One setting: its leakage, and the membership experiment [farokhi2020, 6.2] where one was asked for."""
+    """One setting: its leakage, the membership experiment [farokhi2020, 6.2] where there is one, and what to doubt."""
 
     size: int
     l2: float | None
     noise: float
     leakage: Leakage
     experiment: Experiment | None
+    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -160,18 +162,16 @@ class Sweep:
         """Everything but the records, as plain data."""
         points = [
             {
-                "size": point.size,
-                "l2": point.l2,
-                "noise": point.noise,
+                **{name: _plain(getattr(point, name)) for name in (*NAMES, "warnings")},
                 "leakage": {name: _plain(value) for name, value in vars(point.leakage).items() if name != "per_record"},
                 "experiment": None if point.experiment is None else _plain(point.experiment),
             }
             for point in self.points
         ]
         return {
-            "settings": self.settings,
+            "settings": _plain(self.settings),
             "points": points,
-            "not_measured": [asdict(item) for item in self.not_measured],
+            "not_measured": [_plain(item) for item in self.not_measured],
         }
 
     def __str__(self) -> str:
@@ -228,44 +228,43 @@ def sweep(
     ([50], [2])
     """
     made = as_learner(learner)
-    settings = [
-        (size, value, spread)
-        for value in _values("l2", [getattr(made, "l2", None)] if l2 is None else l2, made)
-        for spread in _values("noise", noise)
-        for size in _values("sizes", sizes)
-    ]
+    check_work(workers, cluster, cache)
+    if isinstance(models, bool) or not isinstance(models, int | np.integer) or models < 0 or models == 1:
+        raise InputError(f"models is 0 for no experiment, or 2 or more, not {models!r}")
+    weights = _values("l2", [getattr(made, "l2", None)] if l2 is None else l2, made)
+    spreads, counts = _values("noise", noise), _values("sizes", sizes)
+    settings = [(size, weight, spread) for weight in weights for spread in spreads for size in counts]
     points: list[Point] = []
     refused: list[NotMeasured] = []
     work: dict[str, Any] = {"seed": seed, "confidence": confidence, "workers": workers, "cluster": cluster}
     work |= {"cache": cache, "progress": progress}
-    for done, (size, value, spread) in enumerate(settings, start=1):
-        one = made if l2 is None else replace(made, l2=value)  # type: ignore[type-var]
+    for done, (size, weight, spread) in enumerate(settings, start=1):
+        one = made if l2 is None else replace(made, l2=weight)  # type: ignore[type-var]
         try:
-            leakage = membership_leakage(
-                one, X, y, size, records, draws, spread, space, shared=shared, **work
-            )  # fmt: skip
+            leakage = membership_leakage(one, X, y, size, records, draws, spread, space, shared=shared, **work)
             # the experiment adds noise to parameters; in function space it is the outputs that are noisy
             trained = models if space == "parameters" or not spread else 0
-            experiment = _experiment(one, X, y, size, trained, spread, work)
-            points.append(Point(size, value, spread, leakage, experiment))
+            points.append(Point(size, weight, spread, leakage, *_experiment(one, X, y, size, trained, leakage, work)))
         except InputError as error:
-            refused.append(NotMeasured(size, value, spread, str(error)))
+            refused.append(NotMeasured(size, weight, spread, str(error)))
         if progress is not None:
             progress("settings", done, len(settings))
     if not points:
         raise InputError(refused[0].reason)
-    shown = {name: value for name, value in points[0].leakage.settings.items() if name not in ("size", "noise", "l2")}
-    return Sweep(tuple(points), tuple(refused), shown | {"models": models})
+    own = ("size", "noise", "l2", "prior", "dimensions", "learner")
+    shared_settings = {name: value for name, value in points[0].leakage.settings.items() if name not in own}
+    name = points[-1].leakage.settings["learner"]
+    return Sweep(tuple(points), tuple(refused), {"learner": name, **shared_settings, "models": models})
 
 
 def check_goal(bits: float) -> None:
     """Refuse what is not a number of bits above zero."""
-    if not (isinstance(bits, int | float) and math.isfinite(bits) and bits > 0):
+    if not (isinstance(bits, int | float | np.number) and math.isfinite(bits) and bits > 0):
         raise InputError(f"a goal is a number of bits above 0, not {bits!r}")
 
 
 def _values(name: str, values: Any, learner: Any = None) -> list[Any]:
-    listed = [values] if np.ndim(values) == 0 else list(values)
+    listed = list(values) if isinstance(values, Iterable) else [values]
     if not listed:
         raise InputError(f"{name} is empty: give one value or more")
     if name == "l2" and listed != [None] and not (is_dataclass(learner) and hasattr(learner, "l2")):
@@ -274,13 +273,26 @@ def _values(name: str, values: Any, learner: Any = None) -> list[Any]:
 
 
 def _experiment(
-    learner: Any, X: Any, y: Any, size: int, models: int, noise: float, work: dict[str, Any]
-) -> Experiment | None:
+    learner: Any, X: Any, y: Any, size: int, models: int, leakage: Leakage, work: dict[str, Any]
+) -> tuple[Experiment | None, tuple[str, ...]]:
+    """The membership experiment beside a leakage, and all there is to doubt about the two."""
     if not models:
-        return None
+        return None, leakage.warnings
     from leakscope.experiment import membership_experiment
 
-    return membership_experiment(learner, X, y, size, models=models, noise=noise, adversary="fixed threshold", **work)
+    try:
+        found = membership_experiment(
+            learner, X, y, size, models, leakage.settings["noise"], adversary="fixed threshold", **work
+        )
+    except InputError as error:
+        return None, (*leakage.warnings, f"no threshold attack: {error}")
+    doubts = list(leakage.warnings)
+    if found.advantage.low > leakage.advantage_bound.value:
+        doubts.append(
+            f"the threshold adversary achieves {found.advantage}, more than the bound {leakage.advantage_bound.value:.3g} "
+            "for Gaussian laws: the laws are not Gaussian, and the bound does not hold"
+        )
+    return found, tuple(doubts)
 
 
 def _place(point: tuple[float, Estimate]) -> float:
