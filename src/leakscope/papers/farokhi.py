@@ -202,7 +202,7 @@ def sweep(
             [point.box() for point in points],
             [point.leakage and point.leakage.rho_kl for point in points],
             place_label=axis,
-            box_label="Advantage of the threshold adversary",
+            box_label="Threshold adversary, |advantage| by model",
             line_label="Leakage ρ_KL (nats)",
             bound=[point.leakage and point.leakage.advantage_bound.value for point in points],
             bound_label="Bound on the mean advantage from ρ_KL",
