@@ -312,6 +312,16 @@ def test_a_defect_is_neither_a_gate_nor_bad_input(capsys, monkeypatch):
     assert "report it" in err
 
 
+def test_stopping_is_said(capsys, monkeypatch):
+    def stop(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("leakscope.selfcheck.run", stop)
+    code, _, err = run(capsys, "selfcheck")
+    assert code == 130
+    assert err == "leakscope: stopped\n"
+
+
 def test_help_needs_no_heavy_import():
     script = (
         "import sys; sys.argv[1:] = ['--help']\ntry:\n import leakscope.cli as c; c.main()\nexcept SystemExit: pass\n"

@@ -15,7 +15,7 @@ import typer
 
 from leakscope.errors import InputError
 
-GATE_FAILED, BAD_INPUT, BROKEN = 1, 2, 70
+GATE_FAILED, BAD_INPUT, BROKEN, STOPPED = 1, 2, 70, 130
 TASKS = ("classification", "regression")
 OUTPUTS = ("probabilities", "logits", "log-probabilities")
 
@@ -39,13 +39,15 @@ def main(arguments: list[str] | None = None) -> None:
             stream.reconfigure(errors="replace")  # a terminal without “ or … shows a question mark
     try:
         code = app(args=arguments, standalone_mode=False)
+        if code == STOPPED:  # what Typer makes of Ctrl-C
+            raise KeyboardInterrupt
         raise SystemExit(code if isinstance(code, int) else 0)
     except InputError as error:
         print(f"leakscope: {' '.join(str(error).split())}", file=sys.stderr)
         raise SystemExit(BAD_INPUT) from None
     except KeyboardInterrupt:
         print("leakscope: stopped", file=sys.stderr)
-        raise SystemExit(130) from None
+        raise SystemExit(STOPPED) from None
     except Exception as error:
         if hasattr(error, "format_message"):  # a wrong option or command, told by Typer
             _print_usage(error)

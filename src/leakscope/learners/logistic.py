@@ -95,7 +95,7 @@ class Logistic:
         if len(classes) > 2:
             raise InputError(
                 f"logistic regression here tells two classes apart, and the data have {len(classes)} "
-                f"({list_names(classes)}): use Estimator(LogisticRegression()), or merge classes."
+                f"({list_names(classes)}): use scikit-learn's LogisticRegression as the learner, or merge classes."
             )
         if len(classes) < 2:
             raise InputError(f"the data have the label {list_names(classes)} only: give records of two classes.")
