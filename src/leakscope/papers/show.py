@@ -33,6 +33,10 @@ LEGEND = (
     "leakage: ρ_KL in nats; bound: what the leakage allows any mean advantage; likelihood ratio, threshold: advantage that "
     "these adversaries achieve"
 )
+MORE = {
+    "fall": "; fall: leakage without noise minus that with it",
+    "ceiling": "; ceiling: the advantage that (ε, δ) allows",
+}
 
 
 def list_all(as_json: bool = False) -> str:
@@ -61,7 +65,8 @@ def show(result: Reproduction, files: Sequence[Path]) -> None:
         cells = dict(zip(result.columns, row, strict=True))
         table.add_row(*(Text(_cell([cells[name] for name in names])) for names in kept.values()))
     console.print(table)
-    for heading, words in (("table", LEGEND), ("paper", result.paper["statement"]), ("ours", result.verdict)):
+    legend = LEGEND + "".join(words for name, words in MORE.items() if name in result.columns)
+    for heading, words in (("table", legend), ("paper", result.paper["statement"]), ("ours", result.verdict)):
         console.print(Text(f"{heading:7}{words}"))
     if notes := _notes(result):
         console.print(Text(f"{'note':7}{notes}"))
