@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 
 from leakscope.leakage.result import NATS_PER_BIT
@@ -46,10 +47,7 @@ def describe(sweep: Sweep) -> str:
     ]
     for item in sweep.not_measured:
         lines += _listed(f"not measured: size {item.size:,}{_at(item.l2, item.noise)}: {item.reason}")
-    for point in sweep.points:
-        for warning in point.warnings:
-            lines += _listed(f"size {point.size:,}{_at(point.l2, point.noise)}: {warning}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *_warnings(sweep)])
 
 
 def draw(sweep: Sweep) -> str:
@@ -75,6 +73,23 @@ def draw(sweep: Sweep) -> str:
     )
 
 
+def _warnings(sweep: Sweep) -> list[str]:
+    """What to doubt, each kind of warning once with the settings it is about, and with the figures of the first of them."""
+    kinds: dict[str, list[tuple[str, str]]] = {}
+    for point in sweep.points:
+        for warning in point.warnings:
+            place = f"size {point.size:,}{_at(point.l2, point.noise)}"
+            kinds.setdefault(re.sub(r"[\d.,\[\]-]+", "", warning), []).append((place, warning))
+    lines: list[str] = []
+    for found in kinds.values():
+        places = [place for place, _ in found]
+        text = found[0][1]
+        if len({warning for _, warning in found}) > 1:
+            text += " (figures of the first of these)"
+        lines += _listed(f"{'; '.join(places)}: {text}")
+    return lines
+
+
 def _cells(point: Point) -> tuple[str, ...]:
     found = point.leakage
     threshold = "" if point.experiment is None else str(point.experiment.advantage)
@@ -96,4 +111,4 @@ def _at(l2: float | None, noise: float) -> str:
 
 
 def _listed(text: str) -> list[str]:
-    return textwrap.wrap(safe_text(text, 600), WIDTH, initial_indent="! ", subsequent_indent="  ")
+    return textwrap.wrap(safe_text(text, 2000), WIDTH, initial_indent="! ", subsequent_indent="  ")

@@ -123,7 +123,7 @@ class Sweep:
         goal = bits * math.log(2)
         return tuple(
             Below(bits, along, dict(zip(others, fixed, strict=True)), *_crossing(sorted(curve, key=_place), goal))
-            for fixed, curve in curves.items()
+            for fixed, curve in sorted(curves.items(), key=lambda item: [value or 0.0 for value in item[0]])
         )
 
     def table(self) -> pd.DataFrame:
