@@ -13,7 +13,6 @@ from leakscope.leakage.gaussians import (
     renyi_divergence,
     swapped,
     symmetric_divergence,
-    total_variation,
 )
 
 
@@ -95,13 +94,6 @@ def test_mutual_information_is_the_integral(scale, shift, share):
 
     expected = integrate.quad(integrand, -15, 15, limit=800, epsabs=1e-16, points=[-3, -1, 0, 1, 3])[0]
     assert mutual_information(pair_of(scale, shift), share) == pytest.approx(expected, rel=0.02)
-
-
-@pytest.mark.parametrize(("scale", "shift"), ONE_DIMENSION)
-def test_total_variation_is_the_integral(scale, shift):
-    first, second = densities(scale, shift)
-    expected = integral(lambda x: abs(first(x) - second(x)) / 2)
-    assert total_variation(pair_of(scale, shift)) == pytest.approx(expected, rel=0.02)
 
 
 def test_information_keeps_its_digits_where_leakage_is_small():

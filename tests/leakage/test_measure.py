@@ -329,3 +329,43 @@ def test_a_mean_that_rests_on_few_records_is_warned_of():
     found = measured(features=heavy, values=heavy[:, 0] + rng.standard_t(3, 1500), size=100, records=40, draws=200)
     assert any("the interval may lie too low" in warning for warning in found.warnings)
     assert not any("too low" in warning for warning in measured(records=40).warnings)
+
+
+@pytest.mark.parametrize("settings", [{}, {"shared": False}, {"space": "function"}, {"noise": 0.1}])
+def test_the_control_holds_zero(settings):
+    held = 0
+    for seed in range(20):
+        found = measured(draws=200, records=12, seed=seed, **settings)
+        held += found.control.low == 0
+        if settings.get("shared", True):  # independent draws are too few here to tell leakage from nothing
+            assert found.control.high < found.rho_kl.high
+    assert held >= 17  # of 20 at 97.5 %: fewer come up in one case of a thousand
+
+
+def test_the_control_of_any_learner_is_that_of_the_fast_one():
+    fast, slow = (
+        measured(learner, records=2, draws=60, workers=1).control for learner in ("ridge", LinearRegression())
+    )
+    assert fast.high == pytest.approx(slow.high, rel=1e-6)
+    outputs = [
+        measured(learner, records=3, draws=60, space="function", workers=1).control
+        for learner in ("ridge", LinearRegression())
+    ]
+    assert outputs[0].n == outputs[1].n == 3
+    assert outputs[0].high == pytest.approx(outputs[1].high, rel=1e-6)
+
+
+def test_a_control_that_cannot_be_measured_is_said(monkeypatch):
+    def refuse(*_):
+        raise InputError("no such sets")
+
+    monkeypatch.setattr("leakscope.leakage.swaps.Training.control", refuse)
+    found = measured()
+    assert found.control is None
+    assert "there is no control: no such sets" in found.warnings
+
+
+def test_a_control_that_finds_something_is_said(monkeypatch):
+    draws = np.random.default_rng(12).normal(size=(2, 1, 120, 3)) + np.array([0.0, 3.0])[:, None, None, None]
+    monkeypatch.setattr("leakscope.leakage.swaps.Training.control", lambda *_: (draws[0], draws[1]))
+    assert any("nothing to find" in warning for warning in measured().warnings)

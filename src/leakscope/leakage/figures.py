@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -21,8 +21,17 @@ from leakscope.worlds import Indices
 QUANTILES = (0.9, 0.99)
 ORDERS = (2.0, 10.0, math.inf)
 NATS = "nats"
-#: Confidence at which nearest neighbours and the Gaussian figure are said to disagree: sweeps ask often.
+#: Confidence at which nearest neighbours are said to disagree with the Gaussian figure, and a control with zero: sweeps
+#: ask often.
 SURE = 0.999
+
+
+class Checks(NamedTuple):
+    """What was looked at beside the figures, in the first records."""
+
+    beyond: Floats  # (records, groups): what nearest neighbours find beyond the Gaussians
+    far: tuple[int, int]  # ill-conditioned draws, of how many
+    control: Jackknife | str  # the divergence of two laws that are the same, or why there is none
 
 
 class Summary:
@@ -41,20 +50,19 @@ class Summary:
         settings: dict[str, Any],
         chosen: Indices,
         ids: Any,
-        beyond: Floats,
-        far: tuple[int, int],
+        checks: Checks,
         warnings: list[str],
     ) -> Leakage:
         rho_kl = self._mean(self.divergence)
         rho_mi = self._mean(self.information)
         ceiling = float(information_ceiling(rho_kl.high, self.share))
-        neighbours = self._neighbours(beyond, rho_kl)
+        neighbours = self._neighbours(checks.beyond, rho_kl)
         attack, bound = self._attack(), self._bound()
-        ill_conditioned = proportion(*far, confidence=self.confidence)
+        ill_conditioned = proportion(*checks.far, confidence=self.confidence)
         per_record = self._per_record(chosen, ids)
         warnings = [
             *warnings,
-            *_doubts(rho_kl, neighbours, beyond, attack, bound, ill_conditioned, per_record, settings),
+            *_doubts(rho_kl, neighbours, checks, attack, bound, ill_conditioned, per_record, settings),
         ]
         return Leakage(
             rho_kl=rho_kl,
@@ -66,6 +74,7 @@ class Summary:
             advantage_bound=bound,
             attack=attack,
             rho_neighbours=neighbours,
+            control=None if isinstance(checks.control, str) else _mean_of_nothing(checks.control, self.confidence),
             ill_conditioned=ill_conditioned,
             renyi=tuple(self._renyi(order, *law) for order in ORDERS for law in self._laws()),
             warnings=tuple(warnings),
@@ -203,6 +212,13 @@ def _skewed(quantile: float, skewness: float) -> float:
     return 3 / skewness * (1 - float(np.cbrt(1 - skewness * (quantile + skewness / 6))))
 
 
+def _mean_of_nothing(control: Jackknife, confidence: float) -> Estimate:
+    mean = control.mean()
+    low, high = mean.interval(student(mean.freedom, confidence))
+    method = "training sets against the same with one record, not a given one, replaced"
+    return positive(float(mean.values[0]), float(low[0]), float(high[0]), confidence, len(control.full), method)
+
+
 def _error_beyond(beyond: Floats) -> float:
     """Standard error of what neighbours find: groups of draws and records both vary."""
     return math.sqrt(sum(float(beyond.mean(axis=axis).var(ddof=1)) / beyond.shape[1 - axis] for axis in (0, 1)))
@@ -223,7 +239,7 @@ def _capped(estimate: Estimate, most: float) -> Estimate:
 def _doubts(
     rho_kl: Estimate,
     neighbours: Estimate | None,
-    beyond: Floats,
+    checks: Checks,
     attack: Estimate,
     bound: Estimate,
     ill_conditioned: Estimate,
@@ -232,6 +248,14 @@ def _doubts(
 ) -> list[str]:
     """What a reader should know before trusting the figures."""
     doubts: list[str] = []
+    beyond = checks.beyond
+    if isinstance(checks.control, str):
+        doubts.append(f"there is no control: {checks.control}")
+    elif _mean_of_nothing(checks.control, SURE).low > 0:
+        doubts.append(
+            f"the control, where there is nothing to find, reads {_mean_of_nothing(checks.control, settings['confidence'])}: "
+            "the draws are too few for laws with such tails, and the figures too high"
+        )
     what = "a parameter" if settings["space"] == "parameters" else "an output"
     if ill_conditioned.value >= 0.001:
         doubts.append(

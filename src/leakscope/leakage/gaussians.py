@@ -1,4 +1,4 @@
-r"""What tells two Gaussians apart: divergences, mutual information and total variation, in closed form where there is one.
+r"""What tells two Gaussians apart: divergences and mutual information, in closed form where there is one.
 
 An invertible linear map turns any pair :math:`p_1 = N(\mu_1, \Sigma_1)`, :math:`p_0 = N(\mu_0, \Sigma_0)` into
 :math:`p_1 = N(\nu, \operatorname{diag}\lambda)`, :math:`p_0 = N(0, I)`, and no divergence changes. With
@@ -19,9 +19,9 @@ and infinite as soon as some :math:`s_j\le0`, that is :math:`\lambda_j\ge\alpha/
 order infinity it is the largest log-ratio, :math:`\tfrac12\sum_j[\nu_j^2/(1-\lambda_j) - \ln\lambda_j]`, finite only if
 :math:`p_1` is the narrower one in every direction.
 
-The mutual information between a bit with probability :math:`\alpha_1` and a draw from :math:`p_1` or :math:`p_0`, and the
-total variation, have no closed form; both are means over the even mixture of a bounded function of the log-ratio
-:math:`\ell = \ln p_1/p_0`, taken at fixed quasi-random points.
+The mutual information between a bit with probability :math:`\alpha_1` and a draw from :math:`p_1` or :math:`p_0` has no
+closed form; it is the mean over the even mixture of a bounded function of the log-ratio :math:`\ell = \ln p_1/p_0`, taken at
+fixed quasi-random points.
 """
 
 from __future__ import annotations
@@ -123,19 +123,6 @@ def renyi_divergence(pair: Pair, order: float) -> Floats:
             value = value - (np.log(mixed) - (1 - order) * np.log(scale)) / (2 * (order - 1))
             finite = mixed > 0
     return np.where(finite.all(axis=-1), np.where(finite, value, 0.0).sum(axis=-1), np.inf)
-
-
-def total_variation(pair: Pair) -> Floats:
-    r"""Total variation, :math:`E_{(p_0+p_1)/2}\,|\tanh(\ell/2)|`: the advantage of the best of all adversaries, to two percent.
-
-    Examples
-    --------
-    >>> shift = 0.5
-    >>> value = total_variation(Pair(np.array([1.0]), np.array([shift])))
-    >>> bool(abs(value - special.erf(shift / np.sqrt(8))) < 0.003)
-    True
-    """
-    return _mixture_means(pair, lambda ratio: np.asarray(np.abs(np.tanh(ratio / 2)).mean(axis=1)))
 
 
 def mutual_information(pair: Pair, share: float) -> Floats:

@@ -11,8 +11,9 @@ import pandas as pd
 from numpy.typing import ArrayLike
 
 from leakscope.errors import InputError
-from leakscope.leakage.draws import ENDLESS, Measured, check_draws, measure
-from leakscope.leakage.figures import Summary, positive, student
+from leakscope.experiment import MOST_NOISE
+from leakscope.leakage.draws import ENDLESS, Jackknife, Measured, check_draws, measure
+from leakscope.leakage.figures import Checks, Summary, positive, student
 from leakscope.leakage.gaussians import Floats
 from leakscope.leakage.neighbours import beyond_gaussian
 from leakscope.leakage.result import Leakage
@@ -21,7 +22,7 @@ from leakscope.learners import as_learner
 from leakscope.results import Estimate
 from leakscope.worlds import Indices, Progress
 
-#: Records of which nearest neighbours check the Gaussian approximation.
+#: Records of which nearest neighbours check the Gaussian approximation, and which serve as the control.
 CHECKED = 20
 #: A draw is ill-conditioned with a parameter this many robust deviations from its median: never, for a Gaussian.
 FAR = 8.0
@@ -29,7 +30,6 @@ FAR = 8.0
 FIXED = 1e-12
 #: A parameter whose deviation is this small beside the largest parameter does not vary but by rounding.
 ROUNDING = 1e-11
-MOST_NOISE = 1e100
 
 
 def membership_leakage(
@@ -121,13 +121,14 @@ def membership_leakage(
             beyond = beyond_gaussian(with_record[:CHECKED], without[:CHECKED], seed)
         parts.append(measure(with_record, without, share, paired=shared, noise=coordinates.noise))
     assert coordinates is not None
+    control = _control(training, chosen[:CHECKED], coordinates)
     settings = {
         "learner": made.name, "size": size, "universe": len(y), "noise": noise, "space": space, "records": len(chosen),
         "draws": draws, "prior": share, "shared": shared, "seed": seed, "confidence": confidence, "dimensions": coordinates.kept,
         **_settings_of(made),
     }  # fmt: skip
     summary = Summary(parts, share, len(y), confidence)
-    return summary.leakage(settings, chosen, ids, beyond, far, coordinates.warnings(space))
+    return summary.leakage(settings, chosen, ids, Checks(beyond, far, control), coordinates.warnings(space))
 
 
 def gaussian_leakage(
@@ -167,6 +168,15 @@ def gaussian_leakage(
     low, high = found.interval(student(found.freedom, confidence))
     count = sides[0].shape[1] + sides[1].shape[1]
     return positive(float(found.values[0]), float(low[0]), float(high[0]), confidence, count, "jackknife over draws")
+
+
+def _control(training: Training, records: Indices, coordinates: _Coordinates) -> Jackknife | str:
+    """The divergence of two laws that are the same, or why it can't be measured."""
+    try:
+        first, second = (coordinates.of(side)[..., : coordinates.kept] for side in training.control(records))
+        return measure(first, second, 0.5, paired=training.shared, noise=coordinates.noise).divergence
+    except InputError as error:
+        return str(error)
 
 
 # --- checking what was asked for --------------------------------------------------------------------------------------

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from leakscope.bounds import success_from_advantage
 from leakscope.results import Estimate
 
-NATS_PER_BIT = 0.6931471805599453
+NATS_PER_BIT = math.log(2)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -47,6 +49,9 @@ class Leakage:
         needs no assumption: a lower bound on what the best adversary can do.
     rho_neighbours
         ``rho_kl`` with what nearest neighbours find beyond the Gaussians, in twenty records; None with too few draws.
+    control
+        The same estimate where there is nothing to find: training sets against the same sets with one record, not a given
+        one, replaced. None where it can't be measured, and a warning says why.
     ill_conditioned
         Share of draws with a parameter more than eight robust deviations away from its median.
     renyi
@@ -66,6 +71,7 @@ class Leakage:
     advantage_bound: Estimate
     attack: Estimate
     rho_neighbours: Estimate | None
+    control: Estimate | None
     ill_conditioned: Estimate
     renyi: tuple[Renyi, ...]
     warnings: tuple[str, ...]
@@ -91,11 +97,13 @@ def _lines(leakage: Leakage) -> list[str]:
         f"worst of {settings['records']} {leakage.rho_kl_worst}",
         f"  mutual information rho_MI  {leakage.rho_mi} (at most {leakage.rho_mi_ceiling.value:.2g})",
         f"  advantage of any adversary at most {bound:.3g}, as far as both laws are Gaussian: right at most "
-        f"{50 + 50 * bound:.1f} % of the time at even odds",
+        f"{100 * success_from_advantage(bound):.1f} % of the time at even odds",
         f"  advantage achieved         {leakage.attack}, by likelihood ratio",
     ]
     if leakage.rho_neighbours is not None:
         lines.append(f"  by nearest neighbours      {leakage.rho_neighbours}")
+    if leakage.control is not None:
+        lines.append(f"  control, nothing to find   {leakage.control}")
     for warning in leakage.warnings:
         lines += textwrap.wrap(f"! {warning}", 100, initial_indent="  ", subsequent_indent="    ")
     return lines

@@ -122,6 +122,29 @@ class Training:
             if self.progress is not None:
                 self.progress("measuring", rows.stop, len(records))
 
+    def control(self, records: Indices) -> tuple[Floats, Floats]:
+        """Draws of two laws that are the same, made as those of the pairs are, (1 or records, draws, dimensions).
+
+        Each training set against itself with its last record replaced by the spare one: both are uniform on all sets, and
+        no record is in one side more often than in the other. Without sharing, two independent sets.
+        """
+        swaps = draw_swaps(len(self.X), self.size, self.draws, self.seed)
+        others = np.column_stack([swaps.sets[:, :-1], swaps.spare])
+        if not self.shared:
+            others = draw_swaps(len(self.X), self.size, self.draws, self.seed + 1).sets
+        worlds = Worlds(
+            len(self.X), 2 * self.draws, partial(_one_of, swaps.sets, others), partial(_draw_of, self.draws)
+        )
+        if hasattr(self.learner, "fit_swaps"):
+            indices = [worlds.indices(world) for world in range(len(worlds))]
+            values = np.array(self.learner.fit_many(self.X, self.y, indices, ()))
+            if self.space == "function":
+                values = (values @ self.X[records].T)[:, :, None]
+        else:
+            values = np.array(replace(self, progress=None)._retrain(worlds, _asked_about_all, records))
+        sides = values.reshape(2, self.draws, -1, values.shape[-1])
+        return np.swapaxes(sides[0], 0, 1), np.swapaxes(sides[1], 0, 1)
+
     # A learner with `fit_swaps` is linear: its models are parameter vectors, its outputs their products with a record.
 
     def _linear_swaps(self) -> Callable[[Indices], tuple[Floats, Floats]]:
@@ -203,6 +226,15 @@ def _observe(learner: Any, questions: Any, asked: Callable[[int], slice], model:
 def _set_or_partner(swaps: Swaps, records: Indices, world: int) -> Indices:
     row, draw = divmod(world, len(swaps.sets))
     return np.sort(swaps.sets[draw]) if row == 0 else swaps.partner(draw, int(records[row - 1]))
+
+
+def _one_of(first: Indices, second: Indices, world: int) -> Indices:
+    side, draw = divmod(world, len(first))
+    return np.sort((first, second)[side][draw])
+
+
+def _asked_about_all(_: int) -> slice:
+    return slice(None)
 
 
 def _draw_of(draws: int, world: int) -> int:

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from leakscope.errors import InputError
 from leakscope.leakage.measure import membership_leakage
-from leakscope.leakage.result import Leakage
+from leakscope.leakage.result import NATS_PER_BIT, Leakage
 from leakscope.leakage.swaps import Space
 from leakscope.learners import as_learner
 from leakscope.results import Estimate
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 COLUMNS = (
     "size", "l2", "noise", "rho_kl", "rho_kl_low", "rho_kl_high", "rho_kl_median", "rho_kl_worst", "rho_mi", "rho_mi_low",
     "rho_mi_high", "advantage_bound", "attack", "attack_low", "attack_high", "threshold_attack", "threshold_attack_low",
-    "threshold_attack_high", "ill_conditioned", "not_measured",
+    "threshold_attack_high", "control", "control_low", "control_high", "ill_conditioned", "not_measured",
 )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ class Sweep:
         for point in self.points:
             fixed = tuple(getattr(point, name) for name in others)
             curves.setdefault(fixed, []).append((getattr(point, along), getattr(point.leakage, measure)))
-        goal = bits * math.log(2)
+        goal = bits * NATS_PER_BIT
         return tuple(
             Below(bits, along, dict(zip(others, fixed, strict=True)), *_crossing(sorted(curve, key=_place), goal))
             for fixed, curve in sorted(curves.items(), key=lambda item: [value or 0.0 for value in item[0]])
@@ -318,6 +318,8 @@ def _row(point: Point) -> dict[str, Any]:
     estimates = {"rho_kl": found.rho_kl, "rho_mi": found.rho_mi, "attack": found.attack}
     if point.experiment is not None:
         estimates["threshold_attack"] = point.experiment.advantage
+    if found.control is not None:
+        estimates["control"] = found.control
     for name, estimate in estimates.items():
         row |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
     return row | {
