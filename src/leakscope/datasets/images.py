@@ -56,7 +56,7 @@ def read_cifar100_20k(description: Description, folder: Path) -> Dataset:
             images=[arrays["x_train"], arrays["x_test"]],
             fine=[arrays["y_train"], arrays["y_test"]],
             coarse=[arrays["coarse_train"], arrays["coarse_test"]],
-            coarse_names=[str(name) for name in arrays["coarse_names"]],
+            coarse_names=[bytes(name).decode() for name in arrays["coarse_names"].astype("S")],
         )
 
 

@@ -1,0 +1,282 @@
+r"""Exact leave-one-out logistic regression: n models, each trained without one record, solved together.
+
+With :math:`a_j = (x_j, 1)`, labels 0 and 1, :math:`p_j = \sigma(a_j^\top\theta)` and :math:`\theta = (w, b)`, the model
+without record i minimises
+
+.. math:: f_i(\theta) = \sum_{j \ne i} -\log\bigl(p_j^{y_j} (1 - p_j)^{1 - y_j}\bigr) + \frac\lambda2 |w|^2 .
+
+All start from the model of all records and one Newton step, whose Hessian without record i is that of all records less
+:math:`p_i(1 - p_i)\, a_i a_i^\top`: one factor and a rank-one correction serve every record (Sherman-Morrison). With the
+Hessian kept, the same step is repeated, and each model's last steps are mixed for the smallest remaining step (Anderson
+1965), until its gradient is below the tolerance. Models that are finished leave; the few that are slow, because a
+removal changes the curvature, end with Newton's method and a Hessian of their own.
+
+The penalty does not see a rotation, and w lies in the span of the records: with more columns than records the records
+are written in an orthonormal basis of their span, so that no more parameters than records are solved for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit
+
+from leakscope.errors import InputError
+from leakscope.learners.linear import Floats, read_records
+from leakscope.records import list_names
+
+Indices = NDArray[np.intp]
+Progress = Callable[[str, int, int], None]
+
+TOLERANCE = 1e-8  # what is promised
+AIM = 1e-10  # what is tried: near the optimum a further pass wins two digits
+BLOCK = 1000  # models solved at a time: bounds the memory at no cost
+DEPTH = 4  # earlier steps that are mixed
+PASSES = 15  # over the data, before what is left is solved one by one
+NEWTON = 60
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveOneOut:
+    """The model of all records, and for each record the model trained without it.
+
+    Parameters
+    ----------
+    coef, intercept
+        Weights (n, d) and constants (n,): row i was trained without record i.
+    coef_full, intercept_full
+        Weights (d,) and constant of the model of all records.
+    gradient_norm
+        The largest length of a gradient over all these models, at their solution.
+    classes
+        The two labels, in sorted order; probabilities are those of the second.
+    """
+
+    coef: Floats
+    intercept: Floats
+    coef_full: Floats
+    intercept_full: float
+    gradient_norm: float
+    classes: tuple[Any, Any] = (0, 1)
+    _first: Indices = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
+
+    def __len__(self) -> int:
+        return len(self.coef)
+
+    def probabilities(self, points: Floats) -> Floats:
+        """Probability of the second class at each point, by the model of all records."""
+        return np.asarray(expit(points @ self.coef_full + self.intercept_full))
+
+    def probabilities_without(self, points: Floats) -> Floats:
+        """Probability of the second class (points, n): column i by the model trained without record i.
+
+        Equal records have equal columns to the last bit, so that ties between them stay ties.
+        """
+        distinct, place = self._distinct()
+        found = np.asarray(points) @ self.coef[distinct].T
+        found += self.intercept[distinct]
+        expit(found, out=found)
+        return found if len(distinct) == len(self) else found[:, place]
+
+    def _distinct(self) -> tuple[Indices, Indices]:
+        """The first of each set of equal records, and for each record its place among these."""
+        if not len(self._first):
+            return np.arange(len(self)), np.arange(len(self))
+        distinct, place = np.unique(self._first, return_inverse=True)
+        return distinct.astype(np.intp), place.astype(np.intp)
+
+
+def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None = None) -> LeaveOneOut:
+    """Train a logistic regression without each record in turn, exactly.
+
+    Parameters
+    ----------
+    X, y
+        The training records and their labels, of two classes.
+    l2
+        The weight λ > 0 of the penalty λ/2·|w|² beside the *sum* of log-losses; the intercept is not penalised.
+        scikit-learn's C is 1/l2.
+    progress
+        Called with the stage, how many models are solved, and how many there are.
+
+    Examples
+    --------
+    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], ["no", "yes", "no", "yes"]
+    >>> loo = leave_one_out(X, y)
+    >>> loo.coef[1:3].ravel().round(3), loo.coef_full.round(3)
+    (array([0.708, 0.708]), array([0.453]))
+    >>> loo.gradient_norm <= 1e-8
+    True
+    """
+    if isinstance(l2, bool) or not isinstance(l2, int | float | np.number) or not 0 < l2 < np.inf:
+        raise InputError(f"l2 must be a number above 0, not {l2!r}: without a penalty a model may not exist")
+    features, labels, _ = read_records(X, y, "leave-one-out logistic regression")
+    classes, codes = _two_classes(labels)
+    basis, coordinates = _coordinates(features)
+    problem = _Problem(np.column_stack([coordinates, np.ones(len(codes))]), codes.astype(np.float64), float(l2))
+    first = _first_of_equals(features, codes)
+    distinct, place = np.unique(first, return_inverse=True)
+    solutions = np.empty((len(distinct), problem.A.shape[1]))
+    worst = problem.full_norm
+    for start in range(0, len(distinct), BLOCK):
+        part = slice(start, start + BLOCK)
+        solutions[part], norm = problem.solve_without(distinct[part])
+        worst = max(worst, norm)
+        if progress is not None:
+            progress("training without each record", min(start + BLOCK, len(distinct)), len(distinct))
+    if not worst <= TOLERANCE:
+        raise InputError(
+            f"the models can't be solved to a gradient below {TOLERANCE:g} (it stays at {worst:.1g}): "
+            "scale the columns to similar sizes, such as [0, 1], or raise l2"
+        )
+    coef, full = solutions[:, :-1], problem.theta[:-1]
+    if basis is not None:
+        coef, full = coef @ basis.T, basis @ full
+    return LeaveOneOut(
+        coef=coef[place],
+        intercept=solutions[place, -1],
+        coef_full=full,
+        intercept_full=float(problem.theta[-1]),
+        gradient_norm=worst,
+        classes=(classes[0], classes[1]),
+        _first=first,
+    )
+
+
+def _two_classes(labels: NDArray[Any]) -> tuple[list[Any], Indices]:
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) != 2:
+        raise InputError(
+            f"the labels have {len(classes)} classes ({list_names(classes)}): logistic regression tells two apart"
+        )
+    counts = np.bincount(codes)
+    if counts.min() < 2:
+        alone = classes[int(counts.argmin())]
+        raise InputError(f"only one record has the label {alone}: without it there is nothing to tell apart")
+    return classes.tolist(), codes.astype(np.intp)
+
+
+def _coordinates(features: Floats) -> tuple[Floats | None, Floats]:
+    """Records in an orthonormal basis of their span (columns, records), where there are more columns than records."""
+    if features.shape[1] <= len(features):
+        return None, features
+    basis, triangle = np.linalg.qr(features.T)
+    return basis, triangle.T
+
+
+def _first_of_equals(features: Floats, codes: Indices) -> Indices:
+    """For each record the position of the first that equals it."""
+    table = np.column_stack([features, codes]) + 0.0  # minus zero equals zero
+    rows = np.ascontiguousarray(table).view(np.dtype((np.void, table.dtype.itemsize * table.shape[1]))).ravel()
+    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+    return first[inverse].astype(np.intp)
+
+
+class _Problem:
+    """The records with a column of ones, the model of all of them, and the factor of its Hessian."""
+
+    def __init__(self, A: Floats, y: Floats, l2: float) -> None:
+        self.A, self.y = A, y
+        self.penalty = np.full(A.shape[1], l2)
+        self.penalty[-1] = 0.0
+        self.theta, self.full_norm = self._newton(np.zeros(A.shape[1]), None)
+        p = expit(A @ self.theta)
+        self.residual, self.curvature = p - y, p * (1 - p)
+        self.factor = cho_factor(self._hessian(self.curvature))
+        self.leverage = np.einsum("ij,ji->i", A, cho_solve(self.factor, A.T))
+
+    def solve_without(self, removed: Indices) -> tuple[Floats, float]:
+        """Solutions (removed, p), each without one record, and the largest gradient at them."""
+        solutions = np.empty((len(removed), self.A.shape[1]))
+        norms = np.full(len(removed), np.inf)
+        directions = cho_solve(self.factor, self.A[removed].T)
+        shrink = 1.0 / (1.0 - self.curvature[removed] * self.leverage[removed])
+        active = np.arange(len(removed))
+        current = self.theta[:, None] + directions * (self.residual[removed] * shrink)
+        memory: list[tuple[Floats, Floats]] = []
+        for _ in range(PASSES):
+            gradient = self._gradients(current, removed[active])
+            norm = np.linalg.norm(gradient, axis=0)
+            better = norm < norms[active]
+            solutions[active[better]], norms[active[better]] = current.T[better], norm[better]
+            keep = norm > AIM
+            if not keep.any():
+                return solutions, float(norms.max())
+            active, current, gradient = active[keep], current[:, keep], gradient[:, keep]
+            memory = [(states[:, keep], steps[:, keep]) for states, steps in memory]
+            step = cho_solve(self.factor, -gradient, overwrite_b=True, check_finite=False)
+            weight = self.curvature[removed[active]] * shrink[active]
+            step += directions[:, active] * (weight * np.einsum("pm,pm->m", self.A[removed[active]].T, step))
+            memory = [*memory[-DEPTH:], (current, step)]
+            current = _mix(memory)
+        for number in active:
+            start = solutions[number] if np.isfinite(norms[number]) else self.theta
+            theta, norm_there = self._newton(start, int(removed[number]))
+            if norm_there < norms[number]:
+                solutions[number], norms[number] = theta, norm_there
+        return solutions, float(norms.max())
+
+    def _gradients(self, thetas: Floats, removed: Indices) -> Floats:
+        residuals = self.A @ thetas
+        expit(residuals, out=residuals)
+        residuals -= self.y[:, None]
+        residuals[removed, np.arange(len(removed))] = 0.0
+        gradients = self.A.T @ residuals
+        gradients += self.penalty[:, None] * thetas
+        return np.asarray(gradients)
+
+    def _hessian(self, curvature: Floats) -> Floats:
+        hessian = (self.A * curvature[:, None]).T @ self.A
+        hessian[np.diag_indices(len(hessian))] += self.penalty
+        return np.asarray(hessian)
+
+    def _newton(self, theta: Floats, removed: int | None) -> tuple[Floats, float]:
+        """Newton's method with step halving, to the smallest gradient that rounding allows."""
+        here = np.ones(len(self.y), bool)
+        if removed is not None:
+            here[removed] = False
+        best, smallest = theta, np.inf
+        for _ in range(NEWTON):
+            p = expit(self.A @ theta)
+            gradient = self.A[here].T @ (p - self.y)[here] + self.penalty * theta
+            norm = float(np.linalg.norm(gradient))
+            if norm < smallest:
+                best, smallest = theta, norm
+            if norm <= AIM / 100:
+                break
+            step = np.linalg.solve(self._hessian(np.where(here, p * (1 - p), 0.0)), -gradient)
+            slope, value = float(gradient @ step), self._value(theta, here)
+            if -slope <= 1e-15 * max(1.0, value):  # the value can't fall further in float64
+                if norm > smallest / 2 and norm != smallest:
+                    break
+                theta = theta + step
+                continue
+            length = 1.0
+            while length > 1e-6 and not self._value(theta + length * step, here) <= value + 1e-4 * length * slope:
+                length /= 2
+            theta = theta + length * step
+        return best, smallest
+
+    def _value(self, theta: Floats, here: NDArray[np.bool_]) -> float:
+        z = (self.A @ theta)[here]
+        return float(np.logaddexp(0.0, z).sum() - z @ self.y[here] + (self.penalty * theta) @ theta / 2)
+
+
+def _mix(memory: list[tuple[Floats, Floats]]) -> Floats:
+    """The next point of each model: its last points and steps mixed so that the mixed step is the shortest."""
+    point, step = memory[-1]
+    if len(memory) == 1:
+        return point + step
+    changes = np.stack([step - other for _, other in memory[:-1]])  # (depth, p, models)
+    moves = np.stack([point - other for other, _ in memory[:-1]])
+    gram = np.einsum("apm,bpm->mab", changes, changes)
+    gram[:, *np.diag_indices(len(changes))] *= 1 + 1e-12
+    gram[:, *np.diag_indices(len(changes))] += np.finfo(float).tiny
+    right = np.einsum("apm,pm->ma", changes, step)
+    weights = np.linalg.solve(gram, right[..., None])[..., 0]
+    return np.asarray(point + step - np.einsum("ma,apm->pm", weights, moves + changes))
