@@ -50,7 +50,7 @@ class Answer:
         return len(self.predictions)
 
 
-class BudgetSpent(Exception):
+class BudgetSpent(Exception):  # noqa: N818, it is how an attack ends, and no error
     """The oracle answers no more queries."""
 
 

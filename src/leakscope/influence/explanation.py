@@ -63,7 +63,8 @@ def influences(models: LeftOut, points: Any, labels: Any = None, loss: Loss = "l
     >>> influences(loo, [[3.0]]).round(3)
     array([[-0.003,  0.136, -0.219,  0.33 ]])
     """
-    return _influences(models, _read_points(points), _read_classes(labels), loss)[1]
+    points = _read_points(points)
+    return _influences(models, points, _read_classes(labels, len(points)), loss)[1]
 
 
 @dataclass(frozen=True)
@@ -115,12 +116,15 @@ class RecordExplanation:
         """
         if self.k > len(models):
             raise InputError(f"k must be at most the {len(models)} training records, not {self.k}")
-        points, labels = _read_points(points), _read_classes(labels)
+        points = _read_points(points)
+        labels = _read_classes(labels, len(points))
         parts = []
         rows = max(1, BLOCK // len(models))
         for start in range(0, max(1, len(points)), rows):
             part = slice(start, start + rows)
-            probabilities, found = _influences(models, points[part], labels if labels is None else labels[part], self.loss)
+            probabilities, found = _influences(
+                models, points[part], labels if labels is None else labels[part], self.loss
+            )
             if noise:
                 assert rng is not None
                 found += rng.normal(0.0, noise, found.shape)
@@ -139,7 +143,7 @@ def most_influential(found: Floats, k: int) -> Indices:
     """
     size = np.abs(found)
     if k == 1:
-        return size.argmax(axis=1)[:, None]
+        return np.asarray(size.argmax(axis=1)[:, None])
     columns = size.shape[1]
     chosen = np.argpartition(size, columns - k, axis=1)[:, columns - k :] if k < columns else None
     if chosen is None:
@@ -170,13 +174,15 @@ def _read_points(points: Any) -> Floats:
     values = np.asarray(points, dtype=np.float64)
     if values.ndim != 2:
         raise InputError(f"points have shape {values.shape}: give a table, one row per point")
+    if not np.isfinite(values).all():
+        raise InputError("points have missing or infinite numbers: fill them or leave them out")
     return values
 
 
-def _read_classes(labels: Any) -> Indices | None:
+def _read_classes(labels: Any, count: int) -> Indices | None:
     if labels is None:
         return None
     codes = np.asarray(labels)
-    if codes.ndim != 1 or not np.isin(codes, (0, 1)).all():
+    if codes.shape != (count,) or not np.isin(codes, (0, 1)).all():
         raise InputError("labels of points are 0 for the first class and 1 for the second, one for each point")
     return codes.astype(np.intp)

@@ -17,7 +17,9 @@ are written in an orthonormal basis of their span, so that no more parameters th
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -29,16 +31,18 @@ from scipy.special import expit
 from leakscope.errors import InputError
 from leakscope.learners.linear import Floats, read_records
 from leakscope.records import list_names
+from leakscope.workers import one_thread
 
 Indices = NDArray[np.intp]
 Progress = Callable[[str, int, int], None]
 
 TOLERANCE = 1e-8  # what is promised
 AIM = 1e-10  # what is tried: near the optimum a further pass wins two digits
-BLOCK = 1000  # models solved at a time: bounds the memory at no cost
+BLOCK = 500  # models solved at a time by a thread: bounds the memory at no cost
 DEPTH = 4  # earlier steps that are mixed
 PASSES = 15  # over the data, before what is left is solved one by one
-NEWTON = 60
+NEWTON = 200  # steps at most
+FLAT = 1e-12  # a fall of the objective, beside its value, that float64 can't show
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,7 +74,7 @@ class LeaveOneOut:
 
     def probabilities(self, points: Floats) -> Floats:
         """Probability of the second class at each point, by the model of all records."""
-        return np.asarray(expit(points @ self.coef_full + self.intercept_full))
+        return np.asarray(expit(self._table(points) @ self.coef_full + self.intercept_full))
 
     def probabilities_without(self, points: Floats) -> Floats:
         """Probability of the second class (points, n): column i by the model trained without record i.
@@ -78,10 +82,16 @@ class LeaveOneOut:
         Equal records have equal columns to the last bit, so that ties between them stay ties.
         """
         distinct, place = self._distinct()
-        found = np.asarray(points) @ self.coef[distinct].T
+        found = self._table(points) @ self.coef[distinct].T
         found += self.intercept[distinct]
         expit(found, out=found)
         return found if len(distinct) == len(self) else found[:, place]
+
+    def _table(self, points: Floats) -> Floats:
+        values = np.asarray(points, dtype=np.float64)
+        if values.ndim != 2 or values.shape[1] != self.coef.shape[1]:
+            raise InputError(f"points have shape {values.shape}: give a table of {self.coef.shape[1]} columns")
+        return values
 
     def _distinct(self) -> tuple[Indices, Indices]:
         """The first of each set of equal records, and for each record its place among these."""
@@ -117,18 +127,27 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
         raise InputError(f"l2 must be a number above 0, not {l2!r}: without a penalty a model may not exist")
     features, labels, _ = read_records(X, y, "leave-one-out logistic regression")
     classes, codes = _two_classes(labels)
+    with one_thread():
+        return _solve(features, codes, classes, float(l2), progress)
+
+
+def _solve(features: Floats, codes: Indices, classes: list[Any], l2: float, progress: Progress | None) -> LeaveOneOut:
+    from joblib import cpu_count
+
     basis, coordinates = _coordinates(features)
-    problem = _Problem(np.column_stack([coordinates, np.ones(len(codes))]), codes.astype(np.float64), float(l2))
+    problem = _Problem(np.column_stack([coordinates, np.ones(len(codes))]), codes.astype(np.float64), l2)
     first = _first_of_equals(features, codes)
     distinct, place = np.unique(first, return_inverse=True)
     solutions = np.empty((len(distinct), problem.A.shape[1]))
-    worst = problem.full_norm
-    for start in range(0, len(distinct), BLOCK):
-        part = slice(start, start + BLOCK)
-        solutions[part], norm = problem.solve_without(distinct[part])
-        worst = max(worst, norm)
-        if progress is not None:
-            progress("training without each record", min(start + BLOCK, len(distinct)), len(distinct))
+    worst, done = problem.full_norm, 0
+    parts = np.array_split(distinct, math.ceil(len(distinct) / BLOCK))
+    # The sigmoid runs on one thread: two blocks at a time keep all cores busy where threads inside a product can't.
+    with ThreadPoolExecutor(cpu_count()) as pool:
+        for found, norm in pool.map(problem.solve_without, parts):
+            solutions[done : done + len(found)] = found
+            worst, done = max(worst, norm), done + len(found)
+            if progress is not None:
+                progress("training without each record", done, len(distinct))
     if not worst <= TOLERANCE:
         raise InputError(
             f"the models can't be solved to a gradient below {TOLERANCE:g} (it stays at {worst:.1g}): "
@@ -215,8 +234,7 @@ class _Problem:
             memory = [*memory[-DEPTH:], (current, step)]
             current = _mix(memory)
         for number in active:
-            start = solutions[number] if np.isfinite(norms[number]) else self.theta
-            theta, norm_there = self._newton(start, int(removed[number]))
+            theta, norm_there = self._newton(self.theta, int(removed[number]))
             if norm_there < norms[number]:
                 solutions[number], norms[number] = theta, norm_there
         return solutions, float(norms.max())
@@ -236,35 +254,37 @@ class _Problem:
         return np.asarray(hessian)
 
     def _newton(self, theta: Floats, removed: int | None) -> tuple[Floats, float]:
-        """Newton's method with step halving, to the smallest gradient that rounding allows."""
-        here = np.ones(len(self.y), bool)
+        """Newton's method with step halving, until the gradient is small or rounding keeps it from falling further."""
+        here = np.ones(len(self.y))
         if removed is not None:
-            here[removed] = False
-        best, smallest = theta, np.inf
+            here[removed] = 0.0
+        best, smallest, stalled = theta, np.inf, 0
         for _ in range(NEWTON):
             p = expit(self.A @ theta)
-            gradient = self.A[here].T @ (p - self.y)[here] + self.penalty * theta
+            gradient = self.A.T @ (here * (p - self.y)) + self.penalty * theta
             norm = float(np.linalg.norm(gradient))
             if norm < smallest:
-                best, smallest = theta, norm
-            if norm <= AIM / 100:
+                best, smallest, stalled = theta, norm, 0
+            if norm <= AIM / 100 or stalled > 3:
                 break
-            step = np.linalg.solve(self._hessian(np.where(here, p * (1 - p), 0.0)), -gradient)
-            slope, value = float(gradient @ step), self._value(theta, here)
-            if -slope <= 1e-15 * max(1.0, value):  # the value can't fall further in float64
-                if norm > smallest / 2 and norm != smallest:
-                    break
-                theta = theta + step
-                continue
-            length = 1.0
-            while length > 1e-6 and not self._value(theta + length * step, here) <= value + 1e-4 * length * slope:
-                length /= 2
-            theta = theta + length * step
+            step: Floats = np.linalg.solve(self._hessian(here * p * (1 - p)), -gradient).astype(np.float64, copy=False)
+            slope = float(gradient @ step)
+            stalled += -slope <= FLAT * (1.0 + self._value(theta, here))
+            theta = theta + self._length(theta, step, slope, here) * step
         return best, smallest
 
-    def _value(self, theta: Floats, here: NDArray[np.bool_]) -> float:
-        z = (self.A @ theta)[here]
-        return float(np.logaddexp(0.0, z).sum() - z @ self.y[here] + (self.penalty * theta) @ theta / 2)
+    def _length(self, theta: Floats, step: Floats, slope: float, here: Floats) -> float:
+        """Half the step until the value falls; all of it where the fall is too small to be seen in float64."""
+        value, length = self._value(theta, here), 1.0
+        if -slope <= FLAT * (1.0 + value):
+            return length
+        while length > 1e-9 and not self._value(theta + length * step, here) <= value + 1e-4 * length * slope:
+            length /= 2
+        return length
+
+    def _value(self, theta: Floats, here: Floats) -> float:
+        z = self.A @ theta
+        return float(here @ (np.logaddexp(0.0, z) - z * self.y) + (self.penalty * theta) @ theta / 2)
 
 
 def _mix(memory: list[tuple[Floats, Floats]]) -> Floats:

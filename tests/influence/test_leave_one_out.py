@@ -1,0 +1,181 @@
+"""Exact leave-one-out logistic regression: against its definition, against refits, and what must not change it."""
+
+import numpy as np
+import pytest
+from scipy.special import expit
+from sklearn.linear_model import LogisticRegression
+
+from leakscope import InputError, datasets
+from leakscope.influence import leave_one_out
+
+
+def world(seed, n, d, *, rare=0, scale=1.0):
+    """Records of random normal and rare binary columns, with labels of a random plane."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, d)) * scale
+    X[:, :rare] = rng.random((n, rare)) < 2 / n
+    y = (expit(X @ rng.normal(size=d) / np.sqrt(d)) > rng.random(n)).astype(int)
+    return X, y
+
+
+def gradients(loo, X, y, l2):
+    """Length of the gradient of each model, by the definition, one by one."""
+    norms = []
+    for i in range(len(y)):
+        rest = np.arange(len(y)) != i
+        residual = expit(X[rest] @ loo.coef[i] + loo.intercept[i]) - y[rest]
+        norms.append(np.hypot(np.linalg.norm(X[rest].T @ residual + l2 * loo.coef[i]), residual.sum()))
+    return np.array(norms)
+
+
+WORLDS = [
+    (0, 60, 5, 0),
+    (1, 60, 5, 3),
+    (2, 40, 100, 0),
+    (3, 40, 40, 10),
+    (4, 300, 20, 15),
+    (5, 12, 1, 0),
+    (6, 10, 200, 50),
+]
+
+
+@pytest.mark.parametrize("l2", [100.0, 1.0, 0.01, 1e-4])
+@pytest.mark.parametrize(("seed", "n", "d", "rare"), WORLDS)
+def test_every_gradient_is_below_the_tolerance(seed, n, d, rare, l2):
+    X, y = world(seed, n, d, rare=rare)
+    loo = leave_one_out(X, y, l2)
+    norms = gradients(loo, X, y, l2)
+    assert norms.max() <= 1e-8
+    # What is reported is the largest of these and of the full model's, up to rounding of sums of n terms.
+    assert loo.gradient_norm <= 1e-8
+    assert norms.max() <= loo.gradient_norm + 1e-12 * n * np.abs(X).max()
+
+
+@pytest.mark.parametrize("l2", [1.0, 0.01])
+@pytest.mark.parametrize(("seed", "n", "d", "rare"), [(0, 60, 5, 0), (1, 60, 5, 3), (2, 40, 100, 0)])
+def test_refits_give_the_same_models(seed, n, d, rare, l2):
+    X, y = world(seed, n, d, rare=rare)
+    loo = leave_one_out(X, y, l2)
+    for i in range(n):
+        rest = np.arange(n) != i
+        refit = LogisticRegression(C=1 / l2, tol=1e-12, max_iter=10_000, solver="newton-cholesky").fit(X[rest], y[rest])
+        # Two points with gradients below g are at most 2g / (smallest curvature) apart. The penalty gives the weights
+        # curvature l2; the constant has that of the records, above 0.01 in these worlds.
+        assert np.abs(refit.coef_[0] - loo.coef[i]).max() <= 1e-6
+        assert abs(refit.intercept_[0] - loo.intercept[i]) <= 1e-6
+    full = LogisticRegression(C=1 / l2, tol=1e-12, max_iter=10_000, solver="newton-cholesky").fit(X, y)
+    np.testing.assert_allclose(loo.coef_full, full.coef_[0], atol=1e-6)
+    np.testing.assert_allclose(loo.intercept_full, full.intercept_[0], atol=1e-6)
+
+
+@pytest.mark.parametrize("l2", [1.0, 1e-3])
+def test_adult(l2):
+    data = datasets.load("adult", preparation="one-hot")
+    drawn = np.random.default_rng(0).permutation(len(data))[:400]
+    X, y = data.X.to_numpy(np.float64)[drawn], data.y[drawn]
+    loo = leave_one_out(X, y, l2)
+    assert gradients(loo, X, y, l2).max() <= 1e-8
+
+
+def test_blocks_and_threads_do_not_change_the_models(monkeypatch):
+    X, y = world(7, 90, 6)
+    whole = leave_one_out(X, y)
+    monkeypatch.setattr("leakscope.influence.logistic.BLOCK", 7)
+    parts = leave_one_out(X, y)
+    np.testing.assert_allclose(parts.coef, whole.coef, atol=1e-8)  # gradient 1e-10 over curvature 1, and margin
+
+
+def test_slow_models_are_finished_by_newton(monkeypatch):
+    X, y = world(8, 80, 10, rare=5)
+    expected = leave_one_out(X, y, 0.01)
+    monkeypatch.setattr("leakscope.influence.logistic.PASSES", 1)
+    found = leave_one_out(X, y, 0.01)
+    assert gradients(found, X, y, 0.01).max() <= 1e-8
+    np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6)
+
+
+def test_order_of_records_rotation_and_labels_change_nothing_else():
+    X, y = world(9, 50, 4)
+    loo = leave_one_out(X, y)
+    order = np.random.default_rng(0).permutation(50)
+    np.testing.assert_allclose(leave_one_out(X[order], y[order]).coef, loo.coef[order], atol=1e-9)
+    rotation = np.linalg.qr(np.random.default_rng(1).normal(size=(4, 4)))[0]
+    turned = leave_one_out(X @ rotation, y)
+    np.testing.assert_allclose(turned.coef @ rotation.T, loo.coef, atol=1e-9)
+    swapped = leave_one_out(X, 1 - y)
+    np.testing.assert_allclose(swapped.coef, -loo.coef, atol=1e-9)
+    np.testing.assert_allclose(swapped.intercept, -loo.intercept, atol=1e-9)
+    moved = leave_one_out(X + 3.0, y)  # the constant is not penalised
+    np.testing.assert_allclose(moved.coef, loo.coef, atol=1e-8)
+
+
+def test_more_columns_than_records_is_the_same_problem():
+    X, y = world(10, 30, 4)
+    wide = np.hstack([X, np.zeros((30, 60))])
+    np.testing.assert_allclose(leave_one_out(wide, y).coef[:, :4], leave_one_out(X, y).coef, atol=1e-9)
+    assert np.abs(leave_one_out(wide, y).coef[:, 4:]).max() < 1e-12
+
+
+def test_equal_records_have_equal_models_to_the_last_bit():
+    X, y = world(11, 40, 3)
+    X, y = np.vstack([X, X[:7]]), np.concatenate([y, y[:7]])
+    loo = leave_one_out(X, y)
+    np.testing.assert_array_equal(loo.coef[40:], loo.coef[:7])
+    without = loo.probabilities_without(np.random.default_rng(0).normal(size=(33, 3)))
+    np.testing.assert_array_equal(without[:, 40:], without[:, :7])
+    assert gradients(loo, X, y, 1.0).max() <= 1e-8
+
+
+def test_a_record_with_zero_residual_leverage_changes_little():
+    # A record far on its own side has p close to its label: removing it moves the model by about its residual.
+    X, y = world(12, 50, 2)
+    X, y = np.vstack([X, 60 * leave_one_out(X, y).coef_full[None]]), np.append(y, 1)
+    loo = leave_one_out(X, y)
+    residual = 1 - loo.probabilities(X[-1:])[0]
+    moved = np.linalg.norm(loo.coef[-1] - loo.coef_full)
+    assert moved <= residual * np.linalg.norm(X[-1]) / 1.0 * 1.01  # |H^-1| is at most 1/l2 in the weights
+    assert residual < 1e-6
+
+
+def test_labels_may_be_words_and_probabilities_are_those_of_the_second():
+    X, y = world(13, 40, 2)
+    words = np.where(y == 1, "yes", "no")
+    loo = leave_one_out(X, words)
+    assert loo.classes == ("no", "yes")
+    np.testing.assert_allclose(loo.probabilities(X), expit(X @ loo.coef_full + loo.intercept_full))
+    np.testing.assert_allclose(loo.probabilities_without(X)[:, 5], expit(X @ loo.coef[5] + loo.intercept[5]))
+
+
+def test_progress_ends_with_all_records():
+    X, y = world(14, 30, 2)
+    seen = []
+    leave_one_out(X, y, progress=lambda *call: seen.append(call))
+    assert seen[-1] == ("training without each record", 30, 30)
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "l2", "words"),
+    [
+        ([[1.0], [2.0]], [0, 1], 1.0, "only one record has the label"),
+        ([[1.0], [2.0], [3.0]], [0, 0, 0], 1.0, "1 classes"),
+        ([[1.0], [2.0], [3.0]], [0, 1, 2], 1.0, "3 classes"),
+        ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], 0.0, "l2 must be"),
+        ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], -1.0, "l2 must be"),
+        ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], float("nan"), "l2 must be"),
+        ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], "strong", "l2 must be"),
+        ([[1.0], [np.nan], [3.0], [4.0]], [0, 1, 0, 1], 1.0, "missing"),
+        ([1.0, 2.0, 3.0, 4.0], [0, 1, 0, 1], 1.0, "needs a table"),
+        ([["a"], ["b"], ["c"], ["d"]], [0, 1, 0, 1], 1.0, "takes numbers"),
+        ([[1.0], [2.0], [3.0]], [0, 1], 1.0, "one label per record"),
+    ],
+)
+def test_wrong_input_is_told_in_one_sentence(X, y, l2, words):
+    with pytest.raises(InputError, match=words):
+        leave_one_out(X, y, l2)
+
+
+def test_columns_of_very_different_size_are_solved_or_refused_with_advice():
+    X, y = world(15, 60, 3)
+    X[:, 0] *= 1e9
+    with pytest.raises(InputError, match="scale the columns"):
+        leave_one_out(X, y)

@@ -1,0 +1,165 @@
+"""The oracle: what it says, counts, rounds, refuses, and that it holds nothing else."""
+
+import numpy as np
+import pytest
+
+from leakscope import InputError
+from leakscope.influence import RecordExplanation, influences, leave_one_out
+from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, round_digits
+
+
+@pytest.fixture
+def world():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30, 3))
+    y = np.where(X[:, 0] + rng.normal(size=30) > 0, "yes", "no")
+    return X, y, leave_one_out(X, y), rng.normal(size=(20, 3))
+
+
+def test_an_answer_is_the_explanation(world):
+    X, y, loo, points = world
+    answer = Oracle.of(loo, X, y, RecordExplanation(k=4)).query(points)
+    expected = RecordExplanation(k=4).explain(loo, points)
+    np.testing.assert_array_equal(answer.records, expected.records)
+    np.testing.assert_array_equal(answer.influences, expected.influences)
+    np.testing.assert_array_equal(answer.predictions, loo.probabilities(points))
+    np.testing.assert_array_equal(answer.shown, np.unique(expected.records))
+    np.testing.assert_array_equal(answer.rows, X[answer.shown])
+    np.testing.assert_array_equal(answer.labels, y[answer.shown])
+
+
+def test_queries_are_counted_and_the_budget_holds(world):
+    X, y, loo, points = world
+    oracle = Oracle.of(loo, X, y, RecordExplanation(k=1), budget=25)
+    oracle.query(points)
+    assert (oracle.queries, oracle.remaining) == (20, 5)
+    with pytest.raises(BudgetSpent):
+        oracle.query(points[:6])
+    assert oracle.queries == 20
+    oracle.query(points[:5])
+    assert oracle.remaining == 0
+    assert Oracle.of(loo, X, y, RecordExplanation(k=1)).remaining == np.inf
+
+
+def test_influences_can_be_hidden_and_rounded(world):
+    X, y, loo, points = world
+    assert Oracle.of(loo, X, y, RecordExplanation(), values=False).query(points).influences is None
+    full = Oracle.of(loo, X, y, RecordExplanation()).query(points)
+    rounded = Oracle.of(loo, X, y, RecordExplanation(), digits=3, decimals=2).query(points)
+    np.testing.assert_array_equal(rounded.records, full.records)
+    assert all(
+        float(f"{a:.2e}") == pytest.approx(b, rel=1e-15)
+        for a, b in zip(full.influences.flat, rounded.influences.flat, strict=True)
+    )
+    np.testing.assert_allclose(rounded.predictions, full.predictions, atol=0.005)
+    assert np.allclose(100 * rounded.predictions, np.round(100 * rounded.predictions))
+
+
+@pytest.mark.parametrize("digits", range(1, 17))
+def test_rounding_to_digits_is_what_printing_does(digits):
+    values = np.random.default_rng(digits).normal(size=200) * 10.0 ** np.arange(-100, 100)
+    expected = [float(f"{value:.{digits - 1}e}") for value in values]
+    # Halves may go either way at the last digit of float64.
+    np.testing.assert_allclose(
+        round_digits(values, digits), expected, rtol=1e-15 + (digits > 14) * 10.0 ** (1 - digits)
+    )
+
+
+def test_noise_is_fresh_for_each_query_and_the_seed_repeats_it(world):
+    X, y, loo, points = world
+    first = Oracle.of(loo, X, y, RecordExplanation(), noise=0.1, seed=1)
+    one, two = first.query(points), first.query(points)
+    assert not np.array_equal(one.influences, two.influences)
+    again = Oracle.of(loo, X, y, RecordExplanation(), noise=0.1, seed=1).query(points)
+    np.testing.assert_array_equal(again.influences, one.influences)
+
+
+def test_noise_has_its_deviation(world):
+    X, y, loo, _ = world
+    point = np.zeros((2000, 3))
+    answer = Oracle.of(loo, X, y, RecordExplanation(k=30), noise=0.5).query(point)
+    true = influences(loo, point[:1])[0]
+    errors = answer.influences - true[answer.records]
+    assert abs(errors.std() - 0.5) < 4 * 0.5 / np.sqrt(2 * errors.size)
+    assert abs(errors.mean()) < 4 * 0.5 / np.sqrt(errors.size)
+
+
+def test_refused_queries_count_and_say_nothing(world):
+    X, y, loo, points = world
+    oracle = Oracle.of(loo, X, y, RecordExplanation(), refuse=lambda points: points[:, 0] > 0)
+    answer, refused = oracle.query(points), points[:, 0] > 0
+    assert oracle.queries == 20
+    assert (answer.records[refused] == -1).all()
+    assert (answer.records[~refused] >= 0).all()
+    assert np.isnan(answer.predictions[refused]).all()
+    assert np.isnan(answer.influences[refused]).all()
+    assert -1 not in answer.shown
+    everything = Oracle.of(loo, X, y, RecordExplanation(), refuse=lambda points: np.ones(len(points), bool))
+    assert not len(everything.query(points).shown)
+
+
+def test_an_oracle_holds_no_data(world):
+    X, y, loo, _ = world
+    oracle = Oracle.of(loo, X, y, RecordExplanation(k=2), budget=9)
+    public = {name: value for name, value in vars(oracle).items() if not name.startswith("_")}
+    assert public == {"features": 3, "k": 2, "budget": 9, "queries": 0}
+
+
+def foreign(points):
+    """Ten records that no model ever saw: record j explains points whose first number rounds to j."""
+    records = np.clip(np.round(points[:, :1]).astype(int), 0, 9)
+    shown = np.unique(records)
+    return Answer(np.full(len(points), 0.5), records, None, shown, 1.0 * shown[:, None], shown % 2)
+
+
+def test_the_collector_notes_each_record_at_the_query_that_revealed_it():
+    found = Collector(Oracle(foreign, features=1, k=1, budget=7))
+    found.query(np.array([[3.0], [3.2], [1.0]]))
+    found.query(np.array([[1.0], [0.0]]))
+    with pytest.raises(BudgetSpent):
+        found.query(np.array([[3.0], [8.0], [9.0]]))
+    result = found.recovered(why="budget")
+    assert result.records.tolist() == [3, 1, 0, 8]
+    assert result.at.tolist() == [1, 3, 5, 7]
+    assert result.rows.ravel().tolist() == [3, 1, 0, 8]
+    assert result.labels.tolist() == [1, 1, 0, 0]
+    assert result.queries == 7
+    assert result.after([0, 1, 2, 3, 7]).tolist() == [0, 1, 1, 2, 4]
+    assert 8 in found
+    assert 9 not in found
+    assert found.row(8) == 8
+
+
+def test_an_attack_says_what_it_lacks():
+    attack = Reconstruction("x", "y", lambda oracle, prior, rng: None, uses_influences=True, uses_records=True)
+    box = Prior.box(2)
+    assert "kept back" in attack.refuse(False, box)
+    assert "records" in attack.refuse(True, box)
+    assert attack.refuse(True, Prior(box.low, box.high, np.zeros((1, 2)))) is None
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"budget": 0}, "budget must be"),
+        ({"budget": 2.5}, "budget must be"),
+        ({"digits": 0}, "digits must be"),
+        ({"decimals": -1}, "decimals must be"),
+        ({"noise": -0.1}, "noise must be"),
+        ({"noise": float("nan")}, "noise must be"),
+    ],
+)
+def test_wrong_options_are_told(world, options, words):
+    X, y, loo, _ = world
+    with pytest.raises(InputError, match=words):
+        Oracle.of(loo, X, y, RecordExplanation(), **options)
+
+
+def test_wrong_points_and_records_are_told(world):
+    X, y, loo, _ = world
+    with pytest.raises(InputError, match="table of 3 columns"):
+        Oracle.of(loo, X, y, RecordExplanation()).query(np.zeros((1, 2)))
+    with pytest.raises(InputError, match="trained on"):
+        Oracle.of(loo, X[:-1], y, RecordExplanation())
+    with pytest.raises(InputError, match="missing or infinite"):
+        Oracle.of(loo, X, y, RecordExplanation()).query(np.full((1, 3), np.inf))
