@@ -121,6 +121,16 @@ def test_small_groups_are_pooled_and_tiny_pools_are_not_reported():
     assert (count, set(pooled)) == (1, {"large", risk.NOT_SHOWN})
 
 
+def test_records_that_are_not_shown_are_not_in_the_rest_either():
+    rng = np.random.default_rng(7)
+    member = np.arange(840) % 2 == 0
+    levels = np.array(["a"] * 400 + ["b"] * 400 + [risk.NOT_SHOWN] * 40, dtype=object)
+    scores = rng.normal(member * np.repeat([0.5, 50.0], [800, 40]), 1.0)
+    shown = assess_groups(scores, member, {"kind": levels}).by_group
+    alone = assess_groups(scores[:800], member[:800], {"kind": levels[:800]}).by_group
+    assert [group.gap for group in shown] == [group.gap for group in alone]
+
+
 def test_roc_runs_from_corner_to_corner_and_never_falls():
     scores, member = normal_scores(500, 1.0, np.random.default_rng(6))
     curve = risk.roc(Ranking.of(split(scores, member)))

@@ -21,7 +21,7 @@ FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
 SMALLEST_GROUP = 20
 SMALL_GROUPS = "(small groups)"
 #: The level of records that belong to no reported group; no level of a user's can be called so.
-NOT_SHOWN = "\0"
+NOT_SHOWN = "\0not shown"  # numpy drops a null at the end when it compares
 
 
 @dataclass(frozen=True)
@@ -232,7 +232,7 @@ def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[A
     --------
     >>> levels, pooled = pool_small_groups(np.array(["a"] * 60 + ["b"] * 4, dtype=object), np.arange(64) % 2 == 0)
     >>> pooled, sorted(set(levels.tolist()))
-    (1, ['\x00', 'a'])
+    (1, ['\x00not shown', 'a'])
     """
     codes, names = pd.factorize(levels, sort=True)
     inside, outside = (np.bincount(codes[side], minlength=len(names)) for side in (member, ~member))

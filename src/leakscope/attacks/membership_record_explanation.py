@@ -1,0 +1,313 @@
+"""Membership from explanations by records: a training record often explains itself [shokri2019, section 5.1].
+
+The attacker asks about a point and looks whether that very point is among the records that explain it. If it is, it was
+trained on, without doubt: only a copy of a training record can be a false alarm. If it isn't, the influences still tell
+something: where they are large, a member would mostly have been shown, so those not shown are rather non-members
+(Figure 7, once the revealed are left out). On two draws of Adult (2,000 records, k = 10) revelation alone has an AUC of
+0.64 and 0.65, with the influences 0.71 and 0.74.
+
+What the attacker sees of a point, the release ``record explanation``, is made by `ask`: first the rank at which the point
+itself is revealed, 0 if it isn't; then the absolute influences of the records shown, largest first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope import intervals
+from leakscope.blind import blind_guesses
+from leakscope.crossfit import Sample, cross_guess, scale_of
+from leakscope.errors import InputError
+from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.fingerprints import row_hashes
+from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation
+from leakscope.oracle import Oracle
+from leakscope.records import Records
+from leakscope.results import Estimate, Risk
+from leakscope.risk import FALSE_POSITIVE_RATES, NOT_SHOWN, Judged, Trial, assess, pool_small_groups
+from leakscope.workers import one_thread
+
+Booleans = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+
+RELEASE = "record explanation"
+SOURCE = "shokri2019, section 5.1"
+CHUNK = 500  # points asked about at a time: bounds the memory
+FEWEST = 10  # records on each side: below this there is nothing to fit an attack on and judge it by
+
+
+def ask(oracle: Oracle, points: Any) -> Floats:
+    """Ask about each point once, and note the rank at which it is revealed itself and the absolute influences.
+
+    Returns
+    -------
+    One row per point (m, 1 + k), or (m, 1) if influences are kept back. A refused query is a row of zeros.
+
+    Examples
+    --------
+    >>> from leakscope.influence import leave_one_out
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    >>> oracle = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(k=2))
+    >>> ask(oracle, [[3.0], [0.5]]).round(2)
+    array([[1.  , 0.33, 0.22],
+           [0.  , 0.28, 0.23]])
+    """
+    points = _read_numbers(points)
+    if len(points) > oracle.remaining:
+        raise InputError(
+            f"{len(points)} points are asked about and the oracle answers {oracle.remaining} more queries: "
+            "raise its budget, or ask about fewer"
+        )
+    parts = [np.empty((0, 1 + oracle.k))]
+    for start in range(0, len(points), CHUNK):
+        asked = points[start : start + CHUNK]
+        answer = oracle.query(asked)
+        place = np.searchsorted(answer.shown, answer.records)  # a refused query has -1, which stands nowhere
+        ranks = _own_ranks(asked, np.where(answer.records < 0, -1, place), answer.rows)
+        sizes = np.empty((len(asked), 0)) if answer.influences is None else np.abs(answer.influences)
+        parts.append(np.column_stack([ranks, np.nan_to_num(sizes)]))
+    return np.concatenate(parts[1:] or parts)
+
+
+def _read_numbers(points: Any) -> Floats:
+    try:
+        return np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(
+            "points must be tables of numbers: turn text into numbers as it was done for training"
+        ) from None
+
+
+def _own_ranks(points: Floats, shown: Indices, rows: Floats) -> Indices:
+    """The first place, from 1, at which a point's own features are shown, or 0; ``shown`` (points, k) are row numbers."""
+    ranks = np.zeros(len(points), np.intp)
+    for rank in range(shown.shape[1], 0, -1):
+        asked = np.flatnonzero(shown[:, rank - 1] >= 0)
+        same = (rows[shown[asked, rank - 1]] == points[asked]).all(axis=1)
+        ranks[asked[same]] = rank
+    return ranks
+
+
+# --- the attacks ------------------------------------------------------------------------------------------------------
+
+
+def self_revelation() -> Attack:
+    """Say "member" where the point is shown as its own explanation: no false alarms but for copies of members.
+
+    Examples
+    --------
+    >>> self_revelation().release
+    'record explanation'
+    """
+    return Attack("self-revelation", RELEASE, SOURCE, _guess_by_revelation, fixed_scale=True)
+
+
+def _guess_by_revelation(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    revealed = (evidence.observed[:, 0] > 0).astype(np.float64)
+    return Guesses(revealed, revealed.copy())
+
+
+def influence_value() -> Attack:
+    """A small decision tree on the rank and the absolute influences, fitted on records of known membership.
+
+    Examples
+    --------
+    >>> influence_value().name
+    'influence values (tree)'
+    """
+    return Attack("influence values (tree)", RELEASE, f"{SOURCE}.2 and Figure 7", _guess_by_influences)
+
+
+def _guess_by_influences(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+    from sklearn.tree import DecisionTreeClassifier
+
+    known = evidence.known
+    # Three questions: was it revealed, how large are the influences, and one more. Deeper trees fit noise.
+    tree = DecisionTreeClassifier(
+        max_depth=3, min_samples_leaf=max(1, min(20, len(known.member) // 20)), random_state=int(rng.integers(2**31))
+    )
+    tree.fit(known.observed, known.member)
+    probability = tree.predict_proba(evidence.observed)[:, 1]
+    return Guesses(probability, (probability > 0.5).astype(np.float64))
+
+
+def membership_risks(
+    oracle: Oracle,
+    members: Records,
+    nonmembers: Records,
+    *,
+    never_trained: Oracle | None = None,
+    attacks: Sequence[Attack] | None = None,
+    confidence: float = 0.95,
+    fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
+    seed: int = 0,
+) -> tuple[Risk, ...]:
+    """What each attack learns about membership from an oracle's explanations, beside its controls.
+
+    Equally many members and non-members are asked about, one query each; an attack is fitted on one half of them and
+    judged on the other. The permuted control shuffles memberships.
+
+    Parameters
+    ----------
+    oracle
+        Explains by records of which ``members`` are some or all.
+    members, nonmembers
+        Records with numeric features; their groups are reported where both have the column.
+    never_trained
+        An oracle of the same kind whose models were trained on other records than any of these: what an attack finds
+        there is a difference between the two sets of records.
+    attacks
+        By default `self_revelation` and `influence_value`.
+
+    Examples
+    --------
+    >>> from leakscope.influence import leave_one_out
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(120, 40)), rng.integers(0, 2, 120)
+    >>> inside, outside = (Records(X[part], y[part], np.arange(60)) for part in (slice(60), slice(60, 120)))
+    >>> oracle = Oracle.of(leave_one_out(X[:60], y[:60]), X[:60], y[:60], RecordExplanation(k=1))
+    >>> membership_risks(oracle, inside, outside)[0].advantage
+    0.75 [0.61, 0.84]
+    """
+    chosen = (self_revelation(), influence_value()) if attacks is None else attacks
+    draws = iter(np.random.default_rng(seed).spawn(2 + 3 * len(chosen)))
+    sample = Sample.draw(row_hashes(members.X), row_hashes(nonmembers.X), next(draws))
+    if sample.judged < FEWEST:
+        raise InputError(
+            f"there are {sample.judged} different records to judge on a side: give at least {FEWEST} on each"
+        )
+    asked = sample.judge(_read_numbers(members.X), _read_numbers(nonmembers.X))
+    seen = ask(oracle, asked)
+    unseen = None if never_trained is None else ask(never_trained, asked)
+    with one_thread():
+        blind = blind_guesses(members, nonmembers, sample, next(draws))
+    groups = {
+        name: pool_small_groups(sample.judge(levels, nonmembers.groups[name]), sample.member)[0]
+        for name, levels in members.groups.items()
+        if name in nonmembers.groups
+    }
+    risks = []
+    for attack in chosen:
+        target = _judge(attack, seen, sample.member, sample, next(draws))
+        rng = next(draws)
+        permuted = _judge(attack, seen, sample.permuted(rng), sample, rng)
+        rng = next(draws)
+        control = None if unseen is None else _judge(attack, unseen, sample.member, sample, rng)
+        trial = Trial(attack, target, permuted, control)
+        risks += assess(trial, blind, groups, confidences=(confidence,), fprs=fprs)
+    return tuple(risks)
+
+
+def _judge(attack: Attack, observed: Floats, member: Booleans, sample: Sample, rng: np.random.Generator) -> Judged:
+    labels = np.zeros(len(member), np.int64)  # these attacks don't look at labels
+    guesses, _ = cross_guess(attack, observed, labels, member, sample.half, rng)
+    return Judged(guesses, member, scale_of(attack, sample.half))
+
+
+# --- who is revealed --------------------------------------------------------------------------------------------------
+
+
+def self_revealing(
+    models: LeftOut, X: Any, ks: Iterable[int] = (1, 5, 10), labels: Any = None, loss: Loss = "likelihood"
+) -> dict[int, Booleans]:
+    """Which training records are k-self-revealing: shown among the k records that explain them [shokri2019, 5].
+
+    A copy with equal features that is shown counts too: it tells as much. One explanation with the largest k serves all.
+
+    Parameters
+    ----------
+    models, X
+        The models, and the training records that they were trained on.
+    ks
+        How many records an explanation shows; each of these numbers is looked at.
+    labels, loss
+        See `influences`.
+
+    Examples
+    --------
+    >>> from leakscope.influence import leave_one_out
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(40, 3))
+    >>> found = self_revealing(leave_one_out(X, X[:, 0] > 0), X, ks=(1, 5))
+    >>> {k: int(revealed.sum()) for k, revealed in found.items()}
+    {1: 6, 5: 14}
+    """
+    ks, X = sorted(set(ks)), _read_numbers(X)
+    if not ks:
+        raise InputError("ks is empty: name at least one number of records that an explanation shows")
+    if len(X) != len(models):
+        raise InputError(
+            f"the models leave out {len(models)} records, and there are {len(X)} rows: give the records they trained on"
+        )
+    shown = [RecordExplanation(k, loss) for k in ks][-1].explain(models, X, labels).records
+    ranks = _own_ranks(X, shown, X)
+    return {k: (ranks > 0) & (ranks <= k) for k in ks}
+
+
+@dataclass(frozen=True)
+class GroupShare:
+    """How many records of one group are revealed.
+
+    ``share`` is the share of the group's ``records`` that is revealed, ``gap`` that share minus the share among all
+    others. The intervals of the gaps hold for all groups at once; they take records for independent of each other,
+    which those of one training set are only nearly.
+    """
+
+    column: str
+    level: str
+    records: int
+    share: Estimate
+    gap: Estimate
+
+
+def by_group(revealed: Any, groups: Mapping[str, Any], confidence: float = 0.95) -> list[GroupShare]:
+    """The share of revealed records in each group, beside everybody else [shokri2019, Table 2].
+
+    Groups of fewer than 20 records are pooled, as in an audit, and left out where even the pool is that small.
+
+    Parameters
+    ----------
+    revealed
+        Whether each record is revealed, as from `self_revealing`.
+    groups
+        Column name to the level of each record.
+
+    Examples
+    --------
+    >>> revealed = np.arange(200) % np.repeat([2, 10], 100) == 0
+    >>> for group in by_group(revealed, {"age": np.repeat(["old", "young"], 100)}):
+    ...     print(group.level, group.share, group.gap)
+    old 0.50 [0.40, 0.60] 0.40 [0.26, 0.53]
+    young 0.10 [0.05, 0.18] -0.40 [-0.53, -0.26]
+    """
+    hits = np.asarray(revealed)
+    if hits.ndim != 1 or hits.dtype != bool:
+        raise InputError("revealed must say True or False for each record")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
+    columns: dict[str, NDArray[Any]] = {}
+    for name, levels in groups.items():
+        if len(levels) != len(hits):
+            raise InputError(f"the column {name!r} has {len(levels)} levels for {len(hits)} records: give one for each")
+        text = np.array([str(level) for level in levels], dtype=object)
+        # Pooling looks at members and non-members; here every record stands for one of each.
+        columns[name] = pool_small_groups(np.tile(text, 2), np.repeat([True, False], len(text)))[0][: len(text)]
+    chosen = [(name, level) for name, levels in columns.items() for level in sorted(set(levels) - {NOT_SHOWN})]
+    together = 1 - (1 - confidence) / max(len(chosen), 1)  # Bonferroni
+    found = []
+    for name, level in chosen:
+        own, shown = columns[name] == level, columns[name] != NOT_SHOWN
+        rest = shown & ~own
+        if rest.any():
+            gap = intervals.difference(_share(hits[own], together), _share(hits[rest], together))
+            found.append(GroupShare(name, level, int(own.sum()), _share(hits[own], confidence), gap))
+    return found
+
+
+def _share(hits: Booleans, confidence: float) -> Estimate:
+    return intervals.proportion(int(hits.sum()), len(hits), confidence)

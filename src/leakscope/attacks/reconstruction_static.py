@@ -1,0 +1,87 @@
+"""Static queries: one batch of points that are chosen before the first answer [shokri2019, 5.3.1].
+
+What the attacker knows of the records decides how good the points are:
+
+- ``uniform``: the range of each feature;
+- ``marginal``: the distribution of each feature by itself;
+- ``records``: the joint distribution, by records of its own that were not trained on.
+
+Additional queries soon reveal the same records again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+import numpy as np
+
+from leakscope.errors import InputError
+from leakscope.oracle import BudgetSpent, Collector, Floats, Oracle, Prior, Reconstruction, Recovered
+
+Kind = Literal["uniform", "marginal", "records"]
+KINDS = ("uniform", "marginal", "records")
+
+CHUNK = 500  # points asked about at a time: bounds the memory
+
+
+def static_queries(kind: Kind, queries: int = 1000) -> Reconstruction:
+    """Ask about points that don't depend on the answers.
+
+    Parameters
+    ----------
+    kind
+        How points are drawn: ``uniform`` within the ranges of the prior; ``marginal``, each feature by itself from
+        that feature of the prior's records; or ``records``, the prior's records in random order, each once.
+    queries
+        How many points at most: the budget may allow fewer, and with ``records`` there may not be as many.
+
+    Examples
+    --------
+    >>> from leakscope.influence import RecordExplanation, leave_one_out
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    >>> oracle = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(k=1))
+    >>> found = static_queries("uniform", queries=20).run(oracle, Prior.box(1, 0, 3), np.random.default_rng(0))
+    >>> found.records, found.at, found.queries, found.notes
+    (array([2, 0, 3, 1]), array([ 1,  2,  5, 20]), 20, {'why': 'all queries are spent'})
+    """
+    if kind not in KINDS:
+        raise InputError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
+    if isinstance(queries, bool) or not isinstance(queries, int | np.integer) or queries < 1:
+        raise InputError(f"queries must be a whole number from 1 on, not {queries!r}")
+
+    def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
+        found = Collector(oracle)
+        why = "all queries are spent"
+        try:
+            for points in _draw(kind, int(queries), prior, rng):
+                found.query(points)
+            if kind == "records" and prior.records is not None and len(prior.records) < queries:
+                why = "the records of the prior are used up"
+        except BudgetSpent:
+            why = "the budget is spent"
+        return found.recovered(why=why)
+
+    return Reconstruction(
+        f"static queries ({kind})", "shokri2019, section 5.3.1", run, uses_records=kind in ("marginal", "records")
+    )
+
+
+def _draw(kind: Kind, queries: int, prior: Prior, rng: np.random.Generator) -> Iterator[Floats]:
+    """Points in chunks."""
+    own = prior.records
+    if kind != "uniform" and (own is None or not len(own)):
+        raise InputError(
+            f"static queries of kind {kind!r} need records drawn like the training records: put some in the prior"
+        )
+    if kind == "records" and own is not None:
+        queries = min(queries, len(own))
+        order = rng.permutation(len(own))[:queries]
+    for start in range(0, queries, CHUNK):
+        count = min(CHUNK, queries - start)
+        if kind == "uniform" or own is None:
+            yield prior.uniform(count, rng)
+        elif kind == "marginal":
+            yield np.take_along_axis(own, rng.integers(len(own), size=(count, own.shape[1])), axis=0)
+        else:
+            yield own[order[start : start + count]]

@@ -1,0 +1,157 @@
+"""shokri2019, sections 5.2.1 and 5.3.3: the traversal reveals what the influence graph lets it reach, and no more."""
+
+import numpy as np
+import pytest
+
+from leakscope.attacks.reconstruction_graph import graph_traversal
+from leakscope.errors import InputError
+from leakscope.influence.explanation import RecordExplanation
+from leakscope.influence.graph import ORDERS, influence_graph
+from leakscope.influence.logistic import leave_one_out
+from leakscope.oracle import Answer, Oracle, Prior
+
+K = 3
+
+
+@pytest.fixture(scope="module")
+def world():
+    rng = np.random.default_rng(0)
+    X = rng.random((150, 8))
+    y = (rng.random(150) < 1 / (1 + np.exp(-6 * (X[:, 0] - X[:, 1])))).astype(int)
+    loo = leave_one_out(X[:100], y[:100])
+    return X[:100], y[:100], X[100:], loo
+
+
+def oracle_of(world, **options):
+    X, y, _, loo = world
+    return Oracle.of(loo, X, y, RecordExplanation(K), **options)
+
+
+def prior_of(world, records=True):
+    return Prior(np.zeros(8), np.ones(8), world[2] if records else None)
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_one_start_reveals_what_its_explanation_reaches_in_the_graph(order, world):
+    X, _, own, loo = world
+    graph = influence_graph(loo, X, RecordExplanation(K))
+    for seed in range(5):
+        found = graph_traversal(order, restarts=False).run(
+            oracle_of(world), prior_of(world), np.random.default_rng(seed)
+        )
+        start = own[np.random.default_rng(seed).permutation(len(own))[0]]
+        waiting = RecordExplanation(K).explain(loo, start[None]).records[0].tolist()
+        reached = set(waiting)
+        while waiting:
+            new = set(graph.targets[waiting.pop()].tolist()) - reached
+            reached |= new
+            waiting += new
+        assert set(found.records.tolist()) == reached
+        assert found.queries == 1 + len(reached)  # the start, and each revealed record once
+        assert np.array_equal(found.rows, X[found.records])
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_restarts_reveal_all_that_the_priors_records_lead_to_in_any_order(order, world):
+    X, _, own, loo = world
+    found = graph_traversal(order, patience=10**6).run(oracle_of(world), prior_of(world), np.random.default_rng(1))
+    graph = influence_graph(loo, X, RecordExplanation(K))
+    reached = set(RecordExplanation(K).explain(loo, own).records.ravel().tolist())
+    while (more := reached | set(graph.targets[sorted(reached)].ravel().tolist())) != reached:
+        reached = more
+    assert set(found.records.tolist()) == reached
+    assert found.notes == {"starts": len(own), "why": "the points of the prior are used up"}
+    assert found.queries == len(own) + len(reached)
+
+
+def test_breadth_first_in_batches_is_breadth_first_one_by_one(world):
+    X, _, own, loo = world
+    found = graph_traversal(restarts=False).run(oracle_of(world), prior_of(world), np.random.default_rng(3))
+    start = own[np.random.default_rng(3).permutation(len(own))[0]]
+    explain = RecordExplanation(K).explain
+    order, at, asked = [], [], 0
+    queue = [start]
+    while asked < len(queue):
+        for record in explain(loo, queue[asked][None]).records[0].tolist():
+            if record not in order:
+                order.append(record)
+                at.append(asked + 1)
+                queue.append(X[record])
+        asked += 1
+    assert found.records.tolist() == order
+    assert found.at.tolist() == at
+
+
+def test_depth_first_asks_about_the_latest_and_most_influential(world):
+    X, _, own, loo = world
+    found = graph_traversal("depth-first", restarts=False).run(
+        oracle_of(world), prior_of(world), np.random.default_rng(3)
+    )
+    start = own[np.random.default_rng(3).permutation(len(own))[0]]
+    order, stack = [], [start]
+    while stack:
+        shown = RecordExplanation(K).explain(loo, stack.pop()[None]).records[0].tolist()
+        new = [record for record in shown if record not in order]
+        order += new
+        stack += [X[record] for record in reversed(new)]
+    assert found.records.tolist() == order
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_budget_is_kept_and_the_attack_ends_without_one(order, world):
+    for budget in (1, 7, 30):
+        oracle = oracle_of(world, budget=budget)
+        found = graph_traversal(order).run(oracle, prior_of(world), np.random.default_rng(4))
+        assert found.queries == oracle.queries == budget
+        assert found.at.max() <= budget
+        assert found.notes["why"] == "the budget is spent"
+    found = graph_traversal(order, patience=5).run(oracle_of(world), prior_of(world, False), np.random.default_rng(4))
+    assert found.notes["why"] == "5 starts in a row brought nothing new"
+    assert len(found) >= K
+
+
+def test_a_larger_budget_only_adds_to_what_fell_before(world):
+    runs = [
+        graph_traversal()
+        .run(oracle_of(world, budget=budget), prior_of(world), np.random.default_rng(5))
+        .records.tolist()
+        for budget in (20, 60)
+    ]
+    assert runs[1][: len(runs[0])] == runs[0]
+
+
+@pytest.mark.parametrize("order", ORDERS)
+def test_the_same_seed_gives_the_same_records(order, world):
+    one, other = (
+        graph_traversal(order).run(oracle_of(world), prior_of(world), np.random.default_rng(6)) for _ in range(2)
+    )
+    assert np.array_equal(one.records, other.records)
+    assert np.array_equal(one.at, other.at)
+
+
+def test_it_works_on_a_bare_oracle_that_hides_influences_and_names_records_as_it_likes():
+    # Point j (a number from 0 to 9) is explained by record j // 2, whose id is 100 + j // 2: from 9 to 4, 2, 1, 0.
+    def answer(points):
+        ids = np.round(points).astype(int) // 2 + 100
+        shown = np.unique(ids)
+        return Answer(np.full(len(points), 0.5), ids, None, shown, (shown - 100.0)[:, None], np.zeros(len(shown)))
+
+    prior = Prior(np.array([0.0]), np.array([9.0]), np.array([[9.0]]))
+    found = graph_traversal().run(Oracle(answer, 1, 1), prior, np.random.default_rng(0))
+    assert found.records.tolist() == [104, 102, 101, 100]
+    assert found.at.tolist() == [1, 2, 3, 4]
+    assert found.queries == 5
+
+
+def test_refused_queries_reveal_nothing(world):
+    oracle = oracle_of(world, refuse=lambda points: np.ones(len(points), bool))
+    found = graph_traversal(patience=4).run(oracle, prior_of(world), np.random.default_rng(0))
+    assert (len(found), found.queries) == (0, 4)
+
+
+def test_wrong_input_is_refused():
+    with pytest.raises(InputError, match="order must be"):
+        graph_traversal("sideways")
+    for patience in (0, 1.5, True):
+        with pytest.raises(InputError, match="patience must be"):
+            graph_traversal(patience=patience)
