@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from leakscope import plots
 from leakscope.errors import InputError
+from leakscope.report import drawing
 from leakscope.report.axes import linear_axis, log_axis, short_number
 from leakscope.results import Estimate
 
@@ -38,7 +39,7 @@ def of_class(figure, tag, kind):
 
 def right_scale(figure):
     """Pixel height to value on the right axis, read off its labels."""
-    labels = [node for node in of_class(figure, "text", "tick") if float(node.attrib.get("x", 0)) > plots.WIDTH - 82]
+    labels = [node for node in of_class(figure, "text", "tick") if float(node.attrib.get("x", 0)) > drawing.WIDTH - 82]
     heights = [float(node.attrib["y"]) - 4 for node in labels]
     values = [float(node.text.replace(",", "")) for node in labels]
     slope, intercept = np.polyfit(heights, np.log10(values), 1)
@@ -102,6 +103,77 @@ def test_bound_and_marks_stand_on_the_left_axis():
     assert "at most 0.5 (No adversary passes); 0.6 [0.5, 0.7] (other)" in figure
 
 
+def left_scale(figure):
+    """Pixel height to value on the left axis, which is linear, read off its labels."""
+    labels = [node for node in of_class(figure, "text", "end") if float(node.attrib.get("x", 99)) < drawing.LEFT]
+    heights = [float(node.attrib["y"]) - 4 for node in labels]
+    slope, intercept = np.polyfit(heights, [float(node.text.replace(",", "")) for node in labels], 1)
+    return lambda height: slope * height + intercept
+
+
+def test_linear_lines_hold_zero_and_stand_where_the_axis_says():
+    points = [(0, Estimate(0.0, 0.0, 0.0)), (10, Estimate(4.0, 3.0, 5.0)), (40, Estimate(20.0, 18.0, 22.0))]
+    labels = {"x_label": "x", "y_label": "y"}
+    figure = plots.lines("t", "d", {"s": points}, **labels, logarithmic_x=False, logarithmic_y=False, goal=12.0)
+    value = left_scale(figure)
+    circles = [node.attrib for node in ElementTree.fromstring(figure).iter(f"{SVG}circle")][1:]
+    # coordinates are rounded to a tenth of a pixel, and 320 pixels hold 23
+    np.testing.assert_allclose([value(float(circle["cy"])) for circle in circles], [0, 4, 20], atol=0.02)
+    across = [float(circle["cx"]) for circle in circles]
+    assert (across[2] - across[0]) / (across[1] - across[0]) == pytest.approx(4.0, abs=0.01)
+    assert not of_class(figure, "path", "arrow")
+    goal = of_class(figure, "line", "bound")[-1]
+    assert value(float(goal.attrib["y1"])) == pytest.approx(12.0, abs=0.02)
+
+
+def test_bars_are_as_high_as_their_values_and_the_paper_stands_beside():
+    series = {"k = 1": [Estimate(10, 9, 11), None], "k = 5": [Estimate(30, 25, 35), Estimate(0, 0, 2)]}
+    paper = {"k = 5": [33, None]}
+    figure = plots.bars("t", "d", ["Adult", "Hospital"], series, place_label="set", y_label="%", paper=paper)
+    value = left_scale(figure)
+    drawn = [{name: float(node.attrib[name]) for name in ("x", "y", "width", "height")}
+             for node in of_class(figure, "rect", "bar")][2:]  # fmt: skip
+    found = [value(bar["y"]) - value(bar["y"] + bar["height"]) for bar in drawn]
+    np.testing.assert_allclose(found, [10, 30, 0], atol=0.03)
+    starts = [bar["x"] for bar in drawn]
+    assert starts[0] + drawn[0]["width"] <= starts[1]  # side by side
+    diamonds = of_class(figure, "path", "diamond")[1:]
+    assert len(diamonds) == 1
+    corners = np.array([pair.split() for pair in diamonds[0].attrib["d"][1:].split("L")[:4]], dtype=float)
+    assert value(corners[:, 1].mean()) == pytest.approx(33, abs=0.05)
+    assert corners[:, 0].mean() > starts[1] + drawn[1]["width"]
+    assert len(of_class(figure, "path", "missing")) == 2 * 2  # two strokes a cross; one in the legend
+    assert "Adult, k = 5: 30 [25, 35]; paper: 33" in figure
+    assert "Hospital, k = 1: not measured" in figure
+
+
+def test_a_histogram_counts_every_value_once():
+    rng = np.random.default_rng(0)
+    values = {"members": 10 ** rng.normal(-3, 1, 500), "others": 10 ** rng.normal(-2, 1, 300)}
+    figure = plots.histograms("t", "d", values, x_label="x", bins=25)
+    said = [node.text for node in ElementTree.fromstring(figure).iter(f"{SVG}title")][1:]
+    assert len(said) == 25
+    for name, total in (("members", 500), ("others", 300)):
+        assert sum(int(re.search(rf"([\d,]+) \({name}\)", words)[1]) for words in said) == total
+    outlines = of_class(figure, "path", "area")
+    value = left_scale(figure)
+    heights = [[float(pair.split()[1]) for pair in node.attrib["d"][1:].split("L")] for node in outlines]
+    edges = np.geomspace(min(map(np.min, values.values())), max(map(np.max, values.values())), 26)
+    for column, drawn in zip(values.values(), heights, strict=True):
+        assert [round(value(height)) for height in drawn[1:-2:2]] == np.histogram(column, edges)[0].tolist()
+
+
+def test_stacked_figures_do_not_touch():
+    one, other = simple(), plots.histograms("t", "d", {"s": [1.0, 2.0]}, x_label="x")
+    root = ElementTree.fromstring(plots.stacked("both", "of them", [one, other, one]))
+    places = [float(node.attrib["transform"].split()[1].rstrip(")")) for node in root.iter(f"{SVG}g")
+              if node.attrib.get("transform")]  # fmt: skip
+    heights = [float(figure.attrib["height"]) for figure in root.iter(f"{SVG}svg")][1:]
+    assert len(places) == len(heights) == 3
+    assert all(start + high <= after for start, high, after in zip(places, heights, places[1:], strict=False))
+    assert places[-1] + heights[-1] <= float(root.attrib["height"])
+
+
 @pytest.mark.parametrize("count", [1, 2, 9, 30])
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e6])
 @pytest.mark.parametrize("logarithmic", [True, False])
@@ -113,7 +185,16 @@ def test_any_number_of_places_and_any_size(count, size, logarithmic):
     )
     check_inside(figure)
     series = {f"series {number}": [(size * 2, estimate(size)), (size, None)] for number in range(count)}
-    check_inside(plots.lines("t", "d", series, x_label="x", y_label="y", goal=size / 10))
+    labels = {"x_label": "x", "y_label": "y"}
+    check_inside(plots.lines("t", "d", series, **labels, goal=size / 10))
+    check_inside(plots.lines("t", "d", series, **labels, goal=size * 5, logarithmic_x=False, logarithmic_y=False))
+    columns = {f"series {number}": line for number in range(3)}
+    paper = {"series 1": [size] * count}
+    check_inside(
+        plots.bars("t", "d", names, columns, place_label="p", y_label="y", paper=paper, logarithmic=logarithmic)
+    )
+    values = {"one": [size], "many": [point.value for point in line]}
+    check_inside(plots.histograms("t", "d", values, x_label="x", logarithmic_x=logarithmic))
 
 
 def check_inside(figure):
@@ -131,7 +212,7 @@ def check_inside(figure):
             if name == "d":
                 assert all(0 <= float(number) <= width for number in re.findall(r"-?[\d.]+", value))
     names = [node for node in of_class(figure, "text", "middle") if "tick" in node.attrib["class"]]
-    spans = sorted((float(node.attrib["x"]), plots.LETTER * len(node.text) / 2) for node in names)
+    spans = sorted((float(node.attrib["x"]), drawing.LETTER * len(node.text) / 2) for node in names)
     assert all(x + half <= other - wide for (x, half), (other, wide) in pairwise(spans))
 
 
@@ -145,6 +226,18 @@ def test_hostile_words_stay_words(words):
     for drawn in (
         figure,
         plots.lines(words, words, series, x_label=words, y_label=words, goal=1.0, goal_label=words),
+        plots.bars(
+            words,
+            words,
+            [words, words],
+            {words: [estimate(1.0), None]},
+            place_label=words,
+            y_label=words,
+            paper={words: [1.0, None]},
+            paper_label=words,
+        ),
+        plots.histograms(words, words, {words: [1.0, 2.0]}, x_label=words, y_label=words),
+        plots.stacked(words, words, [figure, figure]),
     ):
         root = ElementTree.fromstring(drawn)
         assert {node.tag.removeprefix(SVG) for node in root.iter()} <= {
@@ -179,6 +272,16 @@ def test_a_figure_is_one_file_that_loads_nothing_and_speaks():
         lambda: plots.lines("t", "d", {}, x_label="x", y_label="y"),
         lambda: plots.lines("t", "d", {"s": [(0, estimate(1.0))]}, x_label="x", y_label="y"),
         lambda: plots.lines("t", "d", {"s": [(math.inf, estimate(1.0))]}, x_label="x", y_label="y"),
+        lambda: plots.lines("t", "d", {"s": [(math.nan, None)]}, x_label="x", y_label="y", logarithmic_x=False),
+        lambda: plots.bars("t", "d", [], {}, place_label="p", y_label="y"),
+        lambda: plots.bars("t", "d", ["a"], {}, place_label="p", y_label="y"),
+        lambda: plots.bars("t", "d", ["a"], {"s": [None, None]}, place_label="p", y_label="y"),
+        lambda: plots.bars("t", "d", ["a"], {"s": [None]}, place_label="p", y_label="y", paper={"s": [1, 2]}),
+        lambda: plots.histograms("t", "d", {}, x_label="x"),
+        lambda: plots.histograms("t", "d", {"s": [0.0, 1.0]}, x_label="x"),
+        lambda: plots.histograms("t", "d", {"s": [math.nan]}, x_label="x", logarithmic_x=False),
+        lambda: plots.histograms("t", "d", {"s": [1.0]}, x_label="x", bins=0),
+        lambda: plots.stacked("t", "d", []),
     ],
 )
 def test_what_can_not_be_drawn_is_refused_in_a_sentence(draw):

@@ -8,66 +8,18 @@ outside of its axis, such as zero on a logarithmic one, is drawn as an arrow at 
 from __future__ import annotations
 
 import math
-import textwrap
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
 from leakscope.errors import InputError
-from leakscope.report import svg
-from leakscope.report.axes import Axis, Triple, linear_axis, log_axis, short_number
+from leakscope.report import drawing, svg
+from leakscope.report.axes import linear_axis, log_axis, short_number
+from leakscope.report.drawing import LEFT, PLOT, WIDTH
 from leakscope.report.words import safe_text
 from leakscope.results import Estimate
-
-WIDTH = 780
-PLOT = 320  # height of the plot itself
-LEFT = 74
-LETTER = 6.9  # about the width of one at this size: legends and labels are laid out by it
-COLOURS = 8
-
-Value = Estimate | Sequence[float] | float | None
-
-STYLE = Markup("""
-:root {
-  --card: #ffffff; --ink: #1d2129; --soft: #5b6472; --line: #e3e1dc; --fine: #f0eeea; --box: #ecc4a8; --box-ink: #b04a10;
-  --c0: #2f62a3; --c1: #c2571a; --c2: #23714a; --c3: #8b3f9b; --c4: #8a6a00; --c5: #b3304f; --c6: #1f7f8c; --c7: #5b6472;
-}
-@media (prefers-color-scheme: dark) {
-  :root {
-    --card: #1c1f25; --ink: #e8e6e1; --soft: #a2aab6; --line: #343a44; --fine: #262b33; --box: #6d4127; --box-ink: #f0935a;
-    --c0: #86b3ec; --c1: #f0935a; --c2: #7fd3a4; --c3: #d59be2; --c4: #e3bf58; --c5: #f28ba3; --c6: #6ecbd8; --c7: #a2aab6;
-  }
-}
-svg { background: var(--card); max-width: 100%; height: auto; font: 13px system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif; }
-text { fill: var(--soft); font-variant-numeric: tabular-nums; }
-.card { fill: var(--card); }
-.title { fill: var(--ink); font-size: 16px; font-weight: 650; }
-.axis { fill: var(--ink); }
-.axis.boxes { fill: var(--box-ink); }
-.axis.c0 { fill: var(--c0); }
-.middle { text-anchor: middle; }
-.end { text-anchor: end; }
-.grid { stroke: var(--line); }
-.fine { stroke: var(--fine); }
-.base { stroke: var(--soft); }
-.box { fill: var(--box); stroke: var(--box-ink); stroke-width: 1.2; }
-.median { stroke: var(--box-ink); stroke-width: 2.6; }
-.reach { stroke: var(--box-ink); stroke-width: 1.2; }
-.bound { fill: none; stroke: var(--ink); stroke-width: 1.6; stroke-dasharray: 6 4; }
-.missing { fill: none; stroke: var(--ink); stroke-width: 1.8; }
-.curve { fill: none; stroke-width: 2.2; }
-.dashed .curve { stroke-dasharray: 7 4; }
-.whisker { stroke-width: 1.4; fill: none; }
-.mark circle, .mark .diamond { fill: var(--card); stroke-width: 2; }
-.mark .arrow { stroke: none; }
-.hover { fill: transparent; }
-.hover:hover { fill: var(--soft); fill-opacity: .09; }
-""") + Markup("").join(
-    Markup(".c{0} .curve, .c{0} .whisker, .c{0} circle, .c{0} .diamond {{ stroke: var(--c{0}); }} ").format(colour)
-    + Markup(".c{0} .arrow {{ fill: var(--c{0}); }}\n").format(colour)
-    for colour in range(COLOURS)
-)
 
 
 def boxes_and_line(
@@ -113,39 +65,45 @@ def boxes_and_line(
     (True, True, 2)
     """
     limits, points = bound or [None] * len(places), marks or [None] * len(places)
-    _check(places, boxes, line, limits, points)
+    _check_columns(places, [boxes, line, limits, points])
+    _check_boxes(boxes)
     missing = [box is None or value is None for box, value in zip(boxes, line, strict=True)]
     entries = [("box", box_label), ("c0 circle", line_label)]
     entries += [("c2 diamond", mark_label)] if marks else []
     entries += [("bound", bound_label)] if bound else []
     entries += [("missing", "not measured")] if any(missing) else []
-    head, top = _head(title, entries)
+    head, top = drawing.head(title, entries)
     bottom, end = top + PLOT, WIDTH - 82
     slot = (end - LEFT) / len(places)
     middles = [LEFT + slot * (number + 0.5) for number in range(len(places))]
     numbers = [number for box in boxes if box is not None for number in box]
     numbers += [limit for limit in limits if limit is not None]
-    left = linear_axis([*((number,) * 3 for number in numbers), *_triples(points)], bottom, top)
-    right = (log_axis if logarithmic else linear_axis)(_triples(line), bottom, top)
+    left = linear_axis([*((number,) * 3 for number in numbers), *drawing.triples(points)], bottom, top)
+    right = (log_axis if logarithmic else linear_axis)(drawing.triples(line), bottom, top)
     names = [safe_text(place, 40) for place in places]
-    below, height = _place_names(names, middles, slot, bottom)
+    below, height = drawing.place_names(names, middles, slot, bottom)
     parts = [
         *head,
-        *_left_axis(left, box_label, "axis boxes", bottom, end),
-        *_right_axis(right, line_label, bottom, end),
+        *drawing.left_axis(left, box_label, "axis boxes", bottom, end),
+        *drawing.right_axis(right, line_label, bottom, end),
     ]
     parts += [
-        _box(x, box, min(34.0, 0.56 * slot), left) for x, box in zip(middles, boxes, strict=True) if box is not None
+        drawing.box_plot(x, box, min(34.0, 0.56 * slot), left)
+        for x, box in zip(middles, boxes, strict=True)
+        if box is not None
     ]
-    parts += [*_run(middles, limits, left, "bound"), _series(middles, line, right, "c0", "circle")]
+    parts += [
+        *drawing.run(middles, limits, left, "bound"),
+        drawing.marks_with_line(middles, line, right, "c0", "circle"),
+    ]
     beside = [x + min(12.0, 0.25 * slot) for x in middles]
-    parts.append(_series(beside, points, left, "c2", "diamond", joined=False))
-    parts += [_cross(x, bottom - 9) for x, absent in zip(middles, missing, strict=True) if absent]
+    parts.append(drawing.marks_with_line(beside, points, left, "c2", "diamond", joined=False))
+    parts += [drawing.cross(x, bottom - 9) for x, absent in zip(middles, missing, strict=True) if absent]
     parts += [*below, svg.text((LEFT + end) / 2, height - 14, safe_text(place_label), "axis middle")]
     labels = (line_label, box_label, bound_label if bound else "", mark_label if marks else "")
     for name, x, *values in zip(names, middles, line, boxes, limits, points, strict=True):
-        parts.append(svg.box(x - slot / 2, top, slot, PLOT, "hover", _words(name, values, labels)))
-    return _picture(parts, height, title, description)
+        parts.append(svg.box(x - slot / 2, top, slot, PLOT, "hover", drawing.place_words(name, values, labels)))
+    return drawing.picture(parts, height, title, description)
 
 
 def lines(
@@ -157,13 +115,17 @@ def lines(
     y_label: str,
     goal: float | None = None,
     goal_label: str = "goal",
+    logarithmic_x: bool = True,
+    logarithmic_y: bool = True,
 ) -> str:
-    """Several named series with intervals on two logarithmic axes, and a dashed line for a goal.
+    """Several named series with intervals, and a dashed line for a goal.
 
     Parameters
     ----------
     series
-        Name to pairs of a positive number and what was measured there, or None if nothing could be.
+        Name to pairs of a number and what was measured there, or None if nothing could be.
+    logarithmic_x, logarithmic_y
+        Whether the axes are logarithmic; a linear one holds zero.
 
     Examples
     --------
@@ -173,17 +135,19 @@ def lines(
     True
     """
     across = sorted({float(x) for points in series.values() for x, _ in points})
-    if not across or not all(math.isfinite(x) and x > 0 for x in across):
-        raise InputError("a figure with logarithmic axes needs points at positive numbers: leave the others out")
+    if not across or not all(math.isfinite(x) and (x > 0 or not logarithmic_x) for x in across):
+        which = "positive numbers on a logarithmic axis" if logarithmic_x else "finite numbers"
+        raise InputError(f"a figure needs points at {which}: leave the others out")
     found = [point for points in series.values() for _, point in points]
-    entries = [(f"{_colour(number)} circle", name) for number, name in enumerate(series)]
+    entries = [(f"{drawing.colour(number)} circle", name) for number, name in enumerate(series)]
     entries += [("bound", f"{goal_label}: {short_number(goal)}")] if goal is not None else []
     entries += [("missing", "not measured")] if None in found else []
-    head, top = _head(title, entries)
+    head, top = drawing.head(title, entries)
     bottom, end = top + PLOT, WIDTH - 24
-    y = log_axis([*_triples(found), *([(goal,) * 3] if goal is not None and goal > 0 else [])], bottom, top)
-    x = log_axis([(value,) * 3 for value in across], LEFT, end)
-    parts = [*head, *_left_axis(y, y_label, "axis", bottom, end), *_bottom_axis(x, across, bottom)]
+    aims = [(goal,) * 3] if goal is not None and (goal > 0 or not logarithmic_y) else []
+    y = (log_axis if logarithmic_y else linear_axis)([*drawing.triples(found), *aims], bottom, top)
+    x = (log_axis if logarithmic_x else linear_axis)([(value,) * 3 for value in across], LEFT, end)
+    parts = [*head, *drawing.left_axis(y, y_label, "axis", bottom, end), *drawing.bottom_axis(x, across, bottom)]
     if goal is not None:
         height = y.place(max(goal, y.low))
         parts.append(svg.line(LEFT, height, end, height, "bound"))
@@ -192,206 +156,155 @@ def lines(
         shift = apart * (number - (len(series) - 1) / 2)
         places = [x.place(value) + shift for value, _ in points]
         values = [point for _, point in points]
-        said = [f"{safe_text(name, 40)}, {short_number(at)}: {_value(point)}" for at, point in points]
-        parts.append(_series(places, values, y, _colour(number), "circle", said))
-        parts += [_cross(at, bottom - 9) for at, point in zip(places, values, strict=True) if point is None]
+        said = [f"{safe_text(name, 40)}, {short_number(at)}: {drawing.value_words(point)}" for at, point in points]
+        parts.append(drawing.marks_with_line(places, values, y, drawing.colour(number), "circle", said))
+        parts += [drawing.cross(at, bottom - 9) for at, point in zip(places, values, strict=True) if point is None]
     parts.append(svg.text((LEFT + end) / 2, bottom + 40, safe_text(x_label), "axis middle"))
-    return _picture(parts, bottom + 54, title, description)
+    return drawing.picture(parts, bottom + 54, title, description)
 
 
-def _check(places: Sequence[str], boxes: Sequence[Sequence[float] | None], *columns: Sequence[object]) -> None:
-    if not places or any(len(column) != len(places) for column in (boxes, *columns)):
-        counts = ", ".join(str(len(column)) for column in (boxes, *columns))
+def bars(
+    title: str,
+    description: str,
+    places: Sequence[str],
+    series: Mapping[str, Sequence[Estimate | None]],
+    *,
+    place_label: str,
+    y_label: str,
+    paper: Mapping[str, Sequence[float | None]] | None = None,
+    paper_label: str = "paper",
+    logarithmic: bool = False,
+) -> str:
+    """Bars with intervals, side by side at each place, and a diamond beside each bar for the value of a paper.
+
+    Parameters
+    ----------
+    places
+        What stands below the axis.
+    series
+        Name to a number with its interval for each place; None gets a cross.
+    paper
+        Name of a series to the values that a paper states for each place, or None where it states none.
+    logarithmic
+        Whether the axis is; otherwise it is linear and holds zero.
+
+    Examples
+    --------
+    >>> figure = bars("Revealed", "By data set.", ["Adult"], {"k = 1": [Estimate(10.4, 9.8, 11)], "k = 5": [None]},
+    ...               place_label="Data set", y_label="Records (%)", paper={"k = 1": [10]})
+    >>> "Adult, k = 1: 10.4 [9.8, 11]; paper: 10" in figure
+    True
+    """
+    stated = {name: (paper or {}).get(name, [None] * len(places)) for name in series}
+    _check_columns(places, [*series.values(), *stated.values()])
+    found = [point for points in series.values() for point in points]
+    known = [value for values in stated.values() for value in values if value is not None]
+    entries = [(f"{drawing.colour(number)} bar", name) for number, name in enumerate(series)]
+    entries += [("stated diamond", paper_label)] if known else []
+    entries += [("missing", "not measured")] if None in found else []
+    head, top = drawing.head(title, entries)
+    bottom, end = top + PLOT, WIDTH - 24
+    axis = (log_axis if logarithmic else linear_axis)(
+        [*drawing.triples(found), *((value,) * 3 for value in known)], bottom, top
+    )
+    slot = (end - LEFT) / len(places)
+    middles = [LEFT + slot * (number + 0.5) for number in range(len(places))]
+    names = [safe_text(place, 40) for place in places]
+    below, height = drawing.place_names(names, middles, slot, bottom)
+    parts = [*head, *drawing.left_axis(axis, y_label, "axis", bottom, end)]
+    room = 0.86 * slot / max(1, len(series))  # for a bar and what stands beside it
+    for number, (series_name, points) in enumerate(series.items()):
+        shift, words = room * (number - len(series) / 2), safe_text(series_name, 40)
+        for name, middle, point, value in zip(names, middles, points, stated[series_name], strict=True):
+            said = f"{name}, {words}: {drawing.value_words(point)}"
+            said += "" if value is None else f"; {safe_text(paper_label)}: {short_number(value)}"
+            bar = drawing.bar(middle + shift, room, point, value, axis, bottom)
+            parts.append(svg.titled(bar, f"{drawing.colour(number)} mark", said))
+    parts += [*below, svg.text((LEFT + end) / 2, height - 14, safe_text(place_label), "axis middle")]
+    return drawing.picture(parts, height, title, description)
+
+
+def histograms(
+    title: str,
+    description: str,
+    series: Mapping[str, Sequence[float] | NDArray[np.float64]],
+    *,
+    x_label: str,
+    y_label: str = "Records",
+    bins: int = 40,
+    logarithmic_x: bool = True,
+) -> str:
+    """How many values of each series fall into each of equally wide bins, drawn over each other.
+
+    Parameters
+    ----------
+    series
+        Name to values; on a logarithmic axis all positive.
+    logarithmic_x
+        Whether the axis of the values is logarithmic, and bins equally wide there; a linear one holds zero.
+
+    Examples
+    --------
+    >>> figure = histograms("Influence", "Two of them.", {"members": [0.1, 0.2, 10.0], "others": [1.0]},
+    ...                     x_label="|I|", bins=2)
+    >>> "0.1 to 1: 2 (members), 0 (others)" in figure, "1 to 10: 1 (members), 1 (others)" in figure
+    (True, True)
+    """
+    columns = {name: np.asarray(values, dtype=np.float64).ravel() for name, values in series.items()}
+    together = np.concatenate([*columns.values(), np.empty(0)])
+    if not len(together) or not np.isfinite(together).all() or (logarithmic_x and together.min() <= 0):
+        which = "positive numbers on a logarithmic axis" if logarithmic_x else "finite numbers"
+        raise InputError(f"a histogram needs {which}: leave the others out")
+    if bins < 1:
+        raise InputError(f"a histogram needs one bin or more, not {bins}")
+    entries = [(f"{drawing.colour(number)} area", name) for number, name in enumerate(series)]
+    head, top = drawing.head(title, entries)
+    bottom, end = top + PLOT, WIDTH - 24
+    low, high = float(together.min()), float(together.max())
+    x = (log_axis if logarithmic_x else linear_axis)([(low,) * 3, (high,) * 3], LEFT, end)
+    low, high = (low, high) if logarithmic_x else (min(0.0, low), max(0.0, high))
+    low, high = (low, high) if low < high else (x.low, x.high)
+    edges = (np.geomspace if logarithmic_x else np.linspace)(low, high, bins + 1)
+    counts = {name: np.histogram(values, edges)[0].tolist() for name, values in columns.items()}
+    y = linear_axis([(float(max(row)),) * 3 for row in counts.values()], bottom, top)
+    parts = [*head, *drawing.left_axis(y, y_label, "axis", bottom, end), *drawing.bottom_axis(x, x.ticks, bottom)]
+    places = [x.place(edge) for edge in edges.tolist()]
+    for number, row in enumerate(counts.values()):
+        parts.append(drawing.group(drawing.steps(places, row, y, bottom), drawing.colour(number)))
+    for number, (start, stop) in enumerate(zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)):
+        held = ", ".join(f"{row[number]:,} ({safe_text(name, 40)})" for name, row in counts.items())
+        words = f"{short_number(start)} to {short_number(stop)}: {held}"
+        parts.append(svg.box(places[number], top, places[number + 1] - places[number], PLOT, "hover", words))
+    parts.append(svg.text((LEFT + end) / 2, bottom + 40, safe_text(x_label), "axis middle"))
+    return drawing.picture(parts, bottom + 54, title, description)
+
+
+def stacked(title: str, description: str, figures: Sequence[str]) -> str:
+    """Figures of this module below each other, as one.
+
+    Examples
+    --------
+    >>> one = histograms("Influence", "One of them.", {"members": [0.1, 0.2, 10.0]}, x_label="|I|")
+    >>> stacked("Two", "The same twice.", [one, one]).count("<svg")
+    3
+    """
+    if not figures:
+        raise InputError("a figure needs one part or more")
+    head, top = drawing.head(title, [])
+    parts, height = list(head), top - 14
+    for figure in figures:
+        parts.append(Markup(f'<g transform="translate(0 {svg.number(height)})">{figure.strip()}</g>'))
+        height += drawing.height_of(figure)
+    return drawing.picture(parts, height, title, description)
+
+
+def _check_columns(places: Sequence[str], columns: Sequence[Sequence[object]]) -> None:
+    if not places or not columns or any(len(column) != len(places) for column in columns):
+        counts = ", ".join(str(len(column)) for column in columns) or "none"
         raise InputError(f"a figure needs one place or more and a value or None for each: {len(places)}, {counts}")
+
+
+def _check_boxes(boxes: Sequence[Sequence[float] | None]) -> None:
     for box in boxes:
         if box is not None and (len(box) != 5 or not all(map(math.isfinite, box)) or sorted(box) != list(box)):
             raise InputError(f"a box is five rising finite numbers, not {safe_text(list(box))}")
-
-
-def _triples(points: Iterable[Estimate | None]) -> list[Triple]:
-    return [(point.value, point.low, point.high) for point in points if point is not None]
-
-
-# --- axes -----------------------------------------------------------------------------------------------------------
-
-
-def _left_axis(axis: Axis, label: str, kind: str, bottom: float, end: float) -> list[Markup]:
-    parts = []
-    for tick in axis.ticks:
-        height = axis.place(tick)
-        parts += [
-            svg.line(LEFT, height, end, height, "grid"),
-            svg.text(LEFT - 8, height + 4, short_number(tick), "tick end"),
-        ]
-    return [*parts, svg.line(LEFT, bottom, end, bottom, "base"), _side_text(16, bottom, label, kind)]
-
-
-def _right_axis(axis: Axis, label: str, bottom: float, x: float) -> list[Markup]:
-    parts = [svg.line(x, bottom - PLOT, x, bottom, "grid"), _side_text(WIDTH - 12, bottom, label, "axis c0")]
-    for tick in axis.ticks:
-        height = axis.place(tick)
-        parts += [svg.line(x, height, x + 5, height, "base"), svg.text(x + 9, height + 4, short_number(tick), "tick")]
-    return parts
-
-
-def _bottom_axis(axis: Axis, values: Sequence[float], bottom: float) -> list[Markup]:
-    """A line up from each value; a label that would run into its neighbour is left out."""
-    parts, free = [], -math.inf
-    for value in values:
-        x, label = axis.place(value), short_number(value)
-        half = LETTER * len(label) / 2
-        parts.append(svg.line(x, bottom - PLOT, x, bottom, "grid fine"))
-        if x - half >= free:
-            parts.append(svg.text(x, bottom + 19, label, "tick middle"))
-            free = x + half + 6
-    return parts
-
-
-def _side_text(x: float, bottom: float, words: str, kind: str) -> Markup:
-    turned = f"translate({svg.number(x)} {svg.number(bottom - PLOT / 2)}) rotate(-90)"
-    return Markup('<text transform="{}" class="{} middle">{}</text>').format(turned, kind, safe_text(words, 44))
-
-
-def _place_names(
-    names: Sequence[str], middles: Sequence[float], slot: float, bottom: float
-) -> tuple[list[Markup], float]:
-    """The names below the axis, turned where they would run into each other, and the height of the figure."""
-    if max(map(len, names)) * LETTER <= slot - 4:
-        level = [svg.text(x, bottom + 19, name, "tick middle") for x, name in zip(middles, names, strict=True)]
-        return level, bottom + 54.0
-    short = [svg.cut(name, 16) for name in names]
-    turned = Markup('<text transform="translate({} {}) rotate(-40)" class="tick end">{}</text>')
-    parts = [
-        turned.format(svg.number(x + 4), svg.number(bottom + 15), name) for x, name in zip(middles, short, strict=True)
-    ]
-    return parts, bottom + 52 + 0.7 * LETTER * max(map(len, short))
-
-
-# --- what stands in the plot ----------------------------------------------------------------------------------------
-
-
-def _box(x: float, box: Sequence[float], width: float, axis: Axis) -> Markup:
-    least, lower, median, upper, most = (axis.place(number) for number in box)
-    half = width / 2
-    parts = [
-        svg.line(x, least, x, lower, "reach"),
-        svg.line(x, upper, x, most, "reach"),
-        svg.line(x - half / 2, least, x + half / 2, least, "reach"),
-        svg.line(x - half / 2, most, x + half / 2, most, "reach"),
-        svg.box(x - half, upper, width, lower - upper, "box"),
-        svg.line(x - half, median, x + half, median, "median"),
-    ]
-    return _group(parts, "boxes")
-
-
-def _series(
-    places: Sequence[float],
-    points: Sequence[Estimate | None],
-    axis: Axis,
-    colour: str,
-    shape: str,
-    said: Sequence[str] | None = None,
-    joined: bool = True,
-) -> Markup:
-    """Points with their intervals, and a line through those that follow each other."""
-    heights = [None if point is None else min(max(point.value, axis.low), axis.high) for point in points]
-    parts = _run(places, heights, axis, "curve") if joined else []
-    for x, point, words in zip(places, points, said or [""] * len(places), strict=True):
-        if point is not None:
-            drawn = [*_interval(x, point, axis), _point(x, point.value, axis, shape)]
-            parts.append(svg.titled(drawn, "mark", words) if words else _group(drawn, "mark"))
-    return _group(parts, colour)
-
-
-def _group(content: Iterable[Markup], kind: str) -> Markup:
-    return Markup('<g class="{}">{}</g>').format(kind, Markup("").join(content))
-
-
-def _run(places: Sequence[float], values: Sequence[float | None], axis: Axis, kind: str) -> list[Markup]:
-    known = [None if value is None else (x, axis.place(value)) for x, value in zip(places, values, strict=True)]
-    return [svg.path([one, other], kind) for one, other in pairwise(known) if one is not None and other is not None]
-
-
-def _interval(x: float, point: Estimate, axis: Axis) -> list[Markup]:
-    low, high = (min(max(end, axis.low), axis.high) for end in (point.low, point.high))
-    parts = [svg.line(x, axis.place(low), x, axis.place(high), "whisker")]
-    for end, shown, down in ((point.low, low, 1), (point.high, high, -1)):
-        height = axis.place(shown)
-        if end == shown:
-            parts.append(svg.line(x - 4, height, x + 4, height, "whisker"))
-        else:
-            parts.append(svg.path([(x - 4, height - 8 * down), (x + 4, height - 8 * down), (x, height)], "arrow"))
-    return parts
-
-
-def _point(x: float, value: float, axis: Axis, shape: str) -> Markup:
-    if not axis.low <= value <= axis.high:
-        return Markup("")  # its interval ends in an arrow here
-    y = axis.place(value)
-    if shape == "circle":
-        return svg.circle(x, y, 4)
-    return svg.path([(x, y - 5.5), (x + 5.5, y), (x, y + 5.5), (x - 5.5, y), (x, y - 5.5)], "diamond")
-
-
-def _cross(x: float, y: float) -> Markup:
-    return svg.path([(x - 5, y - 5), (x + 5, y + 5)], "missing") + svg.path([(x - 5, y + 5), (x + 5, y - 5)], "missing")
-
-
-# --- around the plot ------------------------------------------------------------------------------------------------
-
-
-def _head(title: str, entries: Sequence[tuple[str, str]]) -> tuple[list[Markup], float]:
-    """The title and the legend, and where the plot begins below them."""
-    rows = textwrap.wrap(safe_text(title, 160), 74) or [""]
-    parts = [svg.text(20, 28 + 21 * number, row, "title") for number, row in enumerate(rows)]
-    x, y = 20.0, 32.0 + 21 * len(rows)
-    for kind, label in entries:
-        words = svg.cut(safe_text(label), 44)
-        width = 48 + LETTER * len(words)
-        if x > 20 and x + width > WIDTH - 10:
-            x, y = 20.0, y + 21
-        parts += [_swatch(kind, x, y - 4), svg.text(x + 31, y, words, "tick")]
-        x += width
-    return parts, y + 20
-
-
-def _swatch(kind: str, x: float, y: float) -> Markup:
-    if kind == "box":
-        return svg.box(x + 3, y - 6, 19, 12, "box")
-    if kind == "missing":
-        return _cross(x + 12, y)
-    if kind == "bound":
-        return svg.line(x, y, x + 25, y, "bound")
-    colour, shape = kind.rsplit(maxsplit=1)
-    point = _point(x + 12, y, Axis(lambda value: value, [], y, y), shape)
-    return _group([svg.line(x, y, x + 25, y, "curve"), _group([point], "mark")], colour)
-
-
-def _colour(number: int) -> str:
-    return f"c{number % COLOURS}" + (" dashed" if number // COLOURS % 2 else "")
-
-
-def _words(place: str, values: Sequence[Value], labels: Sequence[str]) -> str:
-    """What is said when a place is hovered: the values that have a label."""
-    said = [f"{_value(value)} ({safe_text(label)})" for value, label in zip(values, labels, strict=True) if label]
-    return f"{place}: " + "; ".join(said)
-
-
-def _value(value: Value) -> str:
-    if value is None:
-        return "not measured"
-    if isinstance(value, Estimate):
-        return f"{short_number(value.value)} [{short_number(value.low)}, {short_number(value.high)}]"
-    if isinstance(value, int | float):
-        return f"at most {short_number(value)}"
-    _, lower, median, upper, _ = value
-    return f"median {short_number(median)}, half of them {short_number(lower)} to {short_number(upper)}"
-
-
-def _picture(parts: Iterable[Markup], height: float, title: str, description: str) -> str:
-    name, words = safe_text(title, 160), safe_text(description, 600)
-    start = Markup(
-        '<svg xmlns="http://www.w3.org/2000/svg" width="{0}" height="{1}" viewBox="0 0 {0} {1}" role="img" '
-        'aria-label="{2}"><title>{3}</title><desc>{4}</desc><style>{5}</style>{6}'
-    ).format(WIDTH, svg.number(height), f"{name}. {words}", name, words, STYLE, svg.box(0, 0, WIDTH, height, "card"))
-    return str(start + Markup("").join(parts) + Markup("</svg>\n"))

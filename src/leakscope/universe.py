@@ -68,7 +68,7 @@ def read_universe(
         X.index = pd.Index(read_texts(path, ids)[ids[0]])
     if not X.shape[1]:
         raise InputError(f"{path} has no columns but {label}: there is nothing to learn from")
-    X, notes = _prepared(X, encode)
+    X, notes = prepare_columns(X, encode)
     if components is not None:
         X = _components(X, components, encode)
     return Universe(X, y.to_numpy(), tuple(notes))
@@ -130,7 +130,8 @@ def learner_and_labels(
     return as_learner(load_model(Path(name), trust=trust)), y
 
 
-def _prepared(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, list[str]]:
+def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, list[str]]:
+    """Texts and numbers as numbers of similar size, and what to say about it (see `read_universe`)."""
     if encode == "raw":
         return X, []
     texts = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]

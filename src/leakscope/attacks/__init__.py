@@ -2,8 +2,13 @@
 
 from leakscope.attacks.membership_bounded_loss import bounded_loss
 from leakscope.attacks.membership_learned import learned
+from leakscope.attacks.membership_record_explanation import influence_value, self_revelation
 from leakscope.attacks.membership_threshold import likelihood_ratio, loss_threshold
+from leakscope.attacks.reconstruction_graph import graph_traversal
+from leakscope.attacks.reconstruction_static import static_queries
+from leakscope.attacks.reconstruction_subspace import subspace_reduction
 from leakscope.evidence import Attack, Evidence, Guesses, Known
+from leakscope.oracle import Reconstruction
 
 __all__ = [
     "ATTACKS",
@@ -11,10 +16,17 @@ __all__ = [
     "Evidence",
     "Guesses",
     "Known",
+    "RECONSTRUCTIONS",
+    "Reconstruction",
     "bounded_loss",
+    "graph_traversal",
+    "influence_value",
     "learned",
     "likelihood_ratio",
     "loss_threshold",
+    "self_revelation",
+    "static_queries",
+    "subspace_reduction",
 ]
 
 #: What an audit runs unless told otherwise. Those that a model can't give the release for are listed as not run.
@@ -34,4 +46,13 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         bounded_loss("squared_error"),
         learned("squared_error", "loss", "tree"),
     ),
+}
+
+#: What an audit of explanations by records runs unless told otherwise, by short name.
+RECONSTRUCTIONS: dict[str, Reconstruction] = {
+    "uniform": static_queries("uniform", queries=10**9),
+    "marginal": static_queries("marginal", queries=10**9),
+    "records": static_queries("records", queries=10**9),
+    "graph": graph_traversal(),
+    "subspace": subspace_reduction(),
 }

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Literal
 
-from leakscope.datasets import adult, bits, built_in, diabetes130, images, store
+from leakscope.datasets import adult, bits, built_in, diabetes130, dogfish, images, store
 from leakscope.datasets.catalogue import DESCRIPTIONS
 from leakscope.datasets.dataset import Dataset, Description
 from leakscope.errors import InputError
@@ -28,6 +28,7 @@ _READERS: dict[str, Callable[..., Dataset]] = {
     "mnist": images.read_mnist,
     "cifar100": images.read_cifar100,
     "cifar100_20k": images.read_cifar100_20k,
+    "dogfish": dogfish.read,
     "breast_cancer": built_in.read_breast_cancer,
     "digits": built_in.read_digits,
     "make_classification": built_in.make_classification,

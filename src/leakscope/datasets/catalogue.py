@@ -198,6 +198,25 @@ _CIFAR100_20K = Description(
     ),
 )
 
+_DOGFISH_HOST = "http://mitra.stanford.edu/kundaje/pangwei/"
+
+_DOGFISH = Description(
+    name="dogfish",
+    title="Dog against fish, Inception-v3 features of ImageNet pictures",
+    rows=2_400,
+    record=(2_048,),
+    classes=2,
+    task="dog (0) or fish (1)",
+    licence="terms of ImageNet",
+    source="P. W. Koh, P. Liang, ICML 2017",
+    page="https://github.com/kohpangwei/influence-release",
+    check="no digest is published: numbers of rows, columns and classes, and every value finite",
+    files=tuple(
+        File(f"dogfish/{name}", urls=(_DOGFISH_HOST + name,), digest_of="file")
+        for name in ("dogfish_900_300_inception_features_train.npz", "dogfish_900_300_inception_features_test.npz")
+    ),
+)
+
 _BREAST_CANCER = Description(
     name="breast_cancer",
     title="Breast Cancer Wisconsin (Diagnostic)",
@@ -248,6 +267,7 @@ DESCRIPTIONS: dict[str, Description] = {
         _MNIST,
         _CIFAR100,
         _CIFAR100_20K,
+        _DOGFISH,
         _BREAST_CANCER,
         _DIGITS,
         _MAKE_CLASSIFICATION,

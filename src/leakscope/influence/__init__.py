@@ -3,8 +3,8 @@
 from leakscope.influence.explanation import Explanation, LeftOut, RecordExplanation, influences, most_influential
 from leakscope.influence.graph import InfluenceGraph, Traversal, influence_graph
 from leakscope.influence.logistic import LeaveOneOut, leave_one_out
-from leakscope.influence.revealable import Tangents, revealable, revealing_points, tangents
-from leakscope.influence.revealable import case as revealing_case
+from leakscope.influence.revelation import Tangents, revealable, revealing_points, tangents
+from leakscope.influence.revelation import case as revealing_case
 
 __all__ = [
     "Explanation", "InfluenceGraph", "LeaveOneOut", "LeftOut", "RecordExplanation", "Tangents", "Traversal",

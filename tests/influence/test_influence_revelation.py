@@ -10,7 +10,7 @@ from scipy.special import expit
 from leakscope.errors import InputError
 from leakscope.influence.explanation import RecordExplanation
 from leakscope.influence.logistic import LeaveOneOut, leave_one_out
-from leakscope.influence.revealable import case, revealable, revealing_points, tangents
+from leakscope.influence.revelation import case, revealable, revealing_points, tangents
 from leakscope.oracle import Oracle
 
 #: Dense near zero, and reaching far out on both sides.
