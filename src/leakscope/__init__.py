@@ -10,11 +10,25 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from leakscope import attacks, bounds, datasets, experiment, leakage, learners, sensitivity, toys, worlds
+    from leakscope import (
+        attacks,
+        bounds,
+        datasets,
+        experiment,
+        influence,
+        leakage,
+        learners,
+        reconstruction,
+        sensitivity,
+        toys,
+        worlds,
+    )
     from leakscope.auditing import audit
     from leakscope.errors import InputError
     from leakscope.evidence import Attack, Evidence, Guesses, Known
     from leakscope.model_files import load_model
+    from leakscope.oracle import Oracle
+    from leakscope.reconstruction import reconstruct
     from leakscope.results import Audit, Estimate, Risk, Verdict
     from leakscope.risk import score
     from leakscope.storage import load
@@ -33,6 +47,7 @@ _HOMES = {
     "Known": "evidence",
     "Learner": "target",
     "Model": "target",
+    "Oracle": "oracle",
     "Records": "target",
     "Risk": "results",
     "Target": "target",
@@ -42,11 +57,14 @@ _HOMES = {
     "bounds": "",
     "datasets": "",
     "experiment": "",
+    "influence": "",
     "leakage": "",
     "learners": "",
     "load": "storage",
     "load_model": "model_files",
     "make_target": "target",
+    "reconstruct": "reconstruction",
+    "reconstruction": "",
     "score": "risk",
     "sensitivity": "",
     "toys": "",
@@ -54,9 +72,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "Attack", "Audit", "Estimate", "Evidence", "Guesses", "InputError", "Known", "Learner", "Model", "Records", "Risk",
-    "Target", "Verdict", "attacks", "audit", "bounds", "datasets", "experiment", "leakage", "learners", "load",
-    "load_model", "make_target", "score", "sensitivity", "toys", "worlds",
+    "Attack", "Audit", "Estimate", "Evidence", "Guesses", "InputError", "Known", "Learner", "Model", "Oracle", "Records",
+    "Risk", "Target", "Verdict", "attacks", "audit", "bounds", "datasets", "experiment", "influence", "leakage",
+    "learners", "load", "load_model", "make_target", "reconstruct", "reconstruction", "score", "sensitivity", "toys",
+    "worlds",
 ]  # fmt: skip
 
 

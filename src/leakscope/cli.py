@@ -353,7 +353,13 @@ def reconstruct(
     from leakscope.storage import check_writable
 
     release = RecordRelease(
-        k=k, loss=cast("Any", loss), values=not hide_influences, digits=digits, decimals=decimals, noise=noise, near=near
+        k=k,
+        loss=cast("Any", loss),
+        values=not hide_influences,
+        digits=digits,
+        decimals=decimals,
+        noise=noise,
+        near=near,
     )
     names = None if attack.strip() == "all" else [name.strip() for name in attack.split(",") if name.strip()]
     if out is not None:
@@ -370,7 +376,9 @@ def reconstruct(
     if out is not None:
         found.save(out)
     if as_json:
-        print(json.dumps(found.as_dict() | {"notes": list(people.notes)}, indent=1, ensure_ascii=False, allow_nan=False))
+        print(
+            json.dumps(found.as_dict() | {"notes": list(people.notes)}, indent=1, ensure_ascii=False, allow_nan=False)
+        )
         return
     for note in people.notes:
         print(note)

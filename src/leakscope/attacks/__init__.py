@@ -12,11 +12,11 @@ from leakscope.oracle import Reconstruction
 
 __all__ = [
     "ATTACKS",
+    "RECONSTRUCTIONS",
     "Attack",
     "Evidence",
     "Guesses",
     "Known",
-    "RECONSTRUCTIONS",
     "Reconstruction",
     "bounded_loss",
     "graph_traversal",

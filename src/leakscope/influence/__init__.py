@@ -1,13 +1,19 @@
 """What a training record changes: models trained without it, the influence of its removal, explanations by records."""
 
+from leakscope.influence.approximate import first_order, one_step
 from leakscope.influence.explanation import Explanation, LeftOut, RecordExplanation, influences, most_influential
+from leakscope.influence.functions import influence_functions
 from leakscope.influence.graph import InfluenceGraph, Traversal, influence_graph
 from leakscope.influence.logistic import LeaveOneOut, leave_one_out
+from leakscope.influence.rank_agreement import Agreement, agreement
+from leakscope.influence.retrained import Retrained, retrain_without_each
 from leakscope.influence.revelation import Tangents, revealable, revealing_points, tangents
 from leakscope.influence.revelation import case as revealing_case
+from leakscope.influence.ridge import LeaveOneOutRidge, leave_one_out_ridge
 
 __all__ = [
-    "Explanation", "InfluenceGraph", "LeaveOneOut", "LeftOut", "RecordExplanation", "Tangents", "Traversal",
-    "influence_graph", "influences", "leave_one_out", "most_influential", "revealable", "revealing_case",
-    "revealing_points", "tangents",
+    "Agreement", "Explanation", "InfluenceGraph", "LeaveOneOut", "LeaveOneOutRidge", "LeftOut", "RecordExplanation",
+    "Retrained", "Tangents", "Traversal", "agreement", "first_order", "influence_functions", "influence_graph",
+    "influences", "leave_one_out", "leave_one_out_ridge", "most_influential", "one_step", "retrain_without_each",
+    "revealable", "revealing_case", "revealing_points", "tangents",
 ]  # fmt: skip

@@ -123,61 +123,54 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
     >>> loo.gradient_norm <= 1e-8
     True
     """
-    if isinstance(l2, bool) or not isinstance(l2, int | float | np.number) or not 0 < l2 < np.inf:
-        raise InputError(f"l2 must be a number above 0, not {l2!r}: without a penalty a model may not exist")
-    features, labels, _ = read_records(X, y, "leave-one-out logistic regression")
-    classes, codes = _two_classes(labels)
-    with one_thread():
-        return _solve(features, codes, classes, float(l2), progress)
-
-
-def _solve(features: Floats, codes: Indices, classes: list[Any], l2: float, progress: Progress | None) -> LeaveOneOut:
     from joblib import cpu_count
 
-    basis, coordinates = _coordinates(features)
-    problem = _Problem(np.column_stack([coordinates, np.ones(len(codes))]), codes.astype(np.float64), l2)
-    first = _first_of_equals(features, codes)
-    distinct, place = np.unique(first, return_inverse=True)
-    solutions = np.empty((len(distinct), problem.A.shape[1]))
-    worst, done = problem.full_norm, 0
-    parts = np.array_split(distinct, math.ceil(len(distinct) / BLOCK))
-    # The sigmoid runs on one thread: two blocks at a time keep all cores busy where threads inside a product can't.
-    with ThreadPoolExecutor(cpu_count()) as pool:
-        for found, norm in pool.map(problem.solve_without, parts):
-            solutions[done : done + len(found)] = found
-            worst, done = max(worst, norm), done + len(found)
-            if progress is not None:
-                progress("training without each record", done, len(distinct))
-    if not worst <= TOLERANCE:
-        raise InputError(
-            f"the models can't be solved to a gradient below {TOLERANCE:g} (it stays at {worst:.1g}): "
-            "scale the columns to similar sizes, such as [0, 1], or raise l2"
-        )
-    coef, full = solutions[:, :-1], problem.theta[:-1]
-    if basis is not None:
-        coef, full = coef @ basis.T, basis @ full
-    return LeaveOneOut(
-        coef=coef[place],
-        intercept=solutions[place, -1],
-        coef_full=full,
-        intercept_full=float(problem.theta[-1]),
-        gradient_norm=worst,
-        classes=(classes[0], classes[1]),
-        _first=first,
-    )
+    with one_thread():
+        problem = Problem.read(X, y, l2)
+        distinct, place = np.unique(problem.first, return_inverse=True)
+        solutions = np.empty((len(distinct), problem.A.shape[1]))
+        worst, done = problem.full_norm, 0
+        parts = np.array_split(distinct, math.ceil(len(distinct) / BLOCK))
+        # The sigmoid runs on one thread: a block for each core keeps them busy where threads inside a product can't.
+        with ThreadPoolExecutor(cpu_count()) as pool:
+            for found, norm in pool.map(problem.solve_without, parts):
+                solutions[done : done + len(found)] = found
+                worst, done = max(worst, norm), done + len(found)
+                if progress is not None:
+                    progress("training without each record", done, len(distinct))
+        if not worst <= TOLERANCE:
+            raise InputError(
+                f"the models can't be solved to a gradient below {TOLERANCE:g} (it stays at {worst:.1g}): "
+                "scale the columns to similar sizes, such as [0, 1], or raise l2"
+            )
+        return problem.models(solutions[place], worst)
 
 
-def _two_classes(labels: NDArray[Any]) -> tuple[list[Any], Indices]:
+def two_classes(labels: NDArray[Any]) -> tuple[tuple[Any, Any], Indices]:
+    """The two labels in sorted order, and each record's as 0 or 1; either must stay when any record is left out."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) != 2:
-        raise InputError(
-            f"the labels have {len(classes)} classes ({list_names(classes)}): logistic regression tells two apart"
-        )
+        raise InputError(f"the labels have {len(classes)} classes ({list_names(classes)}): give records of two classes")
     counts = np.bincount(codes)
     if counts.min() < 2:
         alone = classes[int(counts.argmin())]
         raise InputError(f"only one record has the label {alone}: without it there is nothing to tell apart")
-    return classes.tolist(), codes.astype(np.intp)
+    first, second = classes.tolist()
+    return (first, second), codes.astype(np.intp)
+
+
+def first_of_equals(features: Floats, codes: Indices) -> Indices:
+    """For each record the position of the first that equals it.
+
+    Examples
+    --------
+    >>> first_of_equals(np.array([[1.0], [2.0], [1.0], [1.0]]), np.array([0, 0, 0, 1]))
+    array([0, 1, 0, 3])
+    """
+    table = np.column_stack([features, codes]) + 0.0  # minus zero equals zero
+    rows = np.ascontiguousarray(table).view(np.dtype((np.void, table.dtype.itemsize * table.shape[1]))).ravel()
+    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
+    return first[inverse].astype(np.intp)
 
 
 def _coordinates(features: Floats) -> tuple[Floats | None, Floats]:
@@ -188,26 +181,48 @@ def _coordinates(features: Floats) -> tuple[Floats | None, Floats]:
     return basis, triangle.T
 
 
-def _first_of_equals(features: Floats, codes: Indices) -> Indices:
-    """For each record the position of the first that equals it."""
-    table = np.column_stack([features, codes]) + 0.0  # minus zero equals zero
-    rows = np.ascontiguousarray(table).view(np.dtype((np.void, table.dtype.itemsize * table.shape[1]))).ravel()
-    _, first, inverse = np.unique(rows, return_index=True, return_inverse=True)
-    return first[inverse].astype(np.intp)
+class Problem:
+    """The records with a column of ones, the model of all of them, and the factor of its Hessian.
 
+    ``theta`` is the model's weights and constant, ``full_norm`` the length of the gradient there, ``residual`` p − y,
+    ``curvature`` p(1 − p) and ``leverage`` aᵀH⁻¹a of each record, and ``first`` the first of the records that equal it.
+    """
 
-class _Problem:
-    """The records with a column of ones, the model of all of them, and the factor of its Hessian."""
-
-    def __init__(self, A: Floats, y: Floats, l2: float) -> None:
-        self.A, self.y = A, y
-        self.penalty = np.full(A.shape[1], l2)
+    def __init__(self, features: Floats, labels: NDArray[Any], l2: float) -> None:
+        self.classes, codes = two_classes(labels)
+        self.first = first_of_equals(features, codes)
+        self.basis, coordinates = _coordinates(features)
+        self.A, self.y = np.column_stack([coordinates, np.ones(len(codes))]), codes.astype(np.float64)
+        self.penalty = np.full(self.A.shape[1], l2)
         self.penalty[-1] = 0.0
-        self.theta, self.full_norm = self._newton(np.zeros(A.shape[1]), None)
-        p = expit(A @ self.theta)
-        self.residual, self.curvature = p - y, p * (1 - p)
+        self.theta, self.full_norm = self._newton(np.zeros(self.A.shape[1]), None)
+        p = expit(self.A @ self.theta)
+        self.residual, self.curvature = p - self.y, p * (1 - p)
         self.factor = cho_factor(self._hessian(self.curvature))
-        self.leverage = np.einsum("ij,ji->i", A, cho_solve(self.factor, A.T))
+        self.leverage = np.einsum("ij,ji->i", self.A, cho_solve(self.factor, self.A.T))
+
+    @classmethod
+    def read(cls, X: Any, y: Any, l2: Any) -> Problem:
+        """Check records, labels and penalty, and train on all records."""
+        if isinstance(l2, bool) or not isinstance(l2, int | float | np.number) or not 0 < l2 < np.inf:
+            raise InputError(f"l2 must be a number above 0, not {l2!r}: without a penalty a model may not exist")
+        features, labels, _ = read_records(X, y, "leave-one-out logistic regression")
+        return cls(features, labels, float(l2))
+
+    def models(self, thetas: Floats, gradient_norm: float) -> LeaveOneOut:
+        """The models of these parameters, one row for each record, in the columns of the records."""
+        coef, full = thetas[:, :-1], self.theta[:-1]
+        if self.basis is not None:
+            coef, full = coef @ self.basis.T, self.basis @ full
+        return LeaveOneOut(
+            coef=coef,
+            intercept=thetas[:, -1],
+            coef_full=full,
+            intercept_full=float(self.theta[-1]),
+            gradient_norm=gradient_norm,
+            classes=self.classes,
+            _first=self.first,
+        )
 
     def solve_without(self, removed: Indices) -> tuple[Floats, float]:
         """Solutions (removed, p), each without one record, and the largest gradient at them."""
@@ -219,7 +234,7 @@ class _Problem:
         current = self.theta[:, None] + directions * (self.residual[removed] * shrink)
         memory: list[tuple[Floats, Floats]] = []
         for _ in range(PASSES):
-            gradient = self._gradients(current, removed[active])
+            gradient = self.gradients(current, removed[active])
             norm = np.linalg.norm(gradient, axis=0)
             better = norm < norms[active]
             solutions[active[better]], norms[active[better]] = current.T[better], norm[better]
@@ -239,7 +254,8 @@ class _Problem:
                 solutions[number], norms[number] = theta, norm_there
         return solutions, float(norms.max())
 
-    def _gradients(self, thetas: Floats, removed: Indices) -> Floats:
+    def gradients(self, thetas: Floats, removed: Indices) -> Floats:
+        """Gradients (p, m) of models (p, m) that each lack one record."""
         residuals = self.A @ thetas
         expit(residuals, out=residuals)
         residuals -= self.y[:, None]

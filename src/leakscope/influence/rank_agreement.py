@@ -1,0 +1,122 @@
+r"""How much of an explanation an approximation gets right.
+
+Two tables of influences (points, records), one approximate and one exact, are compared point by point. An explanation
+shows the k records of largest \|I\|, so \|I\| is what is compared: how many of the true k are found, whether the first
+is the first, and Spearman's rank correlation over all records, ties sharing their mean rank. Chance is k / records for
+the first and 0 for the last.
+
+The intervals are for the mean over points drawn like these, the models being given. They are Student's, and never
+shorter than what n points leave unseen: a share log(2/α)/n of points that miss one record more, or, where all n points
+are alike, that miss everything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.errors import InputError
+from leakscope.influence.explanation import most_influential
+from leakscope.intervals import mean, proportion
+from leakscope.results import Estimate
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """How far two tables of influences agree on the explanation of a point, in the mean over points.
+
+    Parameters
+    ----------
+    top
+        Share of the true k most influential records that are among the k found.
+    first
+        Share of the points whose most influential record is found as such.
+    rank_correlation
+        Spearman's correlation of the sizes of influences over all records.
+    k
+        How many records an explanation shows.
+    """
+
+    top: Estimate
+    first: Estimate
+    rank_correlation: Estimate
+    k: int
+
+
+def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95) -> Agreement:
+    """Compare approximate influences with exact ones, both (points, records), point by point.
+
+    A point at which all records have the same influence has no order: it correlates with another such point only.
+
+    Examples
+    --------
+    >>> from leakscope.influence import influences, leave_one_out
+    >>> from leakscope.influence.approximate import first_order
+    >>> rng = np.random.default_rng(0)
+    >>> X, points = rng.normal(size=(100, 5)), rng.normal(size=(50, 5))
+    >>> y = X[:, 0] + rng.logistic(size=100) > 0
+    >>> found = agreement(*(influences(train(X, y), points) for train in (first_order, leave_one_out)), k=5)
+    >>> found.top, found.rank_correlation
+    (0.94 [0.91, 0.96], 0.9983 [0.9980, 0.9987])
+    """
+    found, true = _read(approximate, "approximate"), _read(exact, "exact")
+    if found.shape != true.shape:
+        raise InputError(
+            f"the approximate influences have shape {found.shape} and the exact ones {true.shape}: give both for the "
+            "same points and records"
+        )
+    points, records = true.shape
+    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= records:
+        raise InputError(f"k must be a whole number from 1 to the {records} records, not {k!r}")
+    chosen, wanted = most_influential(found, k), most_influential(true, k)
+    overlap = (chosen[:, :, None] == wanted[:, None, :]).sum(axis=(1, 2)) / k
+    same = int((chosen[:, 0] == wanted[:, 0]).sum())
+    correlations = [_spearman(*rows) for rows in zip(np.abs(found), np.abs(true), strict=True)]
+    return Agreement(
+        top=_bounded_mean(overlap, 0.0, 1 / k, confidence),
+        first=proportion(same, points, confidence),
+        rank_correlation=_bounded_mean(np.array(correlations), -1.0, 0.0, confidence),
+        k=int(k),
+    )
+
+
+def _read(table: Any, which: str) -> Floats:
+    values = np.asarray(table, dtype=np.float64)
+    if values.ndim != 2 or not len(values) or values.shape[1] < 2:
+        raise InputError(
+            f"the {which} influences have shape {values.shape}: give a table, a row per point and a column for each of "
+            "two records or more"
+        )
+    if not np.isfinite(values).all():
+        raise InputError(f"some of the {which} influences are not finite: leave such points out")
+    return values
+
+
+def _spearman(first: Floats, second: Floats) -> float:
+    one, other = (_centred_ranks(values) for values in (first, second))
+    lengths = float(np.sqrt((one @ one) * (other @ other)))
+    if not lengths:
+        return float(not one.any() and not other.any())
+    return float(np.clip(one @ other / lengths, -1.0, 1.0))
+
+
+def _centred_ranks(values: Floats) -> Floats:
+    """Ranks less their mean; equal values share the mean of their ranks."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last = np.cumsum(counts)
+    return np.asarray((last - (counts - 1) / 2)[place] - (len(values) + 1) / 2)
+
+
+def _bounded_mean(values: Floats, least: float, step: float, confidence: float) -> Estimate:
+    """Mean of values from ``least`` to 1 in steps of ``step``, with Student's interval or what was not seen."""
+    student = mean(values, confidence)
+    fall = step if np.ptp(values) else 1 - least
+    unseen = min(1.0, -np.log((1 - confidence) / 2) / len(values)) * fall
+    half = max(student.high - student.value, unseen)
+    low, high = max(least, student.value - half), min(1.0, student.value + half)
+    return Estimate(student.value, low, high, confidence, n=len(values), method="Student, or what was not seen")

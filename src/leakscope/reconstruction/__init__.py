@@ -1,0 +1,11 @@
+"""What explanations by training records give away: who is revealed, and how much an outsider reconstructs."""
+
+from leakscope.reconstruction.release import RecordRelease, Usefulness
+from leakscope.reconstruction.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
+from leakscope.reconstruction.run import reconstruct, usual_defenses
+from leakscope.reconstruction.table import People, read_people
+
+__all__ = [
+    "DefendedRelease", "GraphFacts", "People", "Reconstructed", "ReconstructionAudit", "RecordRelease", "Usefulness",
+    "read_people", "reconstruct", "usual_defenses",
+]  # fmt: skip

@@ -1,0 +1,183 @@
+"""What is released of explanations by records, and how useful it stays.
+
+A release is a choice: how many records, with or without their influences, to how many digits, with how much noise, and
+whether points far from all training records are answered. Each choice is a defense, and each costs the honest user
+something: fewer of the most influential records shown, values that are off, or no answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope import intervals
+from leakscope.errors import InputError
+from leakscope.influence.explanation import Floats, LeftOut, Loss, RecordExplanation
+from leakscope.oracle import Oracle
+from leakscope.results import Estimate
+
+BLOCK = 2**22  # distances held at a time
+
+
+@dataclass(frozen=True)
+class RecordRelease:
+    """Explanations by records as they are released.
+
+    Parameters
+    ----------
+    k, loss
+        How many records are shown, and the loss whose change is their influence (`RecordExplanation`).
+    values
+        Whether their influences are shown.
+    digits, decimals
+        Significant digits of the influences, decimals of the prediction; None for all.
+    noise
+        Standard deviation of Gaussian noise on every influence, added before the records are ranked.
+    near
+        Refuse points further from every training record than this share of the training records are from their nearest
+        neighbour; 0.99 refuses about one honest query in a hundred. None answers everything.
+
+    Examples
+    --------
+    >>> RecordRelease(k=1, digits=2).words
+    '1 record, influence to 2 digits'
+    """
+
+    k: int = 5
+    loss: Loss = "likelihood"
+    values: bool = True
+    digits: int | None = None
+    decimals: int | None = None
+    noise: float = 0.0
+    near: float | None = None
+
+    def __post_init__(self) -> None:
+        RecordExplanation(self.k, self.loss)
+        if self.near is not None and not 0 < self.near <= 1:
+            raise InputError(f"near must be a share above 0 and at most 1, not {self.near!r}")
+
+    @property
+    def explanation(self) -> RecordExplanation:
+        """The explanation before anything is rounded, hidden or refused."""
+        return RecordExplanation(self.k, self.loss)
+
+    @property
+    def words(self) -> str:
+        """The release in a few words."""
+        shown = f"{self.k} record{'s' if self.k > 1 else ''}"
+        if not self.values:
+            shown += ", influences hidden"
+        elif self.digits is not None:
+            shown += f", influence to {self.digits} digit{'s' if self.digits > 1 else ''}"
+        shown += f", prediction to {self.decimals} decimals" if self.decimals is not None else ""
+        shown += f", noise {self.noise:.2g}" if self.noise else ""
+        return shown + (", far-off points refused" if self.near is not None else "")
+
+    def oracle(self, models: LeftOut, X: Floats, y: Any, *, budget: int | None = None, seed: int = 0) -> Oracle:
+        """What an outsider may query, over models of all training records and without each."""
+        refuse = None if self.near is None else refuse_far_points(X, self.near)
+        return Oracle.of(
+            models, X, y, self.explanation, budget=budget, values=self.values, digits=self.digits,
+            decimals=self.decimals, noise=self.noise, refuse=refuse, seed=seed,
+        )  # fmt: skip
+
+    def usefulness(
+        self,
+        models: LeftOut,
+        X: Floats,
+        y: Any,
+        points: Floats,
+        *,
+        best: int = 5,
+        seed: int = 0,
+        confidence: float = 0.95,
+    ) -> Usefulness:
+        """What honest users who ask about these points still get.
+
+        Parameters
+        ----------
+        best
+            The exact explanation that this one is held against shows so many records.
+        """
+        best = min(best, len(models))
+        exact = RecordExplanation(best, self.loss).explain(models, points)
+        answer = self.oracle(models, X, y, seed=seed).query(points)
+        answered = answer.records[:, 0] >= 0
+        hits = (answer.records[:, :, None] == exact.records[:, None, :]).any(axis=1).mean(axis=1)
+        error = None
+        if answer.influences is not None and answered.any():
+            true = np.abs(_influences_of(models, points[answered], answer.records[answered], self.loss))
+            off = np.abs(np.abs(answer.influences[answered]) - true) / np.maximum(true, np.finfo(float).tiny)
+            error = float(np.median(off))
+        return Usefulness(
+            answered=intervals.proportion(int(answered.sum()), len(answered), confidence),
+            found=intervals.mean(hits, confidence),
+            best=best,
+            error=error,
+        )
+
+
+@dataclass(frozen=True)
+class Usefulness:
+    """What honest users still get from a release.
+
+    Parameters
+    ----------
+    answered
+        Share of their queries that get an answer.
+    found
+        Share of the ``best`` most influential records that is shown.
+    error
+        Median relative error of the influences shown; None if they are hidden.
+    """
+
+    answered: Estimate
+    found: Estimate
+    best: int
+    error: float | None
+
+
+def refuse_far_points(X: Floats, share: float) -> Callable[[Floats], NDArray[np.bool_]]:
+    """A rule that refuses points further from every training record than ``share`` of these are from their nearest.
+
+    Examples
+    --------
+    >>> refuse = refuse_far_points(np.array([[0.0], [1.0], [3.0]]), share=0.5)
+    >>> refuse(np.array([[1.5], [5.0]]))
+    array([False,  True])
+    """
+    records = np.unique(np.asarray(X, dtype=np.float64), axis=0)
+    if len(records) < 2:
+        raise InputError("points can't be told to be far off by fewer than two different training records")
+    limit = np.quantile(_nearest(records, records, skip=1), share) * (1 + 1e-9) + 1e-12
+    return lambda points: _nearest(np.asarray(points, dtype=np.float64), records) > limit
+
+
+def _nearest(points: Floats, records: Floats, skip: int = 0) -> Floats:
+    """Distance to the nearest record; ``skip`` = 1 leaves out the nearest, which is the point itself."""
+    squares = np.einsum("ij,ij->i", records, records)
+    found = np.empty(len(points))
+    rows = max(1, BLOCK // len(records))
+    for start in range(0, len(points), rows):
+        part = points[start : start + rows]
+        distances = squares - 2 * (part @ records.T) + np.einsum("ij,ij->i", part, part)[:, None]
+        found[start : start + rows] = np.partition(distances, skip, axis=1)[:, skip]
+    return np.sqrt(np.maximum(found, 0.0))
+
+
+def _influences_of(models: LeftOut, points: Floats, records: NDArray[np.intp], loss: Loss) -> Floats:
+    """Exact influences of the records shown."""
+    everything = RecordExplanation(len(models), loss)
+    found = np.empty(records.shape)
+    rows = max(1, BLOCK // len(models))
+    for start in range(0, len(points), rows):
+        part = slice(start, start + rows)
+        exact = everything.explain(models, points[part])
+        values = np.empty(exact.records.shape)
+        np.put_along_axis(values, exact.records, exact.influences, axis=1)
+        found[part] = np.take_along_axis(values, records[part], axis=1)
+    return found

@@ -1,0 +1,379 @@
+"""Auditing explanations by records: train with and without each record, then let every attack at the oracle.
+
+The records that attacks recover are training records for certain, so there is no false alarm to count; what has to be
+controlled is the machinery, by looking every recovered row up in the training set (`Reconstructed.wrong`), and the
+membership attacks, which `leakscope.risk` judges beside theirs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope import intervals
+from leakscope.attacks import RECONSTRUCTIONS
+from leakscope.attacks.membership_record_explanation import FEWEST, by_group, membership_risks, self_revealing
+from leakscope.errors import InputError
+from leakscope.influence.explanation import LeftOut
+from leakscope.influence.graph import influence_graph
+from leakscope.influence.logistic import LeaveOneOut, leave_one_out
+from leakscope.learners.linear import Floats, read_records
+from leakscope.oracle import Prior, Recovered
+from leakscope.reconstruction.release import RecordRelease
+from leakscope.reconstruction.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
+from leakscope.records import Records, list_names
+from leakscope.results import Estimate, NotRun, Risk
+from leakscope.versions import versions
+from leakscope.worlds import Progress
+
+POINTS = 40  # of a curve
+SELF = (1, 5, 10)  # numbers of records for self-revelation [shokri2019, Fig. 6]
+HONEST = 1000  # points that usefulness is measured at
+OTHERS = 1_000_000  # stream of the holdout's split, apart from those of the attacks
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A training set with its models, what an attacker knows, and how hard to try."""
+
+    models: LeaveOneOut
+    X: Floats
+    y: NDArray[Any]
+    prior: Prior
+    budget: int
+    repeats: int
+    seed: int
+    confidence: float
+
+
+def reconstruct(
+    X: Any,
+    y: Any,
+    *,
+    holdout: Any = None,
+    release: RecordRelease | None = None,
+    l2: float = 1.0,
+    attacks: Sequence[str] | None = None,
+    budget: int = 5000,
+    groups: pd.DataFrame | None = None,
+    ids: Any = None,
+    defended: Sequence[RecordRelease] | Literal["usual"] = (),
+    repeats: int = 3,
+    seed: int = 0,
+    confidence: float = 0.95,
+    progress: Progress | None = None,
+) -> ReconstructionAudit:
+    """Train a logistic regression, and find what explanations by its training records give away of these.
+
+    Parameters
+    ----------
+    X, y
+        The training records, as numbers of similar size such as [0, 1], and their labels, of two classes.
+    holdout
+        ``(X, y)`` of records drawn alike and not trained on: what a well-informed attacker knows, and the non-members
+        of the membership attacks. Without it, attacks that need records are listed as not run.
+    release
+        What an explanation shows; by default five records with their influences.
+    l2
+        Weight of the penalty λ/2·|w|² beside the sum of log-losses.
+    attacks
+        Names out of `leakscope.attacks.RECONSTRUCTIONS`, by default all.
+    budget
+        How many points an attacker may ask about.
+    groups
+        Columns to compare people by, a row for each training record.
+    ids
+        What the training records are called in the table of records; by default their position.
+    defended
+        Other releases to compare with, or ``usual`` for `usual_defenses`: what attacks recover through them, and how
+        useful they stay.
+    repeats
+        Runs of each attack; intervals are over these.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((60, 4))
+    >>> y = X[:, 0] + rng.normal(0, 0.3, 60) > 0.5
+    >>> found = reconstruct(X, y, attacks=["uniform", "subspace"], budget=100)
+    >>> [(one.attack, one.wrong) for one in found.attacks]
+    [('static queries (uniform)', 0), ('subspace reduction', 0)]
+    """
+    names = _check(attacks, budget, repeats)
+    release = release or RecordRelease()
+    features, labels, _ = read_records(X, y, "an audit of explanations")
+    outside = None if holdout is None else _read_holdout(holdout, features, labels)
+    levels = _read_groups(groups, len(labels))
+    names_of = np.arange(len(labels)) if ids is None else np.asarray(ids)
+    if names_of.shape != labels.shape:
+        raise InputError(f"ids must be one id for each of the {len(labels)} training records")
+    if not 0 < confidence < 1:
+        raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
+    if release.k > len(labels):
+        raise InputError(f"k must be at most the {len(labels)} training records, not {release.k}")
+    models = leave_one_out(features, labels, l2, progress=progress)
+    known = features if outside is None else np.vstack([features, outside[0]])
+    prior = Prior(known.min(axis=0), known.max(axis=0), None if outside is None else outside[0])
+    case = Case(models, features, labels, prior, int(budget), int(repeats), seed, confidence)
+    others = usual_defenses(models, features, release) if defended == "usual" else tuple(defended)
+    ready, refused = _choose(names, release, prior)
+    count = _Count(len(ready) + len(names) * len(others), progress)
+    runs = {}
+    for name in ready:
+        runs[name] = _run(case, release, name)
+        count.up()
+    ks = [k for k in sorted({*SELF, release.k}) if k <= len(labels)]
+    own = self_revealing(models, features, ks, loss=release.loss)
+    return ReconstructionAudit(
+        release=release.words,
+        self_revealing={k: intervals.proportion(int(shown.sum()), len(labels), confidence) for k, shown in own.items()},
+        groups=tuple(by_group(own[release.k], levels, confidence)),
+        membership=() if outside is None else _membership(case, release, *outside, l2),
+        attacks=tuple(_summarise(case, name, found, levels) for name, found in runs.items()),
+        not_run=tuple(refused),
+        graph=_graph(case, release),
+        defended=tuple(_defend(case, other, names, count) for other in others),
+        accuracy=None if outside is None else _accuracy(case, *outside),
+        settings={
+            "records": len(labels),
+            "features": features.shape[1],
+            "classes": [str(name) for name in models.classes],
+            "holdout": 0 if outside is None else len(outside[1]),
+            "l2": float(l2),
+            "release": asdict(release),
+            "attacks": names,
+            "budget": int(budget),
+            "repeats": int(repeats),
+            "seed": seed,
+            "confidence": confidence,
+            "gradient_norm": models.gradient_norm,
+            "versions": versions(),
+        },
+        per_record=_per_record(own, runs, names_of),
+    )
+
+
+def usual_defenses(models: LeftOut, X: Floats, release: RecordRelease) -> tuple[RecordRelease, ...]:
+    """A release with fewer records, hidden or rounded influences, noise, far-off points refused, and all of these.
+
+    Noise is as large as the least influence that is shown typically, and ten times that.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.random((60, 4))
+    >>> loo = leave_one_out(X, X[:, 0] + rng.normal(0, 0.3, 60) > 0.5)
+    >>> usual_defenses(loo, X, RecordRelease())[1].words
+    '5 records, influences hidden'
+    """
+    points = X[:HONEST]
+    least = float(np.median(np.abs(release.explanation.explain(models, points).influences[:, -1])))
+    loudly = [] if least == 0 else [replace(release, noise=least), replace(release, noise=10 * least)]
+    return (
+        replace(release, k=1),
+        replace(release, values=False),
+        *(replace(release, digits=digits) for digits in (6, 3, 1)),
+        *loudly,
+        replace(release, near=0.99),
+        replace(release, k=1, values=False, near=0.99),
+    )
+
+
+class _Count:
+    """How many of all attacks have run."""
+
+    def __init__(self, total: int, progress: Progress | None) -> None:
+        self.done, self.total, self.progress = 0, total, progress
+
+    def up(self) -> None:
+        self.done += 1
+        if self.progress is not None:
+            self.progress("attacking", self.done, self.total)
+
+
+def _check(attacks: Sequence[str] | None, budget: Any, repeats: Any) -> list[str]:
+    """Names of the attacks to run."""
+    for number, name in ((budget, "budget"), (repeats, "repeats")):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+            raise InputError(f"{name} must be a whole number from 1 on, not {number!r}")
+    names = list(RECONSTRUCTIONS) if attacks is None else list(dict.fromkeys(attacks))
+    if unknown := [name for name in names if name not in RECONSTRUCTIONS]:
+        raise InputError(f"there is no attack {unknown[0]!r}: choose from {', '.join(RECONSTRUCTIONS)}, or all")
+    if not names:
+        raise InputError(f"no attack is named: choose from {', '.join(RECONSTRUCTIONS)}, or all")
+    return names
+
+
+def _read_holdout(holdout: Any, features: Floats, labels: NDArray[Any]) -> tuple[Floats, NDArray[Any]]:
+    try:
+        X, y = holdout
+    except (TypeError, ValueError) as error:
+        raise InputError("the holdout must be a pair of records and labels") from error
+    outside, classes, _ = read_records(X, y, "the holdout")
+    if outside.shape[1] != features.shape[1]:
+        raise InputError(
+            f"the holdout has {outside.shape[1]} columns and the training records {features.shape[1]}: prepare them alike"
+        )
+    if new := sorted(set(classes.tolist()) - set(labels.tolist()), key=str):
+        raise InputError(f"the holdout has labels that no training record has: {list_names(new)}")
+    return outside, classes
+
+
+def _read_groups(groups: pd.DataFrame | None, count: int) -> Mapping[str, NDArray[Any]]:
+    if groups is None:
+        return {}
+    if not isinstance(groups, pd.DataFrame) or len(groups) != count:
+        raise InputError(f"groups must be a table with one row for each of the {count} training records")
+    return {str(name): groups[name].astype(str).to_numpy(object) for name in groups.columns}
+
+
+def _choose(names: Sequence[str], release: RecordRelease, prior: Prior) -> tuple[list[str], list[NotRun]]:
+    ready, refused = [], []
+    for name in names:
+        attack = RECONSTRUCTIONS[name]
+        reason = attack.refuse(release.values, prior)
+        if reason is None:
+            ready.append(name)
+        else:
+            refused.append(NotRun(release.words, attack.name, reason))
+    if not ready:
+        raise InputError(f"none of the attacks can run: {refused[0].attack}, {refused[0].reason}")
+    return ready, refused
+
+
+def _run(case: Case, release: RecordRelease, name: str) -> list[Recovered]:
+    """Runs of one attack, each with an oracle and a generator of its own; the numbers don't depend on other attacks."""
+    place = list(RECONSTRUCTIONS).index(name)
+    found = []
+    for repeat in range(case.repeats):
+        rng = np.random.default_rng(np.random.SeedSequence(case.seed, spawn_key=(place, repeat)))
+        oracle = release.oracle(case.models, case.X, case.y, budget=case.budget, seed=int(rng.integers(2**31)))
+        found.append(RECONSTRUCTIONS[name].run(oracle, case.prior, rng))
+    return found
+
+
+def _over_runs(values: Any, confidence: float, low: float = 0.0, high: float = np.inf) -> Estimate:
+    """Mean over runs of an attack with Student's interval, held inside what is possible."""
+    values = np.asarray(values, dtype=np.float64)
+    if len(values) < 2 or np.ptp(values) == 0:
+        value = float(values.mean())
+        same = f"{len(values)} runs that agree" if len(values) > 1 else "one run"
+        return Estimate(value, value, value, confidence, "exact", n=len(values), method=same)
+    found = intervals.mean(values, confidence)
+    return Estimate(
+        found.value, max(found.low, low), min(found.high, high), confidence, n=len(values), method="runs of the attack"
+    )
+
+
+def _summarise(case: Case, name: str, runs: Sequence[Recovered], groups: Mapping[str, NDArray[Any]]) -> Reconstructed:
+    n = len(case.y)
+    grid = np.unique(np.geomspace(1, max(1, *(run.queries for run in runs)), POINTS).astype(int))
+    shares = np.array([run.after(grid) / n for run in runs])
+    fell = np.zeros(n, bool)
+    fell[runs[0].records] = True
+    return Reconstructed(
+        attack=RECONSTRUCTIONS[name].name,
+        source=RECONSTRUCTIONS[name].source,
+        records=_over_runs([len(run) for run in runs], case.confidence, high=n),
+        share=_over_runs([len(run) / n for run in runs], case.confidence, high=1.0),
+        queries=_over_runs([run.queries for run in runs], case.confidence, high=case.budget),
+        wrong=sum(_wrong(case, run) for run in runs),
+        curve=tuple(
+            (int(at), _over_runs(shares[:, place], case.confidence, high=1.0)) for place, at in enumerate(grid)
+        ),
+        by_group=tuple(by_group(fell, groups, case.confidence)),
+        why=str(runs[-1].notes.get("why", "")),
+    )
+
+
+def _wrong(case: Case, run: Recovered) -> int:
+    """How many recovered rows are not what the training set holds under that id."""
+    same = (case.X[run.records] == run.rows).all(axis=1) & (case.y[run.records] == run.labels)
+    return int(len(run) - same.sum())
+
+
+def _membership(case: Case, release: RecordRelease, X: Floats, y: NDArray[Any], l2: float) -> tuple[Risk, ...]:
+    """Attacks on membership; half of the holdout trains the models that never saw the members, if it has enough."""
+    order = np.random.default_rng(np.random.SeedSequence(case.seed, spawn_key=(OTHERS,))).permutation(len(y))
+    outside, other = order[: len(y) // 2][: len(case.y)], order[len(y) // 2 :][: len(case.y)]
+    if not _can_train(y[other]):
+        outside, other = order[: len(case.y)], order[:0]
+    if len(outside) < FEWEST or len(case.y) < FEWEST:
+        return ()
+    control = None
+    if len(other):
+        models = leave_one_out(X[other], y[other], l2)
+        control = release.oracle(models, X[other], y[other], seed=case.seed)
+    members, nonmembers = (
+        Records(rows, (labels == case.models.classes[1]).astype(np.int64), np.arange(len(labels)))
+        for rows, labels in ((case.X, case.y), (X[outside], y[outside]))
+    )
+    oracle = release.oracle(case.models, case.X, case.y, seed=case.seed)
+    return membership_risks(
+        oracle, members, nonmembers, never_trained=control, confidence=case.confidence, seed=case.seed
+    )
+
+
+def _can_train(labels: NDArray[Any]) -> bool:
+    """Whether models without each of these records can be trained: two records of two classes."""
+    counts = np.unique(labels, return_counts=True)[1]
+    return len(counts) == 2 and counts.min() >= 2
+
+
+def _graph(case: Case, release: RecordRelease) -> GraphFacts:
+    graph = influence_graph(case.models, case.X, release.explanation)
+    sizes, degrees, mean = graph.component_sizes, graph.in_degrees, float(graph.reachable.mean())
+    return GraphFacts(
+        components=len(sizes),
+        single_components=int((sizes == 1).sum()),
+        largest_component=int(sizes.max()),
+        largest_in_degree=int(degrees.max()),
+        in_degree_zero=int((degrees == 0).sum()),
+        reachable=Estimate(mean, mean, mean, kind="exact", n=len(graph), method="every start"),
+    )
+
+
+def _defend(case: Case, release: RecordRelease, names: Sequence[str], count: _Count) -> DefendedRelease:
+    """What attacks recover through another release, and what honest users still get."""
+    ready, _ = _choose(names, release, case.prior)
+    shares = {}
+    for name in names:
+        if name in ready:
+            found = [len(run) / len(case.y) for run in _run(case, release, name)]
+            shares[RECONSTRUCTIONS[name].name] = _over_runs(found, case.confidence, high=1.0)
+        count.up()
+    strongest = max(shares, key=lambda name: shares[name].value)
+    honest = case.X if case.prior.records is None else case.prior.records
+    points = honest[np.random.default_rng(case.seed).permutation(len(honest))[:HONEST]]
+    useful = release.usefulness(case.models, case.X, case.y, points, seed=case.seed, confidence=case.confidence)
+    return DefendedRelease(release.words, strongest, shares[strongest], shares, useful)
+
+
+def _accuracy(case: Case, X: Floats, y: NDArray[Any]) -> Estimate:
+    says = np.array(case.models.classes, dtype=y.dtype)[(case.models.probabilities(X) >= 0.5).astype(int)]
+    return intervals.proportion(int((says == y).sum()), len(y), case.confidence)
+
+
+def _per_record(
+    own: Mapping[int, NDArray[np.bool_]], runs: Mapping[str, Sequence[Recovered]], ids: NDArray[Any]
+) -> pd.DataFrame:
+    count = len(ids)
+    smallest = np.zeros(count, dtype=int)
+    for k in sorted(own, reverse=True):
+        smallest[own[k]] = k
+    columns: dict[str, Any] = {
+        "record": np.arange(count),
+        "id": ids,
+        "self_revealed_at": smallest,
+    }
+    for name, found in runs.items():
+        fell = np.zeros(count)
+        for run in found:
+            fell[run.records] += 1 / len(found)
+        columns[name] = fell.round(6)
+    return pd.DataFrame(columns)

@@ -1,0 +1,225 @@
+"""The audit of explanations by records: what it says of a known world, of users' tables, and what it never writes."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope import InputError
+from leakscope.attacks import RECONSTRUCTIONS
+from leakscope.influence import RecordExplanation, leave_one_out
+from leakscope.oracle import Prior
+from leakscope.reconstruction import RecordRelease, read_people, reconstruct
+
+FAST = ["uniform", "records", "graph", "subspace"]
+
+
+def people(seed=0, n=160, d=6):
+    rng = np.random.default_rng(seed)
+    X = rng.random((n, d))
+    y = np.where(X[:, 0] + rng.normal(0, 0.3, n) > 0.5, "yes", "no")
+    return X, y
+
+
+@pytest.fixture(scope="module")
+def found():
+    X, y = people()
+    groups = pd.DataFrame({"side": np.where(X[:80, 1] > 0.5, "left", "right")})
+    return reconstruct(
+        X[:80], y[:80], holdout=(X[80:], y[80:]), attacks=FAST, budget=200, groups=groups, repeats=2,
+        release=RecordRelease(k=2), defended=[RecordRelease(k=1), RecordRelease(k=2, values=False)],
+        ids=[f"person {number}" for number in range(80)],
+    )  # fmt: skip
+
+
+def test_attacks_are_those_of_the_package_run_by_hand(found):
+    X, y = people()
+    models = leave_one_out(X[:80], y[:80])
+    prior = Prior(X.min(axis=0), X.max(axis=0), X[80:])
+    for place, name in ((0, "uniform"), (3, "graph")):
+        assert list(RECONSTRUCTIONS)[place] == name
+        counts = []
+        for repeat in range(2):
+            rng = np.random.default_rng(np.random.SeedSequence(0, spawn_key=(place, repeat)))
+            oracle = RecordRelease(k=2).oracle(models, X[:80], y[:80], budget=200, seed=int(rng.integers(2**31)))
+            counts.append(len(RECONSTRUCTIONS[name].run(oracle, prior, rng)))
+        reported = next(one for one in found.attacks if one.attack == RECONSTRUCTIONS[name].name)
+        assert reported.records.value == np.mean(counts)
+        assert reported.share.value == pytest.approx(np.mean(counts) / 80)
+
+
+def test_nothing_is_recovered_that_was_not_trained_on(found):
+    assert [one.wrong for one in found.attacks] == [0, 0, 0, 0]
+
+
+def test_curves_rise_to_the_share_and_keep_the_budget(found):
+    for one in found.attacks:
+        shares = [share.value for _, share in one.curve]
+        assert shares == sorted(shares)
+        assert shares[-1] == pytest.approx(one.share.value)
+        assert one.curve[-1][0] <= 200
+        assert one.queries.high <= 200
+
+
+def test_self_revelation_is_the_definition(found):
+    X, y = people()
+    models = leave_one_out(X[:80], y[:80])
+    records = RecordExplanation(10).explain(models, X[:80]).records
+    own = np.arange(80)[:, None]
+    for k, share in found.self_revealing.items():
+        assert share.value == pytest.approx((records[:, :k] == own).any(axis=1).mean())
+        assert share.low < share.value < share.high
+    smallest = found.per_record["self_revealed_at"].to_numpy()
+    assert ((smallest > 0) & (smallest <= 2)).mean() == pytest.approx(found.self_revealing[2].value)
+
+
+def test_groups_together_are_everybody(found):
+    assert sum(group.records for group in found.groups) == 80
+    total = sum(group.records * group.share.value for group in found.groups)
+    assert total == pytest.approx(80 * found.self_revealing[2].value)
+
+
+def test_members_are_told_apart_and_the_control_is_chance(found):
+    revelation = found.membership[0]
+    assert revelation.auc.low > 0.5
+    assert revelation.control.kind == "never trained"
+    assert revelation.control.auc.low <= 0.5 <= revelation.control.auc.high
+
+
+def test_hiding_influences_stops_what_needs_them(found):
+    hidden = found.defended[1]
+    assert "subspace reduction" not in hidden.shares
+    assert "subspace reduction" in found.defended[0].shares
+    assert hidden.usefulness.error is None
+    assert found.defended[0].usefulness.found.value == pytest.approx(1 / 5)
+
+
+def test_without_a_holdout_nothing_is_skipped_silently():
+    X, y = people()
+    found = reconstruct(X, y, attacks=["uniform", "marginal", "records"], budget=50, repeats=1)
+    assert [item.attack for item in found.not_run] == ["static queries (marginal)", "static queries (records)"]
+    assert found.membership == ()
+    assert found.accuracy is None
+    assert "not run" in str(found)
+
+
+def test_the_same_seed_gives_the_same_audit_and_another_another():
+    X, y = people()
+    one, two, other = (
+        reconstruct(
+            X[:80], y[:80], holdout=(X[80:], y[80:]), attacks=["uniform", "graph"], budget=40, seed=seed
+        ).as_dict()
+        for seed in (1, 1, 2)
+    )
+    assert one == two
+    assert one["attacks"] != other["attacks"]
+
+
+def test_an_attack_is_the_same_whoever_runs_beside_it():
+    X, y = people()
+    alone = reconstruct(X, y, attacks=["graph"], budget=60)
+    beside = reconstruct(X, y, attacks=["uniform", "graph"], budget=60)
+    assert alone.attacks[0] == beside.attacks[1]
+
+
+def test_what_is_saved_holds_ids_and_no_feature(found, tmp_path):
+    found.save(tmp_path / "out")
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
+        "reconstruction.csv", "reconstruction.json", "reconstruction.svg", "records.csv",
+    ]  # fmt: skip
+    X, _ = people()
+    written = "".join(path.read_text() for path in (tmp_path / "out").iterdir())
+    assert not any(f"{value:.8f}"[1:] in written for value in X[:80].ravel())
+    document = json.loads((tmp_path / "out" / "reconstruction.json").read_text())
+    assert document["attacks"][0]["share"]["value"] == found.attacks[0].share.value
+    table = pd.read_csv(tmp_path / "out" / "records.csv")
+    assert table["id"].tolist() == [f"person {number}" for number in range(80)]
+    assert set(FAST) <= set(table.columns)
+
+
+def test_hostile_ids_and_groups_stay_inert(tmp_path):
+    X, y = people()
+    groups = pd.DataFrame({"<script>": np.where(X[:, 1] > 0.5, "\x1b[31mred", "=1+1")})
+    found = reconstruct(
+        X, y, attacks=["uniform"], budget=20, groups=groups, ids=[f"=cmd{n}" for n in range(160)], repeats=1
+    )
+    assert "\x1b" not in str(found)
+    found.save(tmp_path)
+    assert "'=cmd0" in (tmp_path / "records.csv").read_text()
+    assert "<script>" not in (tmp_path / "reconstruction.svg").read_text()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"attacks": ["magic"]}, "there is no attack 'magic'"),
+        ({"attacks": []}, "no attack is named"),
+        ({"attacks": ["records"]}, "none of the attacks can run"),
+        ({"budget": 0}, "budget must be"),
+        ({"repeats": 0}, "repeats must be"),
+        ({"release": RecordRelease(k=200)}, "at most the 160"),
+        ({"groups": pd.DataFrame({"a": [1]})}, "one row for each"),
+        ({"holdout": 7}, "pair of records"),
+        ({"holdout": (np.zeros((4, 2)), ["no"] * 4)}, "2 columns"),
+        ({"holdout": (np.zeros((4, 6)), ["maybe"] * 4)}, "labels that no training record has"),
+        ({"ids": ["a"]}, "one id for each"),
+        ({"confidence": 2.0}, "confidence must"),
+    ],
+)
+def test_wrong_input_is_told_before_anything_runs(options, words):
+    X, y = people()
+    with pytest.raises(InputError, match=words):
+        reconstruct(X, y, **options)
+
+
+# --- tables -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"name": [f"n{i}" for i in range(100)], "age": rng.integers(18, 90, 100),
+                          "job": rng.choice(["a", "b", "c"], 100), "pays": rng.choice(["yes", "no"], 100)})  # fmt: skip
+    frame.to_csv(tmp_path / "people.csv", index=False)
+    return tmp_path / "people.csv"
+
+
+def test_a_table_is_split_into_training_records_and_holdout(table):
+    read = read_people(table, "pays", id_column="name", groups="job")
+    frame = pd.read_csv(table)
+    assert read.X.shape == (80, 4)  # age, and a column for each job
+    assert (read.X.min(), read.X.max()) == (0.0, 1.0)
+    chosen = frame.set_index("name").loc[read.ids]
+    assert read.y.tolist() == chosen["pays"].tolist()
+    assert read.groups["job"].tolist() == chosen["job"].tolist()
+    ages = (chosen["age"] - frame["age"].min()) / np.ptp(frame["age"])
+    np.testing.assert_allclose(read.X[:, 0], ages)
+    assert "trained on 80 records drawn out of 100" in read.notes
+    outside = {tuple(row) for row in read.holdout[0]}
+    assert not outside & {tuple(row) for row in read.X}
+
+
+def test_a_holdout_file_is_prepared_with_the_training_file(table, tmp_path):
+    frame = pd.read_csv(table)
+    frame.iloc[:30].assign(job="new").to_csv(tmp_path / "outside.csv", index=False)
+    read = read_people(table, "pays", holdout=tmp_path / "outside.csv", drop="name")
+    assert len(read.y) == 100
+    assert read.X.shape[1] == read.holdout[0].shape[1] == 5
+    assert not read.X[:, -1].any() or not read.X[:, -2].any()  # the new job is nobody's in training
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"label": "nothing"}, "no label column"),
+        ({"label": "pays", "groups": "nothing"}, "no group column"),
+        ({"label": "pays", "drop": "pays"}, "can't be dropped"),
+        ({"label": "pays", "records": 1000}, "from 2 to the 100"),
+        ({"label": "pays", "records": 1}, "from 2 to the 100"),
+        ({"label": "pays", "drop": "age,job,name"}, "nothing to learn from"),
+    ],
+)
+def test_wrong_tables_are_told(table, options, words):
+    with pytest.raises(InputError, match=words):
+        read_people(table, **options)

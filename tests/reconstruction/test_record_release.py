@@ -1,0 +1,95 @@
+"""Releases of explanations: what they refuse, and what an honest user still gets."""
+
+import numpy as np
+import pytest
+
+from leakscope import InputError
+from leakscope.influence import RecordExplanation, leave_one_out
+from leakscope.reconstruction.release import RecordRelease, refuse_far_points
+
+
+@pytest.fixture(scope="module")
+def world():
+    rng = np.random.default_rng(0)
+    X = rng.random((80, 3))
+    y = (X[:, 0] + rng.normal(0, 0.3, 80) > 0.5).astype(int)
+    return X, y, leave_one_out(X, y), rng.random((50, 3))
+
+
+def test_the_plain_release_loses_nothing(world):
+    X, y, loo, points = world
+    useful = RecordRelease(k=5).usefulness(loo, X, y, points)
+    assert (useful.answered.value, useful.found.value, useful.error) == (1.0, 1.0, 0.0)
+
+
+def test_fewer_records_show_their_share_of_the_best(world):
+    X, y, loo, points = world
+    for k in (1, 2, 4, 5, 9):
+        assert RecordRelease(k=k).usefulness(loo, X, y, points).found.value == pytest.approx(min(k, 5) / 5)
+
+
+def test_rounding_errs_by_at_most_half_a_digit(world):
+    X, y, loo, points = world
+    exact = RecordExplanation(5).explain(loo, points).influences
+    for digits in (1, 2, 3, 6):
+        useful = RecordRelease(digits=digits).usefulness(loo, X, y, points)
+        assert useful.found.value == 1.0
+        assert 0 < useful.error <= 0.5 * 10.0 ** (1 - digits)
+        shown = RecordRelease(digits=digits).oracle(loo, X, y).query(points).influences
+        assert useful.error == pytest.approx(np.median(np.abs(np.abs(shown) - np.abs(exact)) / np.abs(exact)))
+
+
+def test_overwhelming_noise_shows_records_at_random(world):
+    X, y, loo, points = world
+    useful = RecordRelease(noise=1e6).usefulness(loo, X, y, points)
+    assert useful.found.low <= 5 / 80 <= useful.found.high
+    assert useful.error > 1e3
+
+
+def test_hidden_influences_have_no_error(world):
+    X, y, loo, points = world
+    assert RecordRelease(values=False).usefulness(loo, X, y, points).error is None
+
+
+def test_far_points_are_refused_by_the_distance_to_the_nearest_record(world):
+    X, *_, points = world
+    gaps = np.linalg.norm(X[:, None] - X[None], axis=2)
+    np.fill_diagonal(gaps, np.inf)
+    for share in (0.5, 0.9, 1.0):
+        limit = np.quantile(gaps.min(axis=1), share)
+        expected = np.linalg.norm(points[:, None] - X[None], axis=2).min(axis=1) > limit
+        np.testing.assert_array_equal(refuse_far_points(X, share)(points), expected)
+        assert not refuse_far_points(X, share)(X).any()
+
+
+def test_copies_do_not_make_everything_far():
+    X = np.repeat(np.arange(10.0)[:, None], 3, axis=0)
+    refuse = refuse_far_points(X, 0.99)
+    assert refuse(np.array([[4.5], [9.9], [40.0]])).tolist() == [False, False, True]
+
+
+def test_refused_queries_are_counted_as_unanswered(world):
+    X, y, loo, points = world
+    useful = RecordRelease(near=0.9).usefulness(loo, X, y, np.vstack([points, points + 50]))
+    refused = refuse_far_points(X, 0.9)(points).mean()
+    assert useful.answered.value == pytest.approx((1 - refused) / 2)
+    assert useful.found.value == pytest.approx((1 - refused) / 2)
+
+
+@pytest.mark.parametrize(
+    ("release", "words"),
+    [
+        (RecordRelease(), "5 records"),
+        (RecordRelease(k=1, values=False), "1 record, influences hidden"),
+        (RecordRelease(digits=1, decimals=2, noise=0.01, near=0.99),
+         "5 records, influence to 1 digit, prediction to 2 decimals, noise 0.01, far-off points refused"),
+    ],
+)  # fmt: skip
+def test_releases_say_what_they_are(release, words):
+    assert release.words == words
+
+
+@pytest.mark.parametrize("options", [{"k": 0}, {"loss": "x"}, {"near": 0.0}, {"near": 1.5}])
+def test_wrong_options_are_told(options):
+    with pytest.raises(InputError):
+        RecordRelease(**options)
