@@ -21,7 +21,11 @@ from leakscope.papers.reproduction import KEYS, Reproduction
 from leakscope.papers.trends import describe, judge, slope, trend
 from leakscope.results import Estimate
 
-IDS = ["farokhi-cor2", "farokhi-fig1", "farokhi-fig2", "farokhi-fig3", "farokhi-fig4", "farokhi-fig5"]
+IDS = [
+    *("farokhi-cor2", "farokhi-fig1", "farokhi-fig2", "farokhi-fig3", "farokhi-fig4", "farokhi-fig5"),
+    *("shokri-fig10", "shokri-fig15", "shokri-fig6", "shokri-fig7", "shokri-fig9"),
+    *("shokri-tab2", "shokri-tab3", "shokri-tab4"),
+]
 #: Settings smaller than the quick ones.
 FEW = {"records": 20, "draws": 200, "models": 20}
 SMALL = {
@@ -81,7 +85,7 @@ def test_an_unknown_id_is_refused_with_the_known_ones(name):
     with pytest.raises(InputError) as refusal:
         papers.reproduce(name)
     assert ", ".join(IDS) in str(refusal.value)
-    assert len(str(refusal.value)) < 300
+    assert len(str(refusal.value)) < 400
 
 
 # --- the verdict ----------------------------------------------------------------------------------------------------
@@ -225,7 +229,7 @@ def test_infinite_ends_and_odd_texts_can_be_written(tmp_path):
 @pytest.mark.usefixtures("mirror")
 def test_small_versions_keep_the_contract(name, tmp_path, monkeypatch):
     module = papers.reproductions()[name]
-    monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL[name])
+    monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL.get(name, {}))
     steps = []
     result = papers.reproduce(name, quick=True, progress=lambda *step: steps.append(step), workers=1)
     check_contract(result, tmp_path)
@@ -257,7 +261,8 @@ def test_full_versions_agree_with_the_paper(name, tmp_path):
     result = papers.reproduce(name)
     check_contract(result, tmp_path)
     expected = {"farokhi-cor2": "differs in the order", "farokhi-fig2": "agrees"}
-    assert result.verdict.startswith(expected.get(name, "agrees: "))
+    whole = "agrees: " if name.startswith("farokhi") else "agrees"  # shokri2019 has many numbers: some of them differ
+    assert result.verdict.startswith(expected.get(name, whole))
 
 
 # --- the command ----------------------------------------------------------------------------------------------------

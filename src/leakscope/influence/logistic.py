@@ -21,6 +21,7 @@ import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -81,11 +82,11 @@ class LeaveOneOut:
 
         Equal records have equal columns to the last bit, so that ties between them stay ties.
         """
-        distinct, place = self._distinct()
-        found = self._table(points) @ self.coef[distinct].T
-        found += self.intercept[distinct]
+        coef, intercept, place = self._distinct
+        found = self._table(points) @ coef.T
+        found += intercept
         expit(found, out=found)
-        return found if len(distinct) == len(self) else found[:, place]
+        return found if place is None else found[:, place]
 
     def _table(self, points: Floats) -> Floats:
         values = np.asarray(points, dtype=np.float64)
@@ -93,12 +94,13 @@ class LeaveOneOut:
             raise InputError(f"points have shape {values.shape}: give a table of {self.coef.shape[1]} columns")
         return values
 
-    def _distinct(self) -> tuple[Indices, Indices]:
-        """The first of each set of equal records, and for each record its place among these."""
-        if not len(self._first):
-            return np.arange(len(self)), np.arange(len(self))
+    @cached_property
+    def _distinct(self) -> tuple[Floats, Floats, Indices | None]:
+        """Models of different records, and for each record the place of its own; None if all records differ."""
         distinct, place = np.unique(self._first, return_inverse=True)
-        return distinct.astype(np.intp), place.astype(np.intp)
+        if len(distinct) in (0, len(self)):
+            return self.coef, self.intercept, None
+        return self.coef[distinct], self.intercept[distinct], place.astype(np.intp)
 
 
 def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None = None) -> LeaveOneOut:

@@ -10,7 +10,7 @@ from leakscope.papers import reproductions
 from leakscope.papers.reproduction import Cell, Reproduction
 from leakscope.report.axes import short_number
 
-#: Columns that are shown: a value with its ends where there are three names.
+#: Columns that are shown of a measurement of leakage: a value with its ends where there are three names.
 SHOWN = {
     "part": ("part",),
     "n": ("n",),
@@ -57,20 +57,36 @@ def show(result: Reproduction, files: Sequence[Path]) -> None:
 
     console = Console()
     table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), title=Text(result.title), title_justify="left")
-    left_out = CROWDED if "part" in result.columns else ()
-    kept = {heading: names for heading, names in SHOWN.items() if {*names} <= {*result.columns} - {*left_out}}
+    kept = _columns(result)
     for heading in kept:
         table.add_column(Text(heading), justify="right", no_wrap=len(kept[heading]) == 1)
     for row in result.rows:
         cells = dict(zip(result.columns, row, strict=True))
         table.add_row(*(Text(_cell([cells[name] for name in names])) for names in kept.values()))
     console.print(table)
-    legend = LEGEND + "".join(words for name, words in MORE.items() if name in result.columns)
-    for heading, words in (("table", legend), ("paper", result.paper["statement"]), ("ours", result.verdict)):
-        console.print(Text(f"{heading:7}{words}"))
+    for heading, words in (("table", _legend(result)), ("paper", result.paper["statement"]), ("ours", result.verdict)):
+        if words:
+            console.print(Text(f"{heading:7}{words}"))
     if notes := _notes(result):
         console.print(Text(f"{'note':7}{notes}"))
     console.print(Text(f"files  {', '.join(map(str, files))} ({result.seconds:.0f} s)"))
+
+
+def _columns(result: Reproduction) -> dict[str, tuple[str, ...]]:
+    """Headings, with the column that each shows or the three of a value and its ends; notes stand below the table."""
+    there = set(result.columns)
+    if "leakage" in there:
+        there -= set(CROWDED if "part" in there else ())
+        return {heading: names for heading, names in SHOWN.items() if {*names} <= there}
+    triples = {name: (name, f"{name}_low", f"{name}_high") for name in result.columns if f"{name}_low" in there}
+    ends = {end for names in triples.values() for end in names[1:]} | {"note"}
+    return {name: triples.get(name, (name,)) for name in result.columns if name not in ends}
+
+
+def _legend(result: Reproduction) -> str:
+    if "leakage" not in result.columns:
+        return str(result.paper.get("columns", ""))
+    return LEGEND + "".join(words for name, words in MORE.items() if name in result.columns)
 
 
 def _cell(values: Sequence[Cell]) -> str:
@@ -79,15 +95,20 @@ def _cell(values: Sequence[Cell]) -> str:
 
 
 def _number(value: float) -> str:
-    return f"{value:,}" if isinstance(value, int) else short_number(float(f"{value:.2g}"))
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:,.0f}" if abs(value) >= 100 else short_number(float(f"{value:.2g}"))
 
 
 def _notes(result: Reproduction) -> str:
     """The remarks that are about most rows, each once with these rows."""
     where: dict[str, list[str]] = {}
+    if "note" not in result.columns:
+        return ""
     for row, note in zip(result.rows, result.column("note"), strict=True):
         for remark in str(note or "").split("; "):
-            where.setdefault(remark, []).append(_cell([row[0]]))
+            if (place := _cell([row[0]])) not in where.setdefault(remark, []):
+                where[remark].append(place)
     where.pop("", None)
     order = sorted(where, key=lambda remark: -len(where[remark]))
     shown = [f"{result.columns[0]} = {', '.join(where[remark])}: {remark}" for remark in order[:NOTES]]

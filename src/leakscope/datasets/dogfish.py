@@ -1,0 +1,70 @@
+"""Dog against fish: what the last hidden layer of Inception-v3 makes of ImageNet pictures [Koh and Liang 2017, 5.2].
+
+Two files of numpy arrays, ``inception_features_val`` with one row of 2,048 numbers per picture and ``labels``, 0 for a
+dog and 1 for a fish.
+"""
+
+from __future__ import annotations
+
+import zipfile
+import zlib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.datasets.dataset import Dataset, Description, no_groups
+from leakscope.errors import InputError
+
+FEATURES, LABELS = "inception_features_val", "labels"
+_BROKEN = (EOFError, OSError, ValueError, zlib.error, zipfile.BadZipFile)
+
+
+def read(description: Description, folder: Path) -> Dataset:
+    """Read the features: 1,800 training pictures, then 600 test pictures; half of each are dogs, 0, and half fish, 1."""
+    parts = [_read_part(folder / file.name, description.record[0]) for file in description.files]
+    values, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    if len(labels) != description.rows:
+        raise InputError(
+            f"the files in {folder} hold {len(labels):,} pictures, not the {description.rows:,} published: fetch them again"
+        )
+    X = pd.DataFrame(values, columns=[f"feature_{number}" for number in range(1, values.shape[1] + 1)], copy=False)
+    return Dataset(
+        name=description.name,
+        X=X,
+        y=labels,
+        groups=no_groups(X.index),
+        sensitive=(),
+        train=np.arange(len(labels)) < len(parts[0][1]),
+        person=None,
+        description=description,
+    )
+
+
+def _read_part(path: Path, columns: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """Features and labels of one file, checked: no digest is published that could tell a damaged copy."""
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
+            values, labels = arrays[FEATURES], np.ravel(arrays[LABELS])
+    except KeyError:
+        raise InputError(f"{path} has no arrays {FEATURES} and {LABELS}: fetch it again") from None
+    except (*_BROKEN, AttributeError, TypeError) as error:
+        raise InputError(
+            f"{path} is not a whole file of plain numpy arrays ({type(error).__name__}): delete it and fetch it again"
+        ) from error
+    _check(path, values, labels, columns)
+    return values.astype(np.float64), labels.astype(np.int64)
+
+
+def _check(path: Path, values: NDArray[Any], labels: NDArray[Any], columns: int) -> None:
+    if values.shape != (len(labels), columns) or not np.issubdtype(values.dtype, np.floating):
+        raise InputError(
+            f"{path} holds features of shape {values.shape} and {len(labels):,} labels, not a row of {columns:,} numbers "
+            "for each label: fetch it again"
+        )
+    if not np.isfinite(values).all():
+        raise InputError(f"{path} holds features that are not finite: fetch it again")
+    if labels.dtype.kind not in "biuf" or not np.array_equal(np.unique(labels), [0, 1]):
+        raise InputError(f"{path} doesn't have the labels 0 and 1: fetch it again")

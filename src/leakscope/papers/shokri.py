@@ -1,0 +1,362 @@
+"""What the reproductions of shokri2019, section 5, have in common: the data, one training set with all its models, and
+how a number is held against the paper's.
+
+The paper leaves open what our reading fills in, and `READING` says so in every reproduction:
+
+* The weight of the penalty is not stated. Ours is l2 = 1, scikit-learn's default; for the hospital data also less,
+  with which more of the paper's numbers come out.
+* Adult and the hospital data are one-hot, numbers scaled to [0, 1] by the whole set, hospital classes balanced; 2,000
+  training records are drawn from all of it, and as many of the others are what an attacker or a test may use.
+* The third set of the paper, Inception-v3 features of dogs and fish, is used where its two files are in the mirror folder
+  or the cache. Where they are not, raw pixels of CIFAR-100 stand in, fish against large carnivores: it has more columns
+  than records too, but nothing else in common, and its numbers are not held against the paper's.
+
+Intervals over draws are Student's, for the mean over training sets that are drawn from one data set. Draws of 2,000 from
+48,842 share one record in twenty-four; draws of 1,600 from 2,000 pictures share four in five, and their interval says
+only how much the draw matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.influence import LeaveOneOut, RecordExplanation, leave_one_out
+from leakscope.intervals import mean, proportion
+from leakscope.oracle import Prior
+from leakscope.papers.farokhi import ends as ends
+from leakscope.results import Estimate
+from leakscope.workers import one_thread, run_tasks
+from leakscope.worlds import Progress
+
+Floats = NDArray[np.float64]
+Booleans = NDArray[np.bool_]
+Indices = NDArray[np.intp]
+Key = Literal["adult", "hospital", "pictures"]
+Answer = TypeVar("Answer")
+
+KEYS: tuple[Key, ...] = ("adult", "hospital", "pictures")
+READING = (
+    "logistic regression, sum of log-losses + l2/2·|w|², every model solved exactly; the paper does not state its "
+    "regularisation; one-hot columns in [0, 1]; influence by the loss 1 − likelihood"
+)
+CLOSE = 3.0  # points of a hundred within which a share counts as the paper's, which is given in whole points
+
+#: [shokri2019, Table 2]: percent of the data, and percent that is revealed for k = 1, 5, 10.
+TABLE_2: dict[Key, dict[str, tuple[float, float, float, float]]] = {
+    "adult": {
+        "whole set": (100, 10, 21, 28),
+        "age 10-20": (5, 0, 1, 1),
+        "White": (86, 10, 21, 28),
+        "Black": (10, 9, 16, 19),
+        "Amer-Indian-Eskimo": (1, 8, 23, 32),
+        "Other": (0.8, 16, 32, 43),
+        "Asian-Pac-Islander": (3, 21, 40, 48),
+    },
+    "hospital": {
+        "whole set": (100, 33, 63, 75),
+        "age 0-10": (0.2, 61, 100, 100),
+        "age 10-20": (0.7, 23, 62, 95),
+        "Caucasian": (75, 32, 62, 74),
+        "AfricanAmerican": (19, 36, 66, 78),
+        "Hispanic": (2, 40, 61, 77),
+        "Other": (1.5, 30, 60, 79),
+        "Asian": (0.6, 33, 70, 95),
+    },
+    "pictures": {"whole set": (100, 16, 24, 28)},
+}
+NAMED = 6  # numbers that differ, named in a verdict
+LEVELS = (1, 5, 10)  # the k of the paper's tables
+_FISH = {
+    1: "aquarium fish", 32: "flatfish", 67: "ray", 73: "shark", 91: "trout",
+    3: "bear", 42: "leopard", 43: "lion", 88: "tiger", 97: "wolf",
+}  # fmt: skip
+
+
+class Source(NamedTuple):
+    """A data set of the paper, or what stands in for it."""
+
+    key: Key
+    name: str
+    X: Floats
+    y: NDArray[np.int64]
+    groups: dict[str, Booleans]
+    size: int
+    stands_in: str = ""
+
+
+class Case(NamedTuple):
+    """A data set with a weight of the penalty, and how often how many training records are drawn."""
+
+    source: Source
+    l2: float
+    draws: int
+    size: int
+
+    @property
+    def name(self) -> str:
+        return self.source.name + ("" if self.l2 == 1 else f", l2 = {self.l2:g}")
+
+    @property
+    def is_paper(self) -> bool:
+        """Whether the paper has numbers for it: its data set, and as many records."""
+        return not self.source.stands_in and self.size == self.source.size
+
+    def stated(self, place: int, group: str = "whole set") -> float | None:
+        """What Table 2 says of a group: percent revealed for k = 1, 5, 10 (places 0, 1, 2); None if it says nothing."""
+        row = TABLE_2[self.source.key].get(group) if self.is_paper else None
+        return None if row is None else row[place + 1]
+
+
+class Study(NamedTuple):
+    """One draw: training records with their places in the set, all models, and records that were not trained on."""
+
+    case: Case
+    rows: Indices
+    X: Floats
+    y: NDArray[np.int64]
+    loo: LeaveOneOut
+    holdout: Floats
+    draw: int
+
+
+def load(key: Key) -> Source:
+    """Load one of the three sets."""
+    from leakscope import datasets
+
+    if key == "pictures":
+        return _pictures()
+    name = "adult" if key == "adult" else "diabetes130"
+    data = datasets.load(name, preparation="one-hot")
+    groups = {"whole set": np.ones(len(data), bool)}
+    for group in list(TABLE_2[key])[1:]:
+        column, level = ("age", f"[{group[4:]})") if group.startswith("age ") else ("race", group)
+        groups[group] = np.asarray(data.groups[column] == level)
+    X, y = np.asarray(data.X, np.float64), np.asarray(data.y, np.int64)
+    return Source(key, "Adult" if key == "adult" else "Hospital", X, y, groups, 2000)
+
+
+def _pictures() -> Source:
+    """Dog against fish where its files are, otherwise fish against large carnivores."""
+    from leakscope import datasets
+
+    if datasets.where("dogfish") in ("mirror", "cache"):
+        data = datasets.load("dogfish")
+        whole = {"whole set": np.ones(len(data), bool)}
+        return Source("pictures", "Dog vs. Fish", np.asarray(data.X, np.float64), data.y, whole, 1800)
+    name = "cifar100" if datasets.where("cifar100_20k") == "not here" else "cifar100_20k"
+    data = datasets.load(name)
+    superclass = data.groups["superclass"].to_numpy(str)
+    rows = np.flatnonzero(np.isin(superclass, ["fish", "large_carnivores"]))
+    fine = data.y[rows]
+    groups = {"whole set": np.ones(len(rows), bool)} | {word: fine == code for code, word in _FISH.items()}
+    return Source(
+        key="pictures",
+        name="Fish vs. Carnivores",
+        X=np.asarray(data.X)[rows].reshape(len(rows), -1) / 255.0,
+        y=(superclass[rows] == "fish").astype(np.int64),
+        groups=groups,
+        size=1600,
+        stands_in=f"{name}, raw pixels of fish and large carnivores, in the place of Dog vs. Fish (Inception-v3 features)",
+    )
+
+
+def cases(
+    size: int, draws: int, picture_draws: int, hospital_weights: Sequence[float], keys: Sequence[Key] = KEYS
+) -> list[Case]:
+    """The sets with the weights of the penalty; no more records are drawn than the paper does."""
+    found = []
+    for source in map(load, keys):
+        weights = hospital_weights if source.key == "hospital" else (1.0,)
+        times = picture_draws if source.key == "pictures" else draws
+        found += [Case(source, weight, times, min(size, source.size)) for weight in weights]
+    return found
+
+
+def study(case: Case, draw: int, seed: int) -> Study:
+    """Draw training records, and train on all of them and without each; cases of one set share their draws."""
+    source = case.source
+    rng = np.random.default_rng([seed, KEYS.index(source.key), draw])
+    order = rng.permutation(len(source.y))
+    rows, others = order[: case.size], order[case.size : 2 * case.size]
+    X, y = source.X[rows], source.y[rows]
+    return Study(case, rows, X, y, leave_one_out(X, y, case.l2), source.X[others], draw)
+
+
+def over_draws(
+    name: str,
+    found: Sequence[Case],
+    measure: Callable[[Study], Answer],
+    *,
+    seed: int,
+    progress: Progress | None,
+    workers: int | None,
+) -> list[list[Answer]]:
+    """What ``measure`` says of every draw of every case; ``progress`` hears of each under ``name``."""
+    jobs = [(case, draw) for case in found for draw in range(case.draws)]
+
+    def run(task: range) -> Answer:
+        case, draw = jobs[task.start]
+        with one_thread():
+            return measure(study(case, draw, seed))
+
+    # the longest first: whether processes pay off is told by the first tasks, and none is left to wait for at the end
+    work = [case.size**2 * case.source.X.shape[1] for case, _ in jobs]
+    tasks = [range(number, number + 1) for number in sorted(range(len(jobs)), key=lambda number: -work[number])]
+    answers: dict[int, Answer] = {}
+    for task, answer in run_tasks(run, tasks, workers):
+        answers[task.start] = answer
+        if progress is not None:
+            progress(name, len(answers), len(jobs))
+    ends = np.cumsum([case.draws for case in found]).tolist()
+    return [[answers[number] for number in range(end - case.draws, end)] for case, end in zip(found, ends, strict=True)]
+
+
+def prior(drawn: Study) -> Prior:
+    """What the paper's attackers know at most: the range of each column, and records that were not trained on."""
+    source = drawn.case.source
+    return Prior(source.X.min(axis=0), source.X.max(axis=0), drawn.holdout)
+
+
+def own_rank(drawn: Study) -> Indices:
+    """At which place of its own explanation each training record stands, from 0; the largest k if it is not shown."""
+    most = min(max(LEVELS), len(drawn.loo))
+    records = RecordExplanation(k=most).explain(drawn.loo, drawn.X).records
+    own = records == np.arange(len(records))[:, None]
+    return np.where(own.any(axis=1), own.argmax(axis=1), max(LEVELS)).astype(np.intp)
+
+
+def settings(found: Sequence[Case], seed: int, **more: Any) -> dict[str, Any]:
+    """All that the numbers depend on."""
+    stands_in = [case.source.stands_in for case in found if case.source.stands_in]
+    return {
+        "reading": READING,
+        "stands_in": stands_in[0] if stands_in else "none: all data sets are those of the paper",
+        "cases": [{"data": case.source.name, "l2": case.l2, "size": case.size, "draws": case.draws} for case in found],
+        **more,
+        "seed": seed,
+    }
+
+
+def mean_share(parts: Sequence[float]) -> Estimate:
+    """Mean over draws of shares, in percent, with Student's interval kept inside 0 and 100."""
+    found = mean(100 * np.asarray(parts, np.float64))
+    return Estimate(found.value, max(0.0, found.low), min(100.0, found.high), n=found.n, method="Student, over draws")
+
+
+def mean_count(counts: Sequence[float]) -> Estimate:
+    """Mean over draws of what is counted, with Student's interval from 0 on."""
+    found = mean(np.asarray(counts, np.float64))
+    return Estimate(found.value, max(0.0, found.low), found.high, n=found.n, method="Student, over draws")
+
+
+def pooled_share(hits: Sequence[int], sizes: Sequence[int], distinct: int) -> Estimate | None:
+    """Share of hits over all draws, in percent; None if there is no trial.
+
+    The interval is that of Clopper and Pearson for fewer trials than there were. A record that is drawn several times
+    counts once: ``distinct`` is how many there are. And records of one draw share a model: where shares vary more between
+    draws than chance has it, the number of trials is divided by that much (the design effect of a ratio, never below 1).
+
+    Examples
+    --------
+    >>> pooled_share([0, 0], [15, 15], distinct=30)
+    0.00 [0.00, 11.57]
+    >>> pooled_share([60, 20], [100, 100], distinct=200)  # far apart: as if there were 6 records
+    40.00 [4.33, 88.19]
+    """
+    trials, found = np.asarray(sizes, np.float64), np.asarray(hits, np.float64)
+    if not trials.sum():
+        return None
+    share = found.sum() / trials.sum()
+    effect = 1.0
+    if len(trials) > 1 and 0 < share < 1:
+        between = len(trials) / (len(trials) - 1) * float(np.sum((found - share * trials) ** 2))
+        effect = max(1.0, between / (share * (1 - share) * trials.sum()))
+    independent = max(1, int(min(distinct, trials.sum()) / effect))
+    part = proportion(int(found.sum()), int(trials.sum()), independent=independent)
+    return Estimate(100 * part.value, 100 * part.low, 100 * part.high, n=part.n, method="Clopper-Pearson, by draw")
+
+
+def shown(point: Estimate) -> str:
+    """An estimate in words: three digits, or all that come before the point; a single draw has no interval.
+
+    Examples
+    --------
+    >>> shown(Estimate(1741.6, 1730.2, 1753)), shown(Estimate(10.42, 9.9, 11)), shown(Estimate(7, 0, np.inf))
+    ('1,742 [1,730, 1,753]', '10.4 [9.9, 11]', '7 (one draw)')
+    """
+    value, low, high = (
+        f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}" for number in (point.value, point.low, point.high)
+    )
+    return f"{value} [{low}, {high}]" if np.isfinite(point.high) else f"{value} (one draw)"
+
+
+class Compared(NamedTuple):
+    """A number of ours and the paper's, with words for what it is and how far apart the two may be."""
+
+    name: str
+    ours: Estimate
+    paper: float
+    close: float
+
+    @property
+    def agrees(self) -> bool:
+        """Whether the paper's number is in our interval, or close enough."""
+        return self.ours.low <= self.paper <= self.ours.high or self.apart <= self.close
+
+    @property
+    def apart(self) -> float:
+        return abs(self.ours.value - self.paper)
+
+    def words(self) -> str:
+        return f"{self.name} {shown(self.ours)} (paper {self.paper:g})"
+
+
+def verdict(compared: Sequence[Compared], rule: str, findings: Sequence[str] = ()) -> str:
+    """Whether all, some or none of the numbers agree, by the named rule; those that don't, and what else was found.
+
+    Examples
+    --------
+    >>> pairs = [Compared("k = 1", Estimate(10, 9, 11), 12, 3), Compared("k = 5", Estimate(40, 39, 41), 21, 3)]
+    >>> verdict(pairs, "within 3 points")
+    'agrees in part: 1 of 2 numbers of the paper are within 3 points of ours or in our interval; not k = 5 40 [39, 41] (paper 21)'
+    """
+    far = sorted((pair for pair in compared if not pair.agrees), key=lambda pair: -pair.apart / pair.close)
+    named = [pair.words() for pair in far[:NAMED]]
+    named += [f"and {len(far) - NAMED} more"] if len(far) > NAMED else []
+    said = f"{len(compared) - len(far)} of {len(compared)} numbers of the paper are {rule} of ours or in our interval"
+    if not compared:
+        head = "neither agrees nor differs: the paper has no numbers for these sets and sizes"
+    elif not far:
+        head = f"agrees: {said}"
+    else:
+        head = f"{'differs' if len(far) == len(compared) else 'agrees in part'}: {said}; not {', '.join(named)}"
+    return "; ".join([head, *findings])
+
+
+def nearest_weight(
+    found: Sequence[Case], ours: Sequence[Sequence[Estimate]], paper: Sequence[Sequence[float]]
+) -> list[str]:
+    """Which weight of the penalty comes nearest to the paper's hospital data, in words; nothing with fewer than two.
+
+    Parameters
+    ----------
+    ours, paper
+        For each case the numbers that were measured, and those that the paper states; none if it states none.
+    """
+    apart: dict[float, tuple[float, str]] = {}
+    for case, values, stated in zip(found, ours, paper, strict=True):
+        if case.source.key == "hospital" and stated:
+            miss = max(abs(value.value - number) for value, number in zip(values, stated, strict=True))
+            apart[case.l2] = (miss, "/".join(f"{value.value:.0f}" for value in values))
+    if len(apart) < 2:
+        return []
+    nearest = min(apart, key=apart.__getitem__)
+    given = ", ".join(f"l2 = {weight:g} gives {numbers}" for weight, (_, numbers) in apart.items())
+    return [
+        f"the paper does not state its regularisation: for the hospital data {given}, and l2 = {nearest:g} comes nearest, "
+        f"{apart[nearest][0]:.1f} or less from the paper"
+    ]

@@ -1,0 +1,145 @@
+"""[shokri2019, Figure 10 and section 5.3.3]: what a traversal of the influence graph reveals, and after how many queries.
+
+``queries`` counts until every revealed record was asked about, which is when an attacker knows that nothing new will come;
+``needed`` until the last new record was revealed. Both are held against the greedy attacker who knows the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple, get_args
+
+import numpy as np
+
+from leakscope import plots
+from leakscope.influence import RecordExplanation
+from leakscope.influence.graph import InfluenceGraph, Order, influence_graph
+from leakscope.papers import shokri
+from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.shokri import Case, Floats, Study, shown
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+ID = "shokri-fig10"
+TITLE = "Training records revealed by traversal of the influence graph from a random record"
+PAPER = {
+    "source": "Shokri, Strobel and Zick 2019, Figure 10 and section 5.3.3",
+    "statement": (
+        "A traversal recovers only slightly more than the largest component; the order makes no difference, and queries are "
+        "roughly twice those of a greedy attacker who knows the graph (k = 5)."
+    ),
+    "numbers": "Largest component: Adult 167 and hospital 228 of 2,000 records, Dog vs. Fish 50 of 1,800; queries about 2 times.",
+}
+FULL = {"k": 5, "size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0, 0.1), "starts": 20}
+QUICK = {"k": 5, "size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0,), "starts": 5}
+
+ORDERS: tuple[Order, ...] = get_args(Order)
+SLIGHTLY = 1.5  # how many times the largest component the median traversal may reveal
+TWICE = (1.5, 3.0)  # what counts as roughly twice
+
+
+class Walks(NamedTuple):
+    """One draw: share revealed from each start, share in the largest component, and queries as multiples of greedy."""
+
+    shares: Floats
+    largest: float
+    queries: list[float]
+    needed: list[float]
+
+
+def run(
+    k: int,
+    size: int,
+    draws: int,
+    picture_draws: int,
+    hospital_weights: Sequence[float],
+    starts: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Traverse the graph of every draw from every record, and count queries from ``starts`` of them."""
+    found = shokri.cases(size, draws, picture_draws, hospital_weights)
+
+    def walk(drawn: Study) -> Walks:
+        graph = influence_graph(drawn.loo, drawn.X, RecordExplanation(k=k))
+        chosen = np.random.default_rng([seed, drawn.draw]).choice(len(graph), min(starts, len(graph)), replace=False)
+        queries, needed = _queries(graph, chosen.tolist(), seed)
+        return Walks(graph.reachable / len(graph), float(graph.component_sizes.max()) / len(graph), queries, needed)
+
+    answers = shokri.over_draws(ID, found, walk, seed=seed, progress=progress, workers=workers)
+    tables = [_row(walks) for walks in answers]
+    words = _verdict(found, tables)
+    multiples = [f"{count} {order}" for count in ("queries", "needed") for order in ORDERS]
+    names = ["revealed", "median", "largest", *(name.replace(" ", "_").replace("-", "_") for name in multiples)]
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings=shokri.settings(found, seed, k=k, starts=starts, slightly=SLIGHTLY, twice=list(TWICE)),
+        columns=["data", "l2", *(name + end for name in names for end in ("", "_low", "_high")), "size", "draws", "note"],
+        rows=[
+            [case.source.name, case.l2, *_cells(values), case.size, case.draws, case.source.stands_in or None]
+            for case, values in zip(found, tables, strict=True)
+        ],
+        paper=PAPER,
+        verdict=words,
+        svg=plots.stacked(
+            TITLE, words, [_figure(case, walks) for case, walks in zip(found, answers, strict=True)]
+        ),
+    )  # fmt: skip
+
+
+def _queries(graph: InfluenceGraph, starts: Sequence[int], seed: int) -> tuple[list[float], list[float]]:
+    """Queries of each order, all and needed ones, as multiples of the greedy attacker's, over all starts."""
+    greedy = sum(graph.greedy(start) for start in starts)
+    all_of_them, needed = [], []
+    for order in ORDERS:
+        walks = [graph.traversal(start, order, seed=seed) for start in starts]
+        all_of_them.append(sum(walk.queries for walk in walks) / greedy)
+        needed.append(sum(walk.queries_needed for walk in walks) / greedy)
+    return all_of_them, needed
+
+
+def _row(walks: Sequence[Walks]) -> list[Estimate]:
+    """Mean and median share revealed, share in the largest component, and the multiples: means over draws."""
+    return [
+        shokri.mean_share([float(np.mean(walk.shares)) for walk in walks]),
+        shokri.mean_share([float(np.median(walk.shares)) for walk in walks]),
+        shokri.mean_share([walk.largest for walk in walks]),
+        *(shokri.mean_count(column) for column in zip(*(walk.queries + walk.needed for walk in walks), strict=True)),
+    ]
+
+
+def _cells(values: Sequence[Estimate]) -> list[Cell]:
+    return [cell for value in values for cell in shokri.ends(value)]
+
+
+def _verdict(found: Sequence[Case], tables: Sequence[Sequence[Estimate]]) -> str:
+    """For each set: slightly more than the largest component, orders alike, and roughly twice the greedy queries."""
+    agree, words = [], []
+    for case, (_, median, largest, *multiples) in zip(found, tables, strict=True):
+        queries = multiples[: len(ORDERS)]
+        slight = median.value <= SLIGHTLY * largest.value
+        alike = max(value.low for value in queries) <= min(value.high for value in queries)
+        twice = all(value.low <= TWICE[1] and value.high >= TWICE[0] for value in queries)
+        agree += [slight, alike, twice]
+        words.append(
+            f"{case.name}: the median traversal reveals {shown(median)} %, {'' if slight else 'not '}only slightly more than "
+            f"the largest component with {shown(largest)} %, after {shown(queries[0])} times the greedy queries "
+            f"({ORDERS[0]}){'' if twice else ', not roughly twice'}, {'as' if alike else 'not as'} in other orders"
+        )
+    head = "agrees" if all(agree) else "agrees in part" if any(agree) else "differs"
+    return f"{head}, {sum(agree)} of {len(agree)} statements hold: " + "; ".join(words)
+
+
+def _figure(case: Case, walks: Sequence[Walks]) -> str:
+    shares = {f"{case.draws} draws": 100 * np.concatenate([walk.shares for walk in walks])}
+    largest = 100 * float(np.mean([walk.largest for walk in walks]))
+    return plots.histograms(
+        f"{case.name} (largest component: {largest:.1f} %)",
+        case.name,
+        shares,
+        x_label="Training records revealed (%)",
+        y_label="Starts",
+        logarithmic_x=False,
+    )

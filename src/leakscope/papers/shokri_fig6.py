@@ -1,0 +1,90 @@
+"""[shokri2019, Figure 6]: how many training records are among the k records that explain their own prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from leakscope import plots
+from leakscope.papers import shokri
+from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.shokri import CLOSE, LEVELS, Case, Compared, Study
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+ID = "shokri-fig6"
+TITLE = "Training records that reveal themselves, by number k of records shown"
+PAPER = {
+    "source": "Shokri, Strobel and Zick 2019, Figure 6 and first rows of Table 2",
+    "statement": "A quarter of each data set is revealed for k = 5, two thirds of the hospital data; 10 % of Adult for k = 1.",
+    "numbers": "k = 1, 5, 10: Adult 10, 21, 28 %; hospital 33, 63, 75 %; Dog vs. Fish 16, 24, 28 %.",
+}
+FULL = {"size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0, 0.1, 0.01)}
+QUICK = {"size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0, 0.1)}
+
+
+def run(
+    size: int,
+    draws: int,
+    picture_draws: int,
+    hospital_weights: Sequence[float],
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Count the self-revealing records of every draw."""
+    found = shokri.cases(size, draws, picture_draws, hospital_weights)
+    shares = shokri.over_draws(ID, found, _shares, seed=seed, progress=progress, workers=workers)
+    measured = [[shokri.mean_share(column) for column in zip(*parts, strict=True)] for parts in shares]
+    words = shokri.verdict(_compared(found, measured), f"within {CLOSE:g} points", _findings(found, measured))
+    names = [f"k = {k}" for k in LEVELS]
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings=shokri.settings(found, seed, k=list(LEVELS)),
+        columns=["data", "l2", "k", "revealed", "revealed_low", "revealed_high", "paper", "size", "draws", "note"],
+        rows=[
+            [case.source.name, case.l2, k, *shokri.ends(values[place]), case.stated(place),
+             case.size, case.draws, case.source.stands_in or None]
+            for case, values in zip(found, measured, strict=True)
+            for place, k in enumerate(LEVELS)
+        ],
+        paper=PAPER,
+        verdict=words,
+        svg=plots.bars(
+            TITLE,
+            words,
+            [case.name for case in found],
+            {name: [values[place] for values in measured] for place, name in enumerate(names)},
+            place_label="Data set",
+            y_label="Training records revealed (%)",
+            paper={name: [case.stated(place) for case in found] for place, name in enumerate(names)},
+        ),
+    )  # fmt: skip
+
+
+def _shares(drawn: Study) -> list[float]:
+    """Share of records that are among the first k of their own explanation, for each k."""
+    place = shokri.own_rank(drawn)
+    return [float(np.mean(place < k)) for k in LEVELS]
+
+
+def _compared(found: Sequence[Case], measured: Sequence[Sequence[Estimate]]) -> list[Compared]:
+    return [
+        Compared(f"{case.name}, k = {k}:", values[place], stated, CLOSE)
+        for case, values in zip(found, measured, strict=True)
+        for place, k in enumerate(LEVELS)
+        if case.l2 == 1 and (stated := case.stated(place)) is not None
+    ]
+
+
+def _findings(found: Sequence[Case], measured: Sequence[Sequence[Estimate]]) -> list[str]:
+    """Which weight of the penalty comes nearest to the paper, and what the stand-in gives."""
+    paper = [[number for place in range(len(LEVELS)) if (number := case.stated(place)) is not None] for case in found]
+    stand_ins = [
+        f"{case.name} stands in and is not compared: {'/'.join(f'{value.value:.0f}' for value in values)} %"
+        for case, values in zip(found, measured, strict=True)
+        if case.source.stands_in
+    ]
+    return shokri.nearest_weight(found, measured, paper) + stand_ins

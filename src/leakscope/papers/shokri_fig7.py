@@ -1,0 +1,124 @@
+r"""[shokri2019, Figure 7]: the largest influence at members and at non-members, and who of the members reveals itself.
+
+The released influence is an attack on membership too: the AUC is the chance that a member's largest \|influence\| is
+above a non-member's. ``rest`` leaves out the members that the explanation names outright.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from leakscope import plots
+from leakscope.influence import RecordExplanation
+from leakscope.intervals import auc, proportion
+from leakscope.papers import shokri
+from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.shokri import Booleans, Case, Floats, Study, shown
+from leakscope.ranking import Part, Ranking
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+ID = "shokri-fig7"
+TITLE = "Largest influence at members and at non-members"
+PAPER = {
+    "source": "Shokri, Strobel and Zick 2019, Figure 7 and section 5.1.2",
+    "statement": (
+        "Influences are similarly distributed for members and non-members, and differ once members that reveal themselves "
+        "are left out."
+    ),
+    "numbers": "The paper gives no numbers: the AUC says how alike two distributions are (0.5: as if they were one).",
+}
+FULL = {"size": 2000}
+QUICK = {"size": 200}
+SIMILAR = 0.1  # how far from 0.5 the AUC's interval may reach for two distributions to count as similar
+
+
+class Sizes(NamedTuple):
+    """Largest absolute influence at each member and non-member, and which members are the record that has it."""
+
+    members: Floats
+    revealed: Booleans
+    nonmembers: Floats
+
+
+class Aucs(NamedTuple):
+    """AUC of all members against non-members, and of the members that are not revealed (None without any)."""
+
+    all: Estimate
+    rest: Estimate | None
+
+
+def run(size: int, seed: int = 0, progress: Progress | None = None, workers: int | None = None) -> Reproduction:
+    """Measure one draw of each data set."""
+    found = shokri.cases(size, draws=1, picture_draws=1, hospital_weights=(1.0,))
+    answers = shokri.over_draws(ID, found, _sizes, seed=seed, progress=progress, workers=workers)
+    sizes = [drawn for (drawn,) in answers]
+    aucs = [_aucs(drawn) for drawn in sizes]
+    words = _verdict(found, aucs)
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings=shokri.settings(found, seed, k=1, similar=SIMILAR),
+        columns=["data", "members", "nonmembers", "revealed", "revealed_low", "revealed_high", "auc", "auc_low", "auc_high",
+                 "rest", "rest_low", "rest_high", "note"],
+        rows=[
+            [case.name, len(drawn.members), len(drawn.nonmembers), *_revealed(drawn), *shokri.ends(both.all),
+             *shokri.ends(both.rest), case.source.stands_in or None]
+            for case, drawn, both in zip(found, sizes, aucs, strict=True)
+        ],
+        paper=PAPER,
+        verdict=words,
+        svg=plots.stacked(
+            TITLE,
+            words,
+            [_figure(case.name, drawn) for case, drawn in zip(found, sizes, strict=True)],
+        ),
+    )  # fmt: skip
+
+
+def _sizes(drawn: Study) -> Sizes:
+    """The largest influence needs no more than the first record of an explanation."""
+    first = RecordExplanation(k=1)
+    members, others = (first.explain(drawn.loo, points) for points in (drawn.X, drawn.holdout))
+    revealed = members.records[:, 0] == np.arange(len(drawn.X))
+    return Sizes(np.abs(members.influences[:, 0]), revealed, np.abs(others.influences[:, 0]))
+
+
+def _aucs(drawn: Sizes) -> Aucs:
+    rest = drawn.members[~drawn.revealed]
+    both = [auc(Ranking.of([Part(part, drawn.nonmembers)])) for part in (drawn.members, rest) if len(part)]
+    return Aucs(both[0], both[1] if len(both) > 1 else None)
+
+
+def _revealed(drawn: Sizes) -> list[float | None]:
+    part = proportion(int(drawn.revealed.sum()), len(drawn.revealed))
+    return [100 * number for number in (part.value, part.low, part.high)]
+
+
+def _figure(name: str, drawn: Sizes) -> str:
+    parts = {
+        "members": drawn.members,
+        "members that reveal themselves": drawn.members[drawn.revealed],
+        "non-members": drawn.nonmembers,
+    }
+    positive = {words: values[values > 0] for words, values in parts.items()}
+    return plots.histograms(name, name, positive, x_label="Largest |influence| on the record")
+
+
+def _verdict(found: Sequence[Case], aucs: Sequence[Aucs]) -> str:
+    """For each data set: similar if the AUC's interval keeps close to 0.5; different if the rest's leaves 0.5 out."""
+    agree, words = [], []
+    for case, both in zip(found, aucs, strict=True):
+        similar = both.all.low >= 0.5 - SIMILAR and both.all.high <= 0.5 + SIMILAR
+        apart = both.rest is not None and not both.rest.low <= 0.5 <= both.rest.high
+        agree.append(similar and apart)
+        rest = "no member is left" if both.rest is None else f"AUC {shown(both.rest)}"
+        words.append(
+            f"{case.name}: {'similar' if similar else 'not similar'} with AUC {shown(both.all)}, without revealed members "
+            f"{'different' if apart else 'not different'}, {rest}"
+        )
+    head = "agrees" if all(agree) else "agrees in part" if any(agree) else "differs"
+    return f"{head}, {sum(agree)} of {len(agree)} data sets show both: " + "; ".join(words)

@@ -1,0 +1,132 @@
+"""[shokri2019, Table 2]: who reveals itself, by age and race, and by kind of animal.
+
+A group's share is taken over all draws, and its interval counts a record that is drawn several times once and allows for
+shares that vary between draws (`shokri.pooled_share`). Groups of one set are compared with the whole set of the same
+draws by whether their intervals are apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from leakscope import plots
+from leakscope.papers import shokri
+from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.shokri import CLOSE, LEVELS, Case, Compared, Indices, Study
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+ID = "shokri-tab2"
+TITLE = "Training records that reveal themselves, by group"
+PAPER = {
+    "source": "Shokri, Strobel and Zick 2019, Table 2",
+    "statement": "Minorities and outliers are revealed more often; people under 20 in Adult hardly at all.",
+    "numbers": (
+        "k = 1, 5, 10: Adult whole set 10, 21, 28 %, age 10-20 0, 1, 1 %, Asian-Pac-Islander 21, 40, 48 %; hospital whole set "
+        "33, 63, 75 %, age 0-10 61, 100, 100 %; the others in the table."
+    ),
+}
+FULL = {"size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0, 0.1)}
+QUICK = {"size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0,)}
+
+
+class Group(NamedTuple):
+    """A group of a data set over all draws: how much of the data it is, and its share revealed for each k."""
+
+    name: str
+    percent: float
+    records: int
+    revealed: list[Estimate | None]
+
+
+def run(
+    size: int,
+    draws: int,
+    picture_draws: int,
+    hospital_weights: Sequence[float],
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Count the self-revealing records of every group in every draw."""
+    found = shokri.cases(size, draws, picture_draws, hospital_weights)
+    answers = shokri.over_draws(ID, found, _ranks, seed=seed, progress=progress, workers=workers)
+    tables = [_groups(case, drawn) for case, drawn in zip(found, answers, strict=True)]
+    compared = [
+        Compared(f"{case.name}, {group.name}, k = {k}:", value, stated, CLOSE)
+        for case, groups in zip(found, tables, strict=True)
+        for group in groups
+        for place, k in enumerate(LEVELS)
+        if case.l2 == 1 and (value := group.revealed[place]) and (stated := case.stated(place, group.name)) is not None
+    ]
+    findings = [words for case, groups in zip(found, tables, strict=True) if (words := _minorities(case, groups))]
+    words = shokri.verdict(compared, f"within {CLOSE:g} points", findings)
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings=shokri.settings(found, seed, k=list(LEVELS), interval=shokri.pooled_share.__name__),
+        columns=["data", "l2", "group", "percent", "records", *(f"k{k}{end}" for k in LEVELS for end in ("", "_low", "_high", "_paper")),
+                 "note"],
+        rows=[row for case, groups in zip(found, tables, strict=True) for row in _rows(case, groups)],
+        paper=PAPER,
+        verdict=words,
+        svg=plots.stacked(TITLE, words, [_figure(*pair) for pair in zip(found, tables, strict=True)]),
+    )  # fmt: skip
+
+
+def _ranks(drawn: Study) -> tuple[Indices, Indices]:
+    """Places in the set of the training records, and where each stands in its own explanation."""
+    return drawn.rows, shokri.own_rank(drawn)
+
+
+def _groups(case: Case, drawn: Sequence[tuple[Indices, Indices]]) -> list[Group]:
+    groups = []
+    for name, member in case.source.groups.items():
+        chosen = [(rows[member[rows]], ranks[member[rows]]) for rows, ranks in drawn]
+        sizes = [len(rows) for rows, _ in chosen]
+        distinct = len(np.unique(np.concatenate([rows for rows, _ in chosen])))
+        shares = [shokri.pooled_share([int(np.sum(ranks < k)) for _, ranks in chosen], sizes, distinct) for k in LEVELS]
+        groups.append(Group(name, 100 * sum(sizes) / (len(drawn) * case.size), distinct, shares))
+    return groups
+
+
+def _rows(case: Case, groups: Sequence[Group]) -> list[list[Cell]]:
+    rows: list[list[Cell]] = []
+    for group in groups:
+        cells: list[Cell] = [case.source.name, case.l2, group.name, group.percent, group.records]
+        for place, value in enumerate(group.revealed):
+            cells += [*shokri.ends(value), case.stated(place, group.name)]
+        note = case.source.stands_in or ("" if group.records else "no record of this group was drawn")
+        rows.append([*cells, note or None])
+    return rows
+
+
+def _minorities(case: Case, groups: Sequence[Group]) -> str:
+    """Which groups are revealed more or less often than the whole set, for k = 5."""
+    middle = LEVELS.index(5)
+    whole = groups[0].revealed[middle]
+    more, less = [], []
+    for group in groups[1:]:
+        value = group.revealed[middle]
+        if value is not None and whole is not None and value.low > whole.high:
+            more.append(group.name)
+        if value is not None and whole is not None and value.high < whole.low:
+            less.append(group.name)
+    said = [f"{way} {', '.join(names)}" for way, names in (("more", more), ("less", less)) if names]
+    return f"{case.name}, k = 5: " + ("revealed " + " and ".join(said) if said else "no group stands out")
+
+
+def _figure(case: Case, groups: Sequence[Group]) -> str:
+    names = {place: f"k = {k}" for place, k in enumerate(LEVELS)}
+    return plots.bars(
+        case.name,
+        case.name,
+        [group.name for group in groups],
+        {name: [group.revealed[place] for group in groups] for place, name in names.items()},
+        place_label="Group",
+        y_label="Training records revealed (%)",
+        paper={name: [case.stated(place, group.name) for group in groups] for place, name in names.items()},
+    )

@@ -1,0 +1,120 @@
+"""[shokri2019, Table 3]: records recovered by subspace reduction, Algorithm 1.
+
+The paper lists one record per round, the one whose influence is then made zero (``zeroed``), and that of the last round,
+which can't be. The points that are asked about along the way show others too: ``recovered`` is all that fell. What limits
+the rounds is not the number of columns but the dimension that training records span, less where columns depend on each
+other or never vary: each record made zero takes one dimension of the ``rank`` of the centred training records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from leakscope import plots
+from leakscope.attacks.reconstruction_subspace import subspace_reduction
+from leakscope.influence import RecordExplanation
+from leakscope.oracle import Oracle
+from leakscope.papers import shokri
+from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.shokri import Case, Compared, Key, Study, shown
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+ID = "shokri-tab3"
+TITLE = "Training records recovered by subspace reduction (Algorithm 1)"
+PAPER = {
+    "source": "Shokri, Strobel and Zick 2019, Table 3 and Algorithm 1",
+    "statement": "Nearly all of a high-dimensional set falls, and of the others about as many records as they have columns.",
+    "numbers": "Dog vs. Fish 1790 of 1800 (2048 columns), Adult 91.5 of 2000 (104), hospital 81.1 of 2000 (127).",
+}
+FULL = {"size": 2000, "draws": 10, "picture_draws": 1, "picture_dimensions": 1700, "hospital_weights": (1.0, 0.1)}
+QUICK = {"size": 100, "draws": 2, "picture_draws": 2, "picture_dimensions": 110, "hospital_weights": (1.0,)}
+
+TABLE_3: dict[Key, float] = {"adult": 91.5, "hospital": 81.1, "pictures": 1790.0}
+CLOSE = 5.0  # records within which a count agrees
+NEARLY = 0.9  # share of a high-dimensional set that counts as nearly all
+
+
+class Row(NamedTuple):
+    """Means over draws: records made zero, records that fell, rank + 1 of the training records, and queries."""
+
+    zeroed: Estimate
+    recovered: Estimate
+    rank: Estimate
+    queries: Estimate
+
+
+def run(
+    size: int,
+    draws: int,
+    picture_draws: int,
+    picture_dimensions: int,
+    hospital_weights: Sequence[float],
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Attack an oracle of every draw with k = 1; pictures in a random subspace of ``picture_dimensions``, to save queries."""
+    found = shokri.cases(size, draws, picture_draws, hospital_weights)
+
+    def attack(drawn: Study) -> tuple[int, int, int, int]:
+        pictures = drawn.case.source.key == "pictures"
+        oracle = Oracle.of(drawn.loo, drawn.X, drawn.y, RecordExplanation(k=1))
+        reduction = subspace_reduction(dimensions=min(picture_dimensions, oracle.features) if pictures else None)
+        fell = reduction.run(oracle, shokri.prior(drawn), np.random.default_rng([seed, drawn.draw]))
+        rank = int(np.linalg.matrix_rank(drawn.X - drawn.X.mean(axis=0)))
+        return fell.notes["zeroed"], len(fell), rank + 1, fell.queries
+
+    answers = shokri.over_draws(ID, found, attack, seed=seed, progress=progress, workers=workers)
+    rows = [Row(*(shokri.mean_count(column) for column in zip(*drawn, strict=True))) for drawn in answers]
+    words = _verdict(found, rows)
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings=shokri.settings(found, seed, k=1, picture_dimensions=picture_dimensions),
+        columns=["data", "l2", "columns", *(name + end for name in Row._fields for end in ("", "_low", "_high")), "paper",
+                 "size", "draws", "note"],
+        rows=[
+            [case.source.name, case.l2, case.source.X.shape[1], *(cell for value in row for cell in shokri.ends(value)),
+             _stated(case), case.size, case.draws, case.source.stands_in or None]
+            for case, row in zip(found, rows, strict=True)
+        ],
+        paper=PAPER,
+        verdict=words,
+        svg=plots.bars(
+            TITLE,
+            words,
+            [case.name for case in found],
+            {
+                "one per round, as the paper counts": [row.zeroed for row in rows],
+                "all that fell": [row.recovered for row in rows],
+                "rank + 1 of the training records": [row.rank for row in rows],
+            },
+            place_label="Data set",
+            y_label="Training records",
+            paper={"one per round, as the paper counts": [_stated(case) for case in found]},
+            logarithmic=True,
+        ),
+    )  # fmt: skip
+
+
+def _stated(case: Case) -> float | None:
+    return TABLE_3[case.source.key] if case.is_paper else None
+
+
+def _verdict(found: Sequence[Case], rows: Sequence[Row]) -> str:
+    """The counts beside the paper's, the rank that limits them, and how much of a high-dimensional set falls."""
+    compared, findings = [], []
+    for case, row in zip(found, rows, strict=True):
+        stated = _stated(case)
+        if stated is not None and case.l2 == 1:
+            compared.append(Compared(f"{case.name}:", row.zeroed, stated, CLOSE))
+        share = row.recovered.value / case.size
+        words = f"{case.name}: {shown(row.zeroed)} rounds beside rank + 1 = {shown(row.rank)}, {share:.1%} of the records fell"
+        if row.rank.value >= case.size:  # each record has a direction of its own
+            words += f" ({'nearly' if share >= NEARLY else 'not nearly'} all)"
+        findings.append(words + f", after {shown(row.queries)} queries")
+    return shokri.verdict(compared, f"within {CLOSE:g} records", findings)

@@ -1,0 +1,116 @@
+"""[shokri2019, Table 4]: the influence graph, whose edges lead from each record to those that explain it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from leakscope import plots
+from leakscope.influence import RecordExplanation
+from leakscope.influence.graph import influence_graph
+from leakscope.papers import shokri
+from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.shokri import Case, Compared, Key, Study
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+ID = "shokri-tab4"
+TITLE = "The influence graph: strongly connected components and in-degrees"
+PAPER = {
+    "source": "Shokri, Strobel and Zick 2019, Table 4 and section 5.3.3",
+    "statement": (
+        "Influence graphs are fragmented: many components, most of them single records, and one larger; many records have "
+        "in-degree 0 and can't be recovered by traversal (k = 5)."
+    ),
+    "numbers": (
+        "Components, single ones, largest, largest in-degree, in-degree 0: Adult 1742, 1701, 167, 391, 1568; hospital 1448, "
+        "1333, 228, 287, 727; Dog vs. Fish 1709, 1679, 50, 1069, 1364."
+    ),
+}
+FULL = {"k": 5, "size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0, 0.1, 0.01)}
+QUICK = {"k": 5, "size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0, 0.1)}
+
+MEASURES = ("components", "single records", "largest component", "largest in-degree", "in-degree 0")
+TABLE_4: dict[Key, tuple[int, ...]] = {
+    "adult": (1742, 1701, 167, 391, 1568),
+    "hospital": (1448, 1333, 228, 287, 727),
+    "pictures": (1709, 1679, 50, 1069, 1364),
+}
+CLOSE = 0.05  # share of all records within which a count agrees
+
+
+def run(
+    k: int,
+    size: int,
+    draws: int,
+    picture_draws: int,
+    hospital_weights: Sequence[float],
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Build the graph of every draw."""
+    found = shokri.cases(size, draws, picture_draws, hospital_weights)
+
+    def count(drawn: Study) -> list[int]:
+        graph = influence_graph(drawn.loo, drawn.X, RecordExplanation(k=k))
+        sizes, degrees = graph.component_sizes, graph.in_degrees
+        single, unreached = int(np.sum(sizes == 1)), int(np.sum(degrees == 0))
+        return [len(sizes), single, int(sizes.max()), int(degrees.max()), unreached]
+
+    answers = shokri.over_draws(ID, found, count, seed=seed, progress=progress, workers=workers)
+    tables = [[shokri.mean_count(column) for column in zip(*drawn, strict=True)] for drawn in answers]
+    paper = [_stated(case, k) for case in found]
+    words = shokri.verdict(
+        [
+            Compared(f"{case.name}, {name}:", value, stated, CLOSE * case.size)
+            for case, values, row in zip(found, tables, paper, strict=True)
+            for name, value, stated in zip(MEASURES, values, row, strict=True)
+            if stated is not None and case.l2 == 1
+        ],
+        f"within {CLOSE:.0%} of the records",
+        [
+            *shokri.nearest_weight(found, tables, [[number for number in row if number is not None] for row in paper]),
+            *(_shape(case, values) for case, values in zip(found, tables, strict=True)),
+        ],
+    )
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings=shokri.settings(found, seed, k=k),
+        columns=["data", "l2", "measure", "records", "records_low", "records_high", "paper", "size", "draws", "note"],
+        rows=[
+            [case.source.name, case.l2, name, *shokri.ends(value), stated, case.size, case.draws,
+             case.source.stands_in or None]
+            for case, values, row in zip(found, tables, paper, strict=True)
+            for name, value, stated in zip(MEASURES, values, row, strict=True)
+        ],
+        paper=PAPER,
+        verdict=words,
+        svg=plots.bars(
+            TITLE,
+            words,
+            [name.capitalize() for name in MEASURES],
+            {case.name: values for case, values in zip(found, tables, strict=True)},
+            place_label=f"Measure of the graph, k = {k}",
+            y_label="Records or components",
+            paper={case.name: row for case, row in zip(found, paper, strict=True)},
+        ),
+    )  # fmt: skip
+
+
+def _stated(case: Case, k: int) -> Sequence[int | None]:
+    """The paper's row, if it is about this set, this number of records and this k."""
+    return TABLE_4[case.source.key] if case.is_paper and k == 5 else [None] * len(MEASURES)
+
+
+def _shape(case: Case, values: Sequence[Estimate]) -> str:
+    """Whether the graph is fragmented as the paper has it."""
+    components, single, largest, _, unreached = values
+    fragmented = single.low > components.value / 2 and components.low > case.size / 2
+    return (
+        f"{case.name}: {'fragmented' if fragmented else 'not fragmented'}, {single.value / components.value:.0%} of components "
+        f"are single records, the largest holds {largest.value / case.size:.0%} of all, {unreached.value / case.size:.0%} have "
+        "in-degree 0"
+    )
