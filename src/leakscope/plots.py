@@ -21,6 +21,8 @@ from leakscope.report.drawing import LEFT, PLOT, WIDTH
 from leakscope.report.words import safe_text
 from leakscope.results import Estimate
 
+MOST_PLACES = 14  # on the axis below, each with a line and a name; with more, round numbers stand there
+
 
 def boxes_and_line(
     title: str,
@@ -147,7 +149,8 @@ def lines(
     aims = [(goal,) * 3] if goal is not None and (goal > 0 or not logarithmic_y) else []
     y = (log_axis if logarithmic_y else linear_axis)([*drawing.triples(found), *aims], bottom, top)
     x = (log_axis if logarithmic_x else linear_axis)([(value,) * 3 for value in across], LEFT, end)
-    parts = [*head, *drawing.left_axis(y, y_label, "axis", bottom, end), *drawing.bottom_axis(x, across, bottom)]
+    below = across if len(across) <= MOST_PLACES else x.ticks
+    parts = [*head, *drawing.left_axis(y, y_label, "axis", bottom, end), *drawing.bottom_axis(x, below, bottom)]
     if goal is not None:
         height = y.place(max(goal, y.low))
         parts.append(svg.line(LEFT, height, end, height, "bound"))

@@ -4,9 +4,11 @@ from leakscope.attacks.membership_bounded_loss import bounded_loss
 from leakscope.attacks.membership_learned import learned
 from leakscope.attacks.membership_record_explanation import influence_value, self_revelation
 from leakscope.attacks.membership_threshold import likelihood_ratio, loss_threshold
+from leakscope.attacks.reconstruction_combined import combined
 from leakscope.attacks.reconstruction_graph import graph_traversal
 from leakscope.attacks.reconstruction_static import static_queries
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
+from leakscope.attacks.reconstruction_zeroing import zero_found_influences
 from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.oracle import Reconstruction
 
@@ -19,6 +21,7 @@ __all__ = [
     "Known",
     "Reconstruction",
     "bounded_loss",
+    "combined",
     "graph_traversal",
     "influence_value",
     "learned",
@@ -27,6 +30,7 @@ __all__ = [
     "self_revelation",
     "static_queries",
     "subspace_reduction",
+    "zero_found_influences",
 ]
 
 #: What an audit runs unless told otherwise. Those that a model can't give the release for are listed as not run.
@@ -55,4 +59,6 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
     "records": static_queries("records", queries=10**9),
     "graph": graph_traversal(),
     "subspace": subspace_reduction(),
+    "combined": combined(),
+    "zeroing": zero_found_influences(),
 }

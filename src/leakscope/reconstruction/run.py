@@ -31,7 +31,6 @@ from leakscope.results import Estimate, NotRun, Risk
 from leakscope.versions import versions
 from leakscope.worlds import Progress
 
-POINTS = 40  # of a curve
 SELF = (1, 5, 10)  # numbers of records for self-revelation [shokri2019, Fig. 6]
 HONEST = 1000  # points that usefulness is measured at
 OTHERS = 1_000_000  # stream of the holdout's split, apart from those of the attacks
@@ -272,7 +271,9 @@ def _over_runs(values: Any, confidence: float, low: float = 0.0, high: float = n
 
 def _summarise(case: Case, name: str, runs: Sequence[Recovered], groups: Mapping[str, NDArray[Any]]) -> Reconstructed:
     n = len(case.y)
-    grid = np.unique(np.geomspace(1, max(1, *(run.queries for run in runs)), POINTS).astype(int))
+    last = max(1, *(run.queries for run in runs))
+    steps = [digit * 10**power for power in range(len(str(last))) for digit in (1, 2, 5)]
+    grid = np.array([*(step for step in steps if step < last), last])
     shares = np.array([run.after(grid) / n for run in runs])
     fell = np.zeros(n, bool)
     fell[runs[0].records] = True
