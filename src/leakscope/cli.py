@@ -342,6 +342,9 @@ def reconstruct(
     defenses: Annotated[
         bool, typer.Option("--defenses", help="Compare with fewer records, rounding, noise, hiding and refusing.")
     ] = False,
+    precision: Annotated[
+        str | None, typer.Option(help="Digits of the influences, such as 1,2,4,8: what subspace reduction recovers.")
+    ] = None,
     repeats: Annotated[int, typer.Option(help="Runs of each attack.")] = 3,
     confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
     seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
@@ -370,7 +373,8 @@ def reconstruct(
     with _progress() as progress:
         found = run(
             people.X, people.y, holdout=people.holdout, release=release, l2=l2, attacks=names, budget=budget,
-            groups=people.groups, ids=people.ids, defended="usual" if defenses else (), repeats=repeats, seed=seed,
+            groups=people.groups, ids=people.ids, defended="usual" if defenses else (),
+            precision=() if precision is None else _numbers(precision, "--precision", int), repeats=repeats, seed=seed,
             confidence=confidence, progress=progress,
         )  # fmt: skip
     if out is not None:

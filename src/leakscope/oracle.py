@@ -20,6 +20,7 @@ from leakscope.influence.explanation import LeftOut, RecordExplanation
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
+MOST_DIGITS = 17  # that float64 holds
 REFUSED = -1  # stands for a record where a query was refused
 
 
@@ -144,11 +145,7 @@ class Oracle:
                 f"the models leave out {len(models)} records, and there are {len(X)} rows and {len(y)} labels: "
                 "give the records that they were trained on"
             )
-        for number, name in ((digits, "digits"), (decimals, "decimals")):
-            if number is not None and (not isinstance(number, int | np.integer) or number < (name == "digits")):
-                raise InputError(f"{name} must be a whole number from {int(name == 'digits')} on, not {number!r}")
-        if not 0 <= noise < np.inf:
-            raise InputError(f"noise must be a number from 0 on, not {noise!r}")
+        check_rounding(digits, decimals, noise)
         rng = np.random.default_rng(seed)
 
         def answer(points: Floats) -> Answer:
@@ -167,6 +164,16 @@ class Oracle:
             return Answer(predictions, records, sizes if values else None, shown, X[shown], y[shown])
 
         return cls(answer, X.shape[1], explanation.k, budget)
+
+
+def check_rounding(digits: Any, decimals: Any, noise: Any) -> None:
+    """Refuse what no release can be rounded to, and no noise can be."""
+    for number, name, least in ((digits, "digits", 1), (decimals, "decimals", 0)):
+        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
+        if number is not None and not (whole and least <= number <= MOST_DIGITS):
+            raise InputError(f"{name} must be a whole number from {least} to {MOST_DIGITS}, not {number!r}")
+    if isinstance(noise, bool) or not isinstance(noise, int | float | np.number) or not 0 <= noise < np.inf:
+        raise InputError(f"noise must be a number from 0 on, not {noise!r}")
 
 
 def round_digits(values: Floats, digits: int) -> Floats:

@@ -95,6 +95,17 @@ def test_hiding_influences_stops_what_needs_them(found):
     assert found.defended[0].usefulness.found.value == pytest.approx(1 / 5)
 
 
+def test_precision_is_the_attack_on_rounded_influences():
+    X, y = people(n=100, d=60)
+    found = reconstruct(
+        X, y, attacks=["subspace"], budget=4000, repeats=2, precision=[16, 1], release=RecordRelease(k=1)
+    )
+    assert list(found.precision) == [1, 16]
+    assert found.precision[16].value == pytest.approx(found.attacks[0].share.value, abs=0.02)
+    assert found.precision[1].value < found.precision[16].value / 2
+    assert "by significant digits" in str(found)
+
+
 def test_without_a_holdout_nothing_is_skipped_silently():
     X, y = people()
     found = reconstruct(X, y, attacks=["uniform", "marginal", "records"], budget=50, repeats=1)
@@ -164,6 +175,8 @@ def test_hostile_ids_and_groups_stay_inert(tmp_path):
         ({"holdout": (np.zeros((4, 2)), ["no"] * 4)}, "2 columns"),
         ({"holdout": (np.zeros((4, 6)), ["maybe"] * 4)}, "labels that no training record has"),
         ({"ids": ["a"]}, "one id for each"),
+        ({"precision": [0]}, "digits must be"),
+        ({"precision": [2], "release": RecordRelease(values=False), "attacks": ["uniform"]}, "have no digits"),
         ({"confidence": 2.0}, "confidence must"),
     ],
 )

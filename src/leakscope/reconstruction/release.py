@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from leakscope import intervals
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Floats, LeftOut, Loss, RecordExplanation
-from leakscope.oracle import Oracle
+from leakscope.oracle import Oracle, check_rounding
 from leakscope.results import Estimate
 
 BLOCK = 2**22  # distances held at a time
@@ -57,6 +57,7 @@ class RecordRelease:
 
     def __post_init__(self) -> None:
         RecordExplanation(self.k, self.loss)
+        check_rounding(self.digits, self.decimals, self.noise)
         if self.near is not None and not 0 < self.near <= 1:
             raise InputError(f"near must be a share above 0 and at most 1, not {self.near!r}")
 

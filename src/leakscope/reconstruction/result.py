@@ -95,6 +95,8 @@ class ReconstructionAudit:
         The influence graph of the training records.
     defended
         Other releases, if a comparison was asked for.
+    precision
+        By significant digits of the influences shown: share that subspace reduction recovers, if asked for.
     accuracy
         Of the model, on the holdout; None without one.
     per_record
@@ -111,6 +113,7 @@ class ReconstructionAudit:
     not_run: tuple[NotRun, ...]
     graph: GraphFacts
     defended: tuple[DefendedRelease, ...]
+    precision: dict[int, Estimate]
     accuracy: Estimate | None
     settings: dict[str, Any]
     per_record: pd.DataFrame
@@ -132,7 +135,7 @@ class ReconstructionAudit:
     def as_dict(self) -> dict[str, Any]:
         """All but the table of records, as JSON takes it."""
         names = ("release", "settings", "accuracy", "self_revealing", "groups", "membership", "attacks", "not_run",
-                 "graph", "defended")  # fmt: skip
+                 "graph", "defended", "precision")  # fmt: skip
         found: dict[str, Any] = {name: _plain(getattr(self, name)) for name in names}
         return found
 

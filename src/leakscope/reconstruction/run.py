@@ -62,6 +62,7 @@ def reconstruct(
     groups: pd.DataFrame | None = None,
     ids: Any = None,
     defended: Sequence[RecordRelease] | Literal["usual"] = (),
+    precision: Sequence[int] = (),
     repeats: int = 3,
     seed: int = 0,
     confidence: float = 0.95,
@@ -91,6 +92,8 @@ def reconstruct(
     defended
         Other releases to compare with, or ``usual`` for `usual_defenses`: what attacks recover through them, and how
         useful they stay.
+    precision
+        Numbers of significant digits: what subspace reduction recovers when influences are rounded to each.
     repeats
         Runs of each attack; intervals are over these.
 
@@ -121,7 +124,10 @@ def reconstruct(
     case = Case(models, features, labels, prior, int(budget), int(repeats), seed, confidence)
     others = usual_defenses(models, features, release) if defended == "usual" else tuple(defended)
     ready, refused = _choose(names, release, prior)
-    count = _Count(len(ready) + len(names) * len(others), progress)
+    if precision and not release.values:
+        raise InputError("influences that are hidden have no digits: leave precision out")
+    rounded = {digits: replace(release, digits=digits) for digits in sorted(set(precision))}
+    count = _Count(len(ready) + len(names) * len(others) + len(rounded), progress)
     runs = {}
     for name in ready:
         runs[name] = _run(case, release, name)
@@ -137,6 +143,7 @@ def reconstruct(
         not_run=tuple(refused),
         graph=_graph(case, release),
         defended=tuple(_defend(case, other, names, count) for other in others),
+        precision={digits: _recovered(case, other, "subspace", count) for digits, other in rounded.items()},
         accuracy=None if outside is None else _accuracy(case, *outside),
         settings={
             "records": len(labels),
@@ -345,14 +352,21 @@ def _defend(case: Case, release: RecordRelease, names: Sequence[str], count: _Co
     shares = {}
     for name in names:
         if name in ready:
-            found = [len(run) / len(case.y) for run in _run(case, release, name)]
-            shares[RECONSTRUCTIONS[name].name] = _over_runs(found, case.confidence, high=1.0)
-        count.up()
+            shares[RECONSTRUCTIONS[name].name] = _recovered(case, release, name, count)
+        else:
+            count.up()
     strongest = max(shares, key=lambda name: shares[name].value)
     honest = case.X if case.prior.records is None else case.prior.records
     points = honest[np.random.default_rng(case.seed).permutation(len(honest))[:HONEST]]
     useful = release.usefulness(case.models, case.X, case.y, points, seed=case.seed, confidence=case.confidence)
     return DefendedRelease(release.words, strongest, shares[strongest], shares, useful)
+
+
+def _recovered(case: Case, release: RecordRelease, name: str, count: _Count) -> Estimate:
+    """Share that one attack recovers."""
+    found = [len(run) / len(case.y) for run in _run(case, release, name)]
+    count.up()
+    return _over_runs(found, case.confidence, high=1.0)
 
 
 def _accuracy(case: Case, X: Floats, y: NDArray[Any]) -> Estimate:

@@ -30,7 +30,7 @@ def describe(audit: ReconstructionAudit) -> str:
     lines += [f"  not run: {safe_text(item.attack)}, {safe_text(item.reason, 120)}" for item in audit.not_run]
     if broken := [found.attack for found in audit.attacks if found.wrong]:
         lines.append(f"  BROKEN: {', '.join(broken)} gave records that are not in the training set")
-    lines += [*_wrapped(_graph(audit)), *_membership(audit), *_defended(audit)]
+    lines += [*_wrapped(_graph(audit)), *_membership(audit), *_precision(audit), *_defended(audit)]
     return "\n".join(lines)
 
 
@@ -92,6 +92,13 @@ def _membership(audit: ReconstructionAudit) -> list[str]:
             f"Member or not, by “{risk.attack}”: AUC {risk.auc} (a model that never saw the members: {risk.control.auc})."
         )
     return lines
+
+
+def _precision(audit: ReconstructionAudit) -> list[str]:
+    if not audit.precision:
+        return []
+    said = ", ".join(f"{digits}: {_percent(share)}" for digits, share in audit.precision.items())
+    return _wrapped(f"Recovered by subspace reduction, by significant digits of the influences shown: {said}.")
 
 
 def _defended(audit: ReconstructionAudit) -> list[str]:
