@@ -17,7 +17,7 @@ from leakscope.errors import InputError
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
 from leakscope.papers.farokhi import Case, Effort
-from leakscope.papers.reproduction import KEYS, Reproduction
+from leakscope.papers.reproduction import KEYS, Reproduction, ends
 from leakscope.papers.trends import describe, judge, slope, trend
 from leakscope.results import Estimate
 
@@ -209,7 +209,7 @@ def test_rows_hold_what_the_measures_give():
 
 
 def test_infinite_ends_and_odd_texts_can_be_written(tmp_path):
-    assert farokhi.ends(Estimate(1.0, 0.0, math.inf)) == [1.0, 0.0, None]
+    assert ends(Estimate(1.0, 0.0, math.inf)) == [1.0, 0.0, None]
     result = Reproduction(
         "x", "t", {}, ["a", "note"], [[None, 'say "no", \n twice']], {"statement": "s"}, "agrees", "<svg/>"
     )

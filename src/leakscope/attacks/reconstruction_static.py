@@ -25,7 +25,7 @@ KINDS = ("uniform", "marginal", "records")
 CHUNK = 500  # points asked about at a time: bounds the memory
 
 
-def static_queries(kind: Kind, queries: int = 1000) -> Reconstruction:
+def static_queries(kind: Kind, queries: int | None = 1000) -> Reconstruction:
     """Ask about points that don't depend on the answers.
 
     Parameters
@@ -34,7 +34,8 @@ def static_queries(kind: Kind, queries: int = 1000) -> Reconstruction:
         How points are drawn: ``uniform`` within the ranges of the prior; ``marginal``, each feature by itself from
         that feature of the prior's records; or ``records``, the prior's records in random order, each once.
     queries
-        How many points at most: the budget may allow fewer, and with ``records`` there may not be as many.
+        How many points at most: the budget may allow fewer, and with ``records`` there may not be as many. None for as
+        many as the budget allows.
 
     Examples
     --------
@@ -47,16 +48,20 @@ def static_queries(kind: Kind, queries: int = 1000) -> Reconstruction:
     """
     if kind not in KINDS:
         raise InputError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
-    if isinstance(queries, bool) or not isinstance(queries, int | np.integer) or queries < 1:
+    whole = isinstance(queries, int | np.integer) and not isinstance(queries, bool)
+    if queries is not None and (not whole or queries < 1):
         raise InputError(f"queries must be a whole number from 1 on, not {queries!r}")
 
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)
         why = "all queries are spent"
+        if queries is None and not np.isfinite(oracle.remaining):
+            raise InputError("static queries without a number never end: give the oracle a budget, or say how many")
+        most = int(oracle.remaining) if queries is None else int(queries)
         try:
-            for points in _draw(kind, int(queries), prior, rng):
+            for points in _draw(kind, most, prior, rng):
                 found.query(points)
-            if kind == "records" and prior.records is not None and len(prior.records) < queries:
+            if kind == "records" and prior.records is not None and len(prior.records) < most:
                 why = "the records of the prior are used up"
         except BudgetSpent:
             why = "the budget is spent"

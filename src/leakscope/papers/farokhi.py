@@ -22,7 +22,6 @@ approximation, which the paper uses too, and ``note`` says that values come up a
 
 from __future__ import annotations
 
-import math
 import tempfile
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
@@ -32,7 +31,7 @@ from numpy.typing import NDArray
 
 from leakscope import plots
 from leakscope.errors import InputError
-from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.trends import Series, Trend, describe, judge, shown, slope, trend
 from leakscope.results import Estimate
 from leakscope.worlds import Progress
@@ -230,9 +229,3 @@ def _verdict(cases: Sequence[Case], points: Sequence[Point], symbol: str, expect
 
 def _way(series: Series) -> Trend:
     return trend([point for _, point in series])
-
-
-def ends(estimate: Estimate | None) -> list[Cell]:
-    """Value and interval as three cells; an end at infinity is none."""
-    found = (None,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
-    return [float(number) if number is not None and math.isfinite(number) else None for number in found]

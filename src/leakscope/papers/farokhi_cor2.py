@@ -20,8 +20,8 @@ import numpy as np
 
 from leakscope import plots
 from leakscope.errors import InputError
-from leakscope.papers.farokhi import COLUMNS, READING, Case, Effort, Point, adult, ends, measure
-from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.farokhi import COLUMNS, READING, Case, Effort, Point, adult, measure
+from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.trends import describe, shown, slope, trend
 from leakscope.results import Estimate
 from leakscope.worlds import Progress

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, adult, ends, sweep
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, adult, sweep
+from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.trends import shown
 from leakscope.results import Estimate
 from leakscope.worlds import Progress

@@ -5,12 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from leakscope.results import Estimate
+
 Cell = str | int | float | None
 KEYS = ("id", "title", "settings", "columns", "rows", "paper", "verdict", "seconds")
+
+
+def ends(estimate: Estimate | None) -> list[Cell]:
+    """Value and interval as three cells; an end at infinity is none."""
+    found = (None,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
+    return [float(number) if number is not None and math.isfinite(number) else None for number in found]
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,6 @@ from numpy.typing import NDArray
 from leakscope.influence import LeaveOneOut, RecordExplanation, leave_one_out
 from leakscope.intervals import mean, proportion
 from leakscope.oracle import Prior
-from leakscope.papers.farokhi import ends as ends
 from leakscope.results import Estimate
 from leakscope.workers import one_thread, run_tasks
 from leakscope.worlds import Progress

@@ -15,7 +15,7 @@ from leakscope import plots
 from leakscope.influence import RecordExplanation
 from leakscope.influence.graph import InfluenceGraph, Order, influence_graph
 from leakscope.papers import shokri
-from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.shokri import Case, Floats, Study, shown
 from leakscope.results import Estimate
 from leakscope.worlds import Progress
@@ -111,7 +111,7 @@ def _row(walks: Sequence[Walks]) -> list[Estimate]:
 
 
 def _cells(values: Sequence[Estimate]) -> list[Cell]:
-    return [cell for value in values for cell in shokri.ends(value)]
+    return [cell for value in values for cell in ends(value)]
 
 
 def _verdict(found: Sequence[Case], tables: Sequence[Sequence[Estimate]]) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 
 from leakscope import plots
 from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import LEVELS, Case, Study
 from leakscope.papers.trends import Series, judge, shown, slope
 from leakscope.results import Estimate
@@ -53,7 +53,7 @@ def run(
         columns=["n", "k", "revealed", "revealed_low", "revealed_high", "records", "records_low", "records_high",
                  "draws", "note"],
         rows=[
-            [case.size, k, *shokri.ends(shares[row][place]), *shokri.ends(numbers[row][place]), case.draws, None]
+            [case.size, k, *ends(shares[row][place]), *ends(numbers[row][place]), case.draws, None]
             for row, case in enumerate(found)
             for place, k in enumerate(LEVELS)
         ],

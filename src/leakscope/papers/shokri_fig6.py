@@ -8,7 +8,7 @@ import numpy as np
 
 from leakscope import plots
 from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import CLOSE, LEVELS, Case, Compared, Study
 from leakscope.results import Estimate
 from leakscope.worlds import Progress
@@ -45,7 +45,7 @@ def run(
         settings=shokri.settings(found, seed, k=list(LEVELS)),
         columns=["data", "l2", "k", "revealed", "revealed_low", "revealed_high", "paper", "size", "draws", "note"],
         rows=[
-            [case.source.name, case.l2, k, *shokri.ends(values[place]), case.stated(place),
+            [case.source.name, case.l2, k, *ends(values[place]), case.stated(place),
              case.size, case.draws, case.source.stands_in or None]
             for case, values in zip(found, measured, strict=True)
             for place, k in enumerate(LEVELS)

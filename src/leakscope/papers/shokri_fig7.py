@@ -15,7 +15,7 @@ from leakscope import plots
 from leakscope.influence import RecordExplanation
 from leakscope.intervals import auc, proportion
 from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import Booleans, Case, Floats, Study, shown
 from leakscope.ranking import Part, Ranking
 from leakscope.results import Estimate
@@ -65,8 +65,8 @@ def run(size: int, seed: int = 0, progress: Progress | None = None, workers: int
         columns=["data", "members", "nonmembers", "revealed", "revealed_low", "revealed_high", "auc", "auc_low", "auc_high",
                  "rest", "rest_low", "rest_high", "note"],
         rows=[
-            [case.name, len(drawn.members), len(drawn.nonmembers), *_revealed(drawn), *shokri.ends(both.all),
-             *shokri.ends(both.rest), case.source.stands_in or None]
+            [case.name, len(drawn.members), len(drawn.nonmembers), *_revealed(drawn), *ends(both.all),
+             *ends(both.rest), case.source.stands_in or None]
             for case, drawn, both in zip(found, sizes, aucs, strict=True)
         ],
         paper=PAPER,

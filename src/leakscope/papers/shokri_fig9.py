@@ -13,7 +13,7 @@ from leakscope.attacks.reconstruction_static import Kind, static_queries
 from leakscope.influence import RecordExplanation
 from leakscope.oracle import Oracle
 from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import CLOSE, LEVELS, Case, Compared, Floats, Key, Study, shown
 from leakscope.results import Estimate
 from leakscope.worlds import Progress
@@ -68,7 +68,7 @@ def run(
         settings=shokri.settings(found, seed, queries=list(queries), k=list(LEVELS)),
         columns=["data", "l2", "kind", "k", "queries", "revealed", "revealed_low", "revealed_high", "size", "draws", "note"],
         rows=[
-            [case.source.name, case.l2, kind, k, count, *shokri.ends(table[place][level][step]), case.size, case.draws,
+            [case.source.name, case.l2, kind, k, count, *ends(table[place][level][step]), case.size, case.draws,
              _note(case, kind, count)]
             for case, table in zip(found, tables, strict=True)
             for place, kind in enumerate(KINDS)

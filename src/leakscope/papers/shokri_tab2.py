@@ -14,7 +14,7 @@ import numpy as np
 
 from leakscope import plots
 from leakscope.papers import shokri
-from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.shokri import CLOSE, LEVELS, Case, Compared, Indices, Study
 from leakscope.results import Estimate
 from leakscope.worlds import Progress
@@ -98,7 +98,7 @@ def _rows(case: Case, groups: Sequence[Group]) -> list[list[Cell]]:
     for group in groups:
         cells: list[Cell] = [case.source.name, case.l2, group.name, group.percent, group.records]
         for place, value in enumerate(group.revealed):
-            cells += [*shokri.ends(value), case.stated(place, group.name)]
+            cells += [*ends(value), case.stated(place, group.name)]
         note = case.source.stands_in or ("" if group.records else "no record of this group was drawn")
         rows.append([*cells, note or None])
     return rows

@@ -18,7 +18,7 @@ from leakscope.attacks.reconstruction_subspace import subspace_reduction
 from leakscope.influence import RecordExplanation
 from leakscope.oracle import Oracle
 from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import Case, Compared, Key, Study, shown
 from leakscope.results import Estimate
 from leakscope.worlds import Progress
@@ -78,7 +78,7 @@ def run(
         columns=["data", "l2", "columns", *(name + end for name in Row._fields for end in ("", "_low", "_high")), "paper",
                  "size", "draws", "note"],
         rows=[
-            [case.source.name, case.l2, case.source.X.shape[1], *(cell for value in row for cell in shokri.ends(value)),
+            [case.source.name, case.l2, case.source.X.shape[1], *(cell for value in row for cell in ends(value)),
              _stated(case), case.size, case.draws, case.source.stands_in or None]
             for case, row in zip(found, rows, strict=True)
         ],

@@ -10,7 +10,7 @@ from leakscope import plots
 from leakscope.influence import RecordExplanation
 from leakscope.influence.graph import influence_graph
 from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import Case, Compared, Key, Study
 from leakscope.results import Estimate
 from leakscope.worlds import Progress
@@ -81,7 +81,7 @@ def run(
         settings=shokri.settings(found, seed, k=k),
         columns=["data", "l2", "measure", "records", "records_low", "records_high", "paper", "size", "draws", "note"],
         rows=[
-            [case.source.name, case.l2, name, *shokri.ends(value), stated, case.size, case.draws,
+            [case.source.name, case.l2, name, *ends(value), stated, case.size, case.draws,
              case.source.stands_in or None]
             for case, values, row in zip(found, tables, paper, strict=True)
             for name, value, stated in zip(MEASURES, values, row, strict=True)

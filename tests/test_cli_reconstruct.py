@@ -1,0 +1,108 @@
+"""`leakscope reconstruct` as a new user meets it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from leakscope.cli import main
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("people")
+    table = pd.DataFrame({"age": rng.integers(18, 80, 300), "job": rng.choice(["a", "b", "c", None], 300)})
+    table["sex"] = rng.choice(["f", "m"], 300)
+    table["person"] = [f"P{number:03}" for number in range(300)]
+    table["income"] = np.where(table["age"] + rng.normal(0, 20, 300) > 50, ">50K", "<=50K")
+    table.to_csv(folder / "people.csv", index=False)
+    table.iloc[:60].to_csv(folder / "others.csv", index=False)
+    table.assign(income=rng.choice(["low", "middle", "high"], 300)).to_csv(folder / "three.csv", index=False)
+    return folder
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    return stopped.value.code or 0
+
+
+def quick(people, *more):
+    return (
+        "reconstruct", people / "people.csv", "--label", "income", "--id", "person", "--records", 100, "--budget", 80,
+        "--repeats", 2, *more,
+    )  # fmt: skip
+
+
+def test_it_is_printed_and_written(people, tmp_path, capsys):
+    assert run(*quick(people, "--groups", "sex", "--k", 3, "--out", tmp_path / "out")) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "trained on 100 records drawn out of 300" in words
+    assert "are among the 3 records that explain them" in words
+    assert "sex = f" in words
+    assert "Recovered by an outsider who may ask 80 times" in words
+    table = pd.read_csv(tmp_path / "out" / "records.csv")
+    assert len(table) == 100
+    assert table["id"].str.fullmatch(r"P\d{3}").all()
+    document = json.loads((tmp_path / "out" / "reconstruction.json").read_text())
+    assert document["settings"]["release"]["k"] == 3
+    assert (tmp_path / "out" / "reconstruction.svg").read_text().startswith("<svg")
+
+
+def test_json_is_all_that_is_printed_and_equals_what_is_written(people, tmp_path, capsys):
+    options = ("--attack", "uniform,graph", "--defenses", "--precision", "1,16")
+    assert run(*quick(people, *options, "--json", "--out", tmp_path)) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed.pop("notes")
+    assert printed == json.loads((tmp_path / "reconstruction.json").read_text())
+    assert [found["attack"] for found in printed["attacks"]] == [
+        "static queries (uniform)",
+        "graph traversal (breadth-first)",
+    ]
+    assert list(printed["precision"]) == ["1", "16"]
+    assert len(printed["defended"]) == 9
+
+
+def test_a_holdout_file_is_what_the_outsider_knows(people, capsys):
+    arguments = ("reconstruct", people / "people.csv", "--label", "income", "--holdout", people / "others.csv")
+    assert run(*arguments, "--drop", "person", "--budget", 50, "--attack", "records") == 2
+    assert "needs records" in capsys.readouterr().err  # all of them are training records as well
+    assert run(*arguments, "--drop", "person", "--budget", 50, "--attack", "uniform", "--repeats", 1) == 0
+    assert "60 records that equal a training record were left out" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--k", "0"), "k must be"),
+        (("--k", "5000"), "at most the 100"),
+        (("--attack", "magic"), "there is no attack 'magic'"),
+        (("--attack", ","), "no attack is named"),
+        (("--budget", "0"), "budget must be"),
+        (("--digits", "0"), "digits must be"),
+        (("--noise", "-1"), "noise must be"),
+        (("--near", "2"), "near must be"),
+        (("--loss", "hinge"), "loss must be"),
+        (("--l2", "0"), "l2 must be"),
+        (("--records", "301"), "from 2 to the 300"),
+        (("--groups", "shoe"), "no group column"),
+        (("--label", "shoe"), "no label column"),
+        (("--precision", "x"), "--precision"),
+        (("--confidence", "1"), "confidence must"),
+        (("--hide-influences", "--attack", "subspace"), "none of the attacks can run"),
+    ],
+)
+def test_wrong_options_are_one_sentence_and_nothing_is_written(people, tmp_path, capsys, options, words):
+    assert run(*quick(people, *options, "--out", tmp_path / "out")) == 2
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert len(shown.err.splitlines()) == 1
+    assert words in shown.err
+    assert not (tmp_path / "out").exists()
+
+
+def test_three_classes_are_refused(people, capsys):
+    assert run("reconstruct", people / "three.csv", "--label", "income", "--drop", "person") == 2
+    assert "3 classes" in capsys.readouterr().err
