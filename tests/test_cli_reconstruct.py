@@ -19,6 +19,7 @@ def people(tmp_path_factory):
     table["income"] = np.where(table["age"] + rng.normal(0, 20, 300) > 50, ">50K", "<=50K")
     table.to_csv(folder / "people.csv", index=False)
     table.iloc[:60].to_csv(folder / "others.csv", index=False)
+    table.iloc[:60].assign(age=lambda people: people["age"] + 0.5).to_csv(folder / "few.csv", index=False)
     table.assign(income=rng.choice(["low", "middle", "high"], 300)).to_csv(folder / "three.csv", index=False)
     return folder
 
@@ -42,7 +43,7 @@ def test_it_is_printed_and_written(people, tmp_path, capsys):
     assert "trained on 100 records drawn out of 300" in words
     assert "are among the 3 records that explain them" in words
     assert "sex = f" in words
-    assert "Recovered by an outsider who may ask 80 times" in words
+    assert "Recovered by an outsider with 80 queries" in words
     table = pd.read_csv(tmp_path / "out" / "records.csv")
     assert len(table) == 100
     assert table["id"].str.fullmatch(r"P\d{3}").all()
@@ -62,7 +63,7 @@ def test_json_is_all_that_is_printed_and_equals_what_is_written(people, tmp_path
         "graph traversal (breadth-first)",
     ]
     assert list(printed["precision"]) == ["1", "16"]
-    assert len(printed["defended"]) == 9
+    assert len(printed["defended"]) == 10
 
 
 def test_a_holdout_file_is_what_the_outsider_knows(people, capsys):
@@ -70,7 +71,7 @@ def test_a_holdout_file_is_what_the_outsider_knows(people, capsys):
     assert run(*arguments, "--drop", "person", "--budget", 50, "--attack", "records") == 2
     assert "needs records" in capsys.readouterr().err  # all of them are training records as well
     assert run(*arguments, "--drop", "person", "--budget", 50, "--attack", "uniform", "--repeats", 1) == 0
-    assert "60 records that equal a training record were left out" in capsys.readouterr().out
+    assert "equal a training record: 60 records" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize(
@@ -101,6 +102,24 @@ def test_wrong_options_are_one_sentence_and_nothing_is_written(people, tmp_path,
     assert len(shown.err.splitlines()) == 1
     assert words in shown.err
     assert not (tmp_path / "out").exists()
+
+
+def test_a_defense_that_stops_all_attacks_asked_for_is_a_row(people, capsys):
+    assert run(*quick(people, "--attack", "subspace", "--defenses")) == 0
+    assert "no attack can run" in capsys.readouterr().out
+
+
+def test_nobody_left_for_a_holdout_and_most_points_refused(people, capsys):
+    arguments = ("reconstruct", people / "people.csv", "--label", "income", "--drop", "person", "--records", 300)
+    assert run(*arguments, "--near", 0.01, "--budget", 60, "--repeats", 1) == 0
+    assert "not run: static queries (records)" in capsys.readouterr().out
+
+
+def test_more_records_than_the_control_has(people, capsys):
+    assert run(*quick(people, "--k", 100, "--attack", "uniform", "--holdout", people / "few.csv")) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert "members shuffled" in words
+    assert "never saw" not in words
 
 
 def test_three_classes_are_refused(people, capsys):

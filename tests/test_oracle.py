@@ -65,6 +65,11 @@ def test_rounding_to_digits_is_what_printing_does(digits):
     )
 
 
+def test_the_smallest_numbers_stay_what_they_are():
+    values = np.array([0.0, 5e-324, 1e-310, -1e-290])
+    np.testing.assert_array_equal(round_digits(values, 3), values)
+
+
 def test_noise_is_fresh_for_each_query_and_the_seed_repeats_it(world):
     X, y, loo, points = world
     first = Oracle.of(loo, X, y, RecordExplanation(), noise=0.1, seed=1)
@@ -102,7 +107,7 @@ def test_an_oracle_holds_no_data(world):
     X, y, loo, _ = world
     oracle = Oracle.of(loo, X, y, RecordExplanation(k=2), budget=9)
     public = {name: value for name, value in vars(oracle).items() if not name.startswith("_")}
-    assert public == {"features": 3, "k": 2, "budget": 9, "queries": 0}
+    assert public == {"features": 3, "k": 2, "budget": 9, "loss": "likelihood", "queries": 0}
 
 
 def foreign(points):
@@ -147,6 +152,7 @@ def test_an_attack_says_what_it_lacks():
         ({"decimals": -1}, "decimals must be"),
         ({"noise": -0.1}, "noise must be"),
         ({"noise": float("nan")}, "noise must be"),
+        ({"seed": -1}, "seed must be"),
     ],
 )
 def test_wrong_options_are_told(world, options, words):
@@ -161,5 +167,8 @@ def test_wrong_points_and_records_are_told(world):
         Oracle.of(loo, X, y, RecordExplanation()).query(np.zeros((1, 2)))
     with pytest.raises(InputError, match="trained on"):
         Oracle.of(loo, X[:-1], y, RecordExplanation())
-    with pytest.raises(InputError, match="missing or infinite"):
-        Oracle.of(loo, X, y, RecordExplanation()).query(np.full((1, 3), np.inf))
+    oracle = Oracle.of(loo, X, y, RecordExplanation())
+    for points, words in ((np.full((1, 3), np.inf), "missing or infinite"), ([["a", "b", "c"]], "must be numbers")):
+        with pytest.raises(InputError, match=words):
+            oracle.query(points)
+    assert oracle.queries == 0

@@ -15,12 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
-from leakscope.influence.explanation import LeftOut, RecordExplanation
+from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation, read_points
 
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 
 MOST_DIGITS = 17  # that float64 holds
+MOST_NOISE = 1e6  # an influence is at most 1, or some tens for the log-loss
+SMALLEST = 1e-280
 REFUSED = -1  # stands for a record where a query was refused
 
 
@@ -68,6 +70,8 @@ class Oracle:
         How many records an explanation shows.
     budget
         How many points it answers in all; None for any number.
+    loss
+        Of which the influences are the change: who explains says how.
 
     Examples
     --------
@@ -82,13 +86,21 @@ class Oracle:
     leakscope.oracle.BudgetSpent: 2 more queries were asked of an oracle that answers 1 more
     """
 
-    def __init__(self, answer: Callable[[Floats], Answer], features: int, k: int, budget: int | None = None) -> None:
+    def __init__(
+        self,
+        answer: Callable[[Floats], Answer],
+        features: int,
+        k: int,
+        budget: int | None = None,
+        loss: Loss = "likelihood",
+    ) -> None:
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1):
             raise InputError(f"the budget must be a whole number of queries from 1 on, not {budget!r}")
         self._answer = answer
         self.features = features
         self.k = k
         self.budget = budget
+        self.loss = loss
         self.queries = 0
 
     @property
@@ -98,9 +110,9 @@ class Oracle:
 
     def query(self, points: Floats) -> Answer:
         """Answer one query for each point, or none of them if the budget doesn't allow all."""
-        points = np.asarray(points, dtype=np.float64)
-        if points.ndim != 2 or points.shape[1] != self.features:
-            raise InputError(f"points have shape {points.shape}: give a table of {self.features} columns")
+        points = read_points(points)
+        if points.shape[1] != self.features:
+            raise InputError(f"points have {points.shape[1]} columns: give a table of {self.features} columns")
         if len(points) > self.remaining:
             raise BudgetSpent(f"{len(points)} more queries were asked of an oracle that answers {self.remaining} more")
         self.queries += len(points)
@@ -139,13 +151,14 @@ class Oracle:
         refuse
             Says for which points there is no answer; such a query counts.
         """
-        X, y = np.asarray(X, dtype=np.float64), np.asarray(y)
-        if X.ndim != 2 or not len(X) == len(y) == len(models):
+        X, y = read_points(X, "training records"), np.asarray(y)
+        if not len(X) == len(y) == len(models):
             raise InputError(
                 f"the models leave out {len(models)} records, and there are {len(X)} rows and {len(y)} labels: "
                 "give the records that they were trained on"
             )
         check_rounding(digits, decimals, noise)
+        check_seed(seed)
         rng = np.random.default_rng(seed)
 
         def answer(points: Floats) -> Answer:
@@ -163,7 +176,7 @@ class Oracle:
             shown = np.unique(records[records != REFUSED])
             return Answer(predictions, records, sizes if values else None, shown, X[shown], y[shown])
 
-        return cls(answer, X.shape[1], explanation.k, budget)
+        return cls(answer, X.shape[1], explanation.k, budget, explanation.loss)
 
 
 def check_rounding(digits: Any, decimals: Any, noise: Any) -> None:
@@ -172,8 +185,14 @@ def check_rounding(digits: Any, decimals: Any, noise: Any) -> None:
         whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
         if number is not None and not (whole and least <= number <= MOST_DIGITS):
             raise InputError(f"{name} must be a whole number from {least} to {MOST_DIGITS}, not {number!r}")
-    if isinstance(noise, bool) or not isinstance(noise, int | float | np.number) or not 0 <= noise < np.inf:
-        raise InputError(f"noise must be a number from 0 on, not {noise!r}")
+    if isinstance(noise, bool) or not isinstance(noise, int | float | np.number) or not 0 <= noise <= MOST_NOISE:
+        raise InputError(f"noise must be a number from 0 to {MOST_NOISE:g}, not {noise!r}")
+
+
+def check_seed(seed: Any) -> None:
+    """Refuse what is no seed."""
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed must be a whole number from 0 on, not {seed!r}")
 
 
 def round_digits(values: Floats, digits: int) -> Floats:
@@ -184,9 +203,10 @@ def round_digits(values: Floats, digits: int) -> Floats:
     >>> round_digits(np.array([0.0, 0.0123456, -987.6]), 2)
     array([ 0.0e+00,  1.2e-02, -9.9e+02])
     """
-    safe = np.where(values == 0, 1.0, np.abs(values))
+    small = np.abs(values) < SMALLEST  # their digits are those of float64's last, and scaling them would overflow
+    safe = np.where(small, 1.0, np.abs(values))
     scale = 10.0 ** (digits - 1 - np.floor(np.log10(safe)))
-    return np.asarray(np.round(values * scale) / scale)
+    return np.asarray(np.where(small, values, np.round(values * scale) / scale))
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import spearmanr
 
 from leakscope.errors import InputError
-from leakscope.influence.rank_agreement import _bounded_mean, agreement
+from leakscope.influence.rank_agreement import agreement, bounded_mean
 
 
 def table(points: int = 300, records: int = 40, seed: int = 0) -> Any:
@@ -72,7 +72,7 @@ def test_intervals_cover(share: float) -> None:
     # 2,000 repetitions: a coverage of 0.95 reads 0.93 or more; 0.92 allows for the skewness of shares near one.
     rng = np.random.default_rng(3)
     samples = rng.binomial(5, share, (2000, 200)) / 5
-    estimates = [_bounded_mean(sample, 0.0, 0.2, 0.95) for sample in samples]
+    estimates = [bounded_mean(sample, 0.0, 0.2, 0.95) for sample in samples]
     assert np.mean([estimate.low <= share <= estimate.high for estimate in estimates]) >= 0.92
 
 

@@ -10,7 +10,7 @@ from leakscope import InputError
 from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.influence import RecordExplanation, leave_one_out
 from leakscope.oracle import Prior
-from leakscope.reconstruction import RecordRelease, read_people, reconstruct
+from leakscope.reconstruction import RecordRelease, read_people, reconstruct, usual_defenses
 
 FAST = ["uniform", "records", "graph", "subspace"]
 
@@ -106,6 +106,55 @@ def test_precision_is_the_attack_on_rounded_influences():
     assert "by significant digits" in str(found)
 
 
+@pytest.mark.parametrize("name", ["subspace", "combined", "zeroing"])
+def test_attacks_know_the_loss_of_the_release(name):
+    """By the log-loss records rank otherwise, but an attack that inverts it right finds about as many."""
+    X, y = people(n=200, d=20)
+    counts = {}
+    for loss in ("likelihood", "log"):
+        found = reconstruct(X, y, attacks=[name], budget=2000, repeats=3, release=RecordRelease(k=1, loss=loss))
+        counts[loss] = found.attacks[0].records.value
+    assert counts["log"] > 0.8 * counts["likelihood"]
+
+
+def test_noise_is_in_everything_that_is_reported():
+    X, y = people()
+    plain, noisy = (reconstruct(X, y, attacks=["uniform"], budget=20, release=RecordRelease(k=5, noise=noise))
+                    for noise in (0.0, 1e3))  # fmt: skip
+    # Records are then shown at random: each is among its own five with probability 5/160.
+    assert plain.self_revealing[5].value > 0.2
+    assert noisy.self_revealing[5].low < 5 / 160 < noisy.self_revealing[5].high
+    assert noisy.graph.in_degree_zero < plain.graph.in_degree_zero
+
+
+def test_equal_records_are_no_outsiders():
+    X, y = people()
+    found = reconstruct(X, y, holdout=(X, y), attacks=["uniform"], budget=20)
+    assert found.membership == ()
+    assert found.settings["left_out_of_holdout"] == 160
+    assert "160 records" in str(found)
+
+
+def test_accuracy_does_not_cut_labels_short():
+    X, y = people()
+    y = np.where(y == "yes", "no", "n")  # the holdout has the shorter one only
+    ours = y[80:] == "n"
+    short = np.array(["n"] * int(ours.sum()))
+    found = reconstruct(X[:80], y[:80], holdout=(X[80:][ours], short), attacks=["uniform"], budget=20)
+    right = leave_one_out(X[:80], y[:80]).probabilities(X[80:][ours]) < 0.5
+    assert found.accuracy.value == pytest.approx(right.mean())
+    assert 0.5 < found.accuracy.value < 1
+
+
+def test_the_usual_defenses_begin_with_the_release_and_repeat_nothing():
+    X, y = people()
+    models = leave_one_out(X, y)
+    for release in (RecordRelease(), RecordRelease(k=1), RecordRelease(values=False), RecordRelease(digits=3)):
+        found = usual_defenses(models, X, release)
+        assert found[0] == release
+        assert len({one.words for one in found}) == len(found)
+
+
 def test_without_a_holdout_nothing_is_skipped_silently():
     X, y = people()
     found = reconstruct(X, y, attacks=["uniform", "marginal", "records"], budget=50, repeats=1)
@@ -175,6 +224,15 @@ def test_hostile_ids_and_groups_stay_inert(tmp_path):
         ({"holdout": (np.zeros((4, 2)), ["no"] * 4)}, "2 columns"),
         ({"holdout": (np.zeros((4, 6)), ["maybe"] * 4)}, "labels that no training record has"),
         ({"ids": ["a"]}, "one id for each"),
+        ({"attacks": 5}, "attacks must be"),
+        ({"attacks": "magic"}, "there is no attack 'magic'"),
+        ({"seed": -1}, "seed must be"),
+        ({"seed": 1.5}, "seed must be"),
+        ({"confidence": "a"}, "confidence must"),
+        ({"release": 5}, "release must be"),
+        ({"defended": "foo"}, "release must be"),
+        ({"defended": RecordRelease()}, "release must be"),
+        ({"groups": pd.DataFrame(np.zeros((160, 2)), columns=["a", "a"])}, "two columns of one name"),
         ({"precision": [0]}, "digits must be"),
         ({"precision": [2], "release": RecordRelease(values=False), "attacks": ["uniform"]}, "have no digits"),
         ({"confidence": 2.0}, "confidence must"),
@@ -209,8 +267,7 @@ def test_a_table_is_split_into_training_records_and_holdout(table):
     ages = (chosen["age"] - frame["age"].min()) / np.ptp(frame["age"])
     np.testing.assert_allclose(read.X[:, 0], ages)
     assert "trained on 80 records drawn out of 100" in read.notes
-    outside = {tuple(row) for row in read.holdout[0]}
-    assert not outside & {tuple(row) for row in read.X}
+    assert len(read.holdout[1]) == 20
 
 
 def test_a_holdout_file_is_prepared_with_the_training_file(table, tmp_path):

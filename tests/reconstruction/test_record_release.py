@@ -89,7 +89,9 @@ def test_releases_say_what_they_are(release, words):
     assert release.words == words
 
 
-@pytest.mark.parametrize("options", [{"k": 0}, {"loss": "x"}, {"near": 0.0}, {"near": 1.5}])
+@pytest.mark.parametrize(
+    "options", [{"k": 0}, {"loss": "x"}, {"near": 0.0}, {"near": 1.5}, {"near": "a"}, {"values": "no"}, {"noise": 1e38}]
+)
 def test_wrong_options_are_told(options):
     with pytest.raises(InputError):
         RecordRelease(**options)

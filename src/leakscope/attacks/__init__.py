@@ -57,7 +57,7 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
     "uniform": static_queries("uniform", queries=None),
     "marginal": static_queries("marginal", queries=None),
     "records": static_queries("records", queries=None),
-    "graph": graph_traversal(),
+    "graph": graph_traversal(patience=None),
     "subspace": subspace_reduction(),
     "combined": combined(),
     "zeroing": zero_found_influences(),

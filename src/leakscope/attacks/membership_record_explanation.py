@@ -245,8 +245,18 @@ def self_revealing(
             f"the models leave out {len(models)} records, and there are {len(X)} rows: give the records they trained on"
         )
     shown = [RecordExplanation(k, loss) for k in ks][-1].explain(models, X, labels).records
-    ranks = _own_ranks(X, shown, X)
-    return {k: (ranks > 0) & (ranks <= k) for k in ks}
+    return {k: explains_itself(X, shown, k) for k in ks}
+
+
+def explains_itself(X: Floats, shown: Indices, k: int) -> Booleans:
+    """Which training records are, by their features, among the first k of the records ``shown`` (n, …) that explain them.
+
+    Examples
+    --------
+    >>> explains_itself(np.array([[0.0], [1.0], [1.0]]), np.array([[0, 1], [2, 0], [0, 1]]), k=1)
+    array([ True,  True, False])
+    """
+    return np.asarray(_own_ranks(X, shown[:, :k], X) > 0)
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.reconstruction_subspace import Descent, Flat, check_settings
-from leakscope.influence.explanation import Loss
+from leakscope.attacks.reconstruction_subspace import Descent, Flat, check_dimensions
 from leakscope.oracle import BudgetSpent, Collector, Floats, Oracle, Prior, Reconstruction, Recovered
 
 FIRST = 20  # random points to begin with: one alone may miss the large component
@@ -28,14 +27,14 @@ BATCH = 40  # rows moved into the subspace at a time
 YIELD = 0.05  # new records per such query, below which the next round begins
 
 
-def combined(*, dimensions: int | None = None, loss: Loss = "likelihood") -> Reconstruction:
+def combined(*, dimensions: int | None = None) -> Reconstruction:
     """Alternate rounds of subspace reduction with queries of the records found.
 
     With a budget, Algorithm 1 begins again in another subspace when it has ended; without one, the attack ends with it.
 
     Parameters
     ----------
-    dimensions, loss
+    dimensions
         As for `subspace_reduction`.
 
     Examples
@@ -48,7 +47,7 @@ def combined(*, dimensions: int | None = None, loss: Loss = "likelihood") -> Rec
     >>> found.queries, len(found) > 20
     (200, True)
     """
-    check_settings(dimensions, loss)
+    check_dimensions(dimensions)
 
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)
@@ -59,7 +58,7 @@ def combined(*, dimensions: int | None = None, loss: Loss = "likelihood") -> Rec
             rows.follow()
             while descent is None or np.isfinite(oracle.remaining):
                 rows.query_own()
-                descent = Descent(found, prior, rng, loss=loss, dimensions=dimensions)
+                descent = Descent(found, prior, rng, dimensions=dimensions)
                 descents += 1
                 while descent.why is None:
                     descent.round()
@@ -80,7 +79,7 @@ class _Rows:
     """Rows to query: of records found, and of the attacker's own records if there are any."""
 
     def __init__(self, found: Collector, prior: Prior, rng: np.random.Generator) -> None:
-        self.found, self.rng = found, rng
+        self.found, self.prior, self.rng = found, prior, rng
         self.own = np.empty((0, 0)) if prior.records is None else prior.records[rng.permutation(len(prior.records))]
         self.followed = self.asked = 0
 
@@ -113,5 +112,7 @@ class _Rows:
     def _some(self) -> Floats:
         if len(self.own):
             return np.asarray(self.own[self.rng.integers(len(self.own), size=BATCH)])
+        if not len(self.found):
+            return self.prior.uniform(BATCH, self.rng)
         places = self.rng.integers(len(self.found), size=BATCH)
         return np.array([self.found.row(self.found.records[place]) for place in places])

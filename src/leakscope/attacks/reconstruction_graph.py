@@ -16,7 +16,7 @@ from leakscope.influence.graph import ORDERS, Order
 from leakscope.oracle import BudgetSpent, Collector, Floats, Oracle, Prior, Reconstruction, Recovered
 
 
-def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patience: int = 50) -> Reconstruction:
+def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patience: int | None = 50) -> Reconstruction:
     """Follow explanations from record to record.
 
     Parameters
@@ -27,7 +27,7 @@ def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patie
     restarts
         Whether to begin again, at another point of the prior, when all that was revealed has been asked about.
     patience
-        Give up after this many starts in a row that bring nothing new.
+        Give up after this many starts in a row that bring nothing new; None goes on as long as the budget lasts.
 
     Examples
     --------
@@ -40,11 +40,14 @@ def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patie
     """
     if order not in ORDERS:
         raise InputError(f"order must be one of {', '.join(map(repr, ORDERS))}, not {order!r}")
-    if isinstance(patience, bool) or not isinstance(patience, int | np.integer) or patience < 1:
+    whole = isinstance(patience, int | np.integer) and not isinstance(patience, bool)
+    if patience is not None and (not whole or patience < 1):
         raise InputError(f"patience must be a whole number of starts from 1 on, not {patience!r}")
 
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)
+        if patience is None and prior.records is None and not np.isfinite(oracle.remaining):
+            raise InputError("a traversal without patience never ends: give the oracle a budget")
         starts, idle, why = 0, 0, "the points of the prior are used up"
         try:
             for point in _starts(prior, rng):

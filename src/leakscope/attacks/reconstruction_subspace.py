@@ -101,7 +101,7 @@ class Flat:
         return [restrict(other) for other in others]
 
 
-def subspace_reduction(*, dimensions: int | None = None, loss: Loss = "likelihood") -> Reconstruction:
+def subspace_reduction(*, dimensions: int | None = None) -> Reconstruction:
     """Recover records by making the influence of those found zero [shokri2019, Algorithm 1].
 
     Parameters
@@ -109,8 +109,6 @@ def subspace_reduction(*, dimensions: int | None = None, loss: Loss = "likelihoo
     dimensions
         How many features, drawn at random, are free; the others keep a random value. By default all, or as many as the
         budget lets it use up.
-    loss
-        Of which the released influences are the change.
 
     Examples
     --------
@@ -122,11 +120,11 @@ def subspace_reduction(*, dimensions: int | None = None, loss: Loss = "likelihoo
     >>> found.notes["zeroed"], len(found) > 6
     (6, True)
     """
-    check_settings(dimensions, loss)
+    check_dimensions(dimensions)
 
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)
-        descent = Descent(found, prior, rng, loss=loss, dimensions=dimensions)
+        descent = Descent(found, prior, rng, dimensions=dimensions)
         try:
             while descent.why is None:
                 descent.round()
@@ -137,12 +135,10 @@ def subspace_reduction(*, dimensions: int | None = None, loss: Loss = "likelihoo
     return Reconstruction("subspace reduction", "shokri2019, Algorithm 1", run, uses_influences=True)
 
 
-def check_settings(dimensions: int | None, loss: Loss) -> None:
-    """Refuse settings that no run can have."""
+def check_dimensions(dimensions: int | None) -> None:
+    """Refuse a number of dimensions that no subspace can have."""
     if dimensions is not None and (isinstance(dimensions, bool) or not isinstance(dimensions, int) or dimensions < 1):
         raise InputError(f"dimensions must be a whole number from 1 on, or None, not {dimensions!r}")
-    if loss not in ("likelihood", "log"):
-        raise InputError(f"loss must be 'likelihood' or 'log', not {loss!r}")
 
 
 class Descent:
@@ -154,16 +150,15 @@ class Descent:
         prior: Prior,
         rng: np.random.Generator,
         *,
-        loss: Loss = "likelihood",
         dimensions: int | None = None,
     ) -> None:
-        self.found, self.prior, self.rng, self.loss = found, prior, rng, loss
+        self.found, self.prior, self.rng, self.loss = found, prior, rng, found.oracle.loss
         features, k, budget = found.oracle.features, found.oracle.k, found.oracle.remaining
         if dimensions is None:
             dimensions = features if 2 * k * budget >= features**2 else max(1, int(np.sqrt(2 * k * budget)))
         self.flat = _first_flat(prior, min(dimensions, features), rng)
-        self.reach = REACH * float(np.linalg.norm(prior.high - prior.low))
-        self.step = float(np.mean(prior.high - prior.low))
+        self.reach = REACH * (float(np.linalg.norm(prior.high - prior.low)) or 1.0)
+        self.step = float(np.mean(prior.high - prior.low)) or 1.0
         self.zeroed: set[int] = set()  # records whose influence was made zero
         self.hopeless: set[int] = set()  # those whose influence is zero nowhere in the subspace, or too far off
         self.rounds = self.fruitless = 0
@@ -307,7 +302,9 @@ class _LookAround:
         for sign in (1.0, -1.0):
             here = float(_logit_change(np.array(self.prediction), np.array(sign * size), self.loss))
             there = _logit_change(predictions, sign * sizes, self.loss)
-            if not np.isfinite(here) or not np.isfinite(there).all():  # a probability outside of 0 to 1: the other sign
+            if not (
+                np.isfinite(here) and here and np.isfinite(there).all()
+            ):  # a probability outside of 0 to 1: the other sign
                 continue
             slopes = (there - here) / steps
             gradient, misses = slopes[:-CHECKS], np.abs(slopes[-CHECKS:] - self.checks @ slopes[:-CHECKS])

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
+from leakscope.influence.explanation import Loss
 from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 
 Floats = NDArray[np.float64]
@@ -69,7 +70,7 @@ def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
         try:
             while idle < IDLE:
                 before = len(found)
-                answers.note(points, found.query(points))
+                answers.note(points, found.query(points), oracle.loss)
                 idle = 0 if len(found) > before else idle + 1
                 points = answers.next_points(margin, rng)
         except BudgetSpent:
@@ -89,12 +90,16 @@ class _Answers:
         self.records: dict[int, tuple[list[int], list[float]]] = {}  # where each record showed, and its change there
         self.fits: dict[int, tuple[int, Floats]] = {}  # the last fit of each record, and how many points it had
 
-    def note(self, points: Floats, answer: Answer) -> None:
+    def note(self, points: Floats, answer: Answer, loss: Loss) -> None:
         if answer.influences is None:
             raise InputError("zeroing influences needs the influences, and these are kept back: use another attack")
         predictions = answer.predictions
-        sign = np.where(predictions >= 0.5, -1.0, 1.0)
-        changes = answer.influences * (sign / np.maximum(predictions * (1 - predictions), 1e-6))[:, None]
+        second = predictions >= 0.5
+        if loss == "log":  # the probability of the predicted class is exp(-I) times what it was
+            own = np.where(second, predictions, 1 - predictions)[:, None] * np.expm1(-answer.influences)
+        else:
+            own = -answer.influences
+        changes = own * (np.where(second, 1.0, -1.0) / np.maximum(predictions * (1 - predictions), 1e-6))[:, None]
         start = len(self.points)
         self.points = np.concatenate([self.points, (points - self.low) / self.scale - 0.5])
         for point, row in enumerate(answer.records):

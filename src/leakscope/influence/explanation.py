@@ -63,7 +63,7 @@ def influences(models: LeftOut, points: Any, labels: Any = None, loss: Loss = "l
     >>> influences(loo, [[3.0]]).round(3)
     array([[-0.003,  0.136, -0.219,  0.33 ]])
     """
-    points = _read_points(points)
+    points = read_points(points)
     return _influences(models, points, _read_classes(labels, len(points)), loss)[1]
 
 
@@ -116,7 +116,7 @@ class RecordExplanation:
         """
         if self.k > len(models):
             raise InputError(f"k must be at most the {len(models)} training records, not {self.k}")
-        points = _read_points(points)
+        points = read_points(points)
         labels = _read_classes(labels, len(points))
         parts = []
         rows = max(1, BLOCK // len(models))
@@ -170,12 +170,16 @@ def _influences(models: LeftOut, points: Floats, labels: Indices | None, loss: L
     return full, without
 
 
-def _read_points(points: Any) -> Floats:
-    values = np.asarray(points, dtype=np.float64)
+def read_points(points: Any, what: str = "points") -> Floats:
+    """A table of finite numbers, one row per point."""
+    try:
+        values = np.asarray(points, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise InputError(f"{what} must be numbers: turn texts into numbers as it was done for training") from None
     if values.ndim != 2:
-        raise InputError(f"points have shape {values.shape}: give a table, one row per point")
+        raise InputError(f"{what} have shape {values.shape}: give a table, one row per point")
     if not np.isfinite(values).all():
-        raise InputError("points have missing or infinite numbers: fill them or leave them out")
+        raise InputError(f"{what} have missing or infinite numbers: fill them or leave them out")
     return values
 
 

@@ -78,9 +78,9 @@ def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95
     same = int((chosen[:, 0] == wanted[:, 0]).sum())
     correlations = [_spearman(*rows) for rows in zip(np.abs(found), np.abs(true), strict=True)]
     return Agreement(
-        top=_bounded_mean(overlap, 0.0, 1 / k, confidence),
+        top=bounded_mean(overlap, 0.0, 1 / k, confidence),
         first=proportion(same, points, confidence),
-        rank_correlation=_bounded_mean(np.array(correlations), -1.0, 0.0, confidence),
+        rank_correlation=bounded_mean(np.array(correlations), -1.0, 0.0, confidence),
         k=int(k),
     )
 
@@ -112,7 +112,7 @@ def _centred_ranks(values: Floats) -> Floats:
     return np.asarray((last - (counts - 1) / 2)[place] - (len(values) + 1) / 2)
 
 
-def _bounded_mean(values: Floats, least: float, step: float, confidence: float) -> Estimate:
+def bounded_mean(values: Floats, least: float, step: float, confidence: float) -> Estimate:
     """Mean of values from ``least`` to 1 in steps of ``step``, with Student's interval or what was not seen."""
     student = mean(values, confidence)
     fall = step if np.ptp(values) else 1 - least

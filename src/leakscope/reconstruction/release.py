@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from leakscope import intervals
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Floats, LeftOut, Loss, RecordExplanation
+from leakscope.influence.rank_agreement import bounded_mean
 from leakscope.oracle import Oracle, check_rounding
 from leakscope.results import Estimate
 
@@ -58,7 +59,9 @@ class RecordRelease:
     def __post_init__(self) -> None:
         RecordExplanation(self.k, self.loss)
         check_rounding(self.digits, self.decimals, self.noise)
-        if self.near is not None and not 0 < self.near <= 1:
+        if not isinstance(self.values, bool | np.bool_):
+            raise InputError(f"values must be True or False, not {self.values!r}")
+        if self.near is not None and not (isinstance(self.near, int | float | np.number) and 0 < self.near <= 1):
             raise InputError(f"near must be a share above 0 and at most 1, not {self.near!r}")
 
     @property
@@ -116,7 +119,7 @@ class RecordRelease:
             error = float(np.median(off))
         return Usefulness(
             answered=intervals.proportion(int(answered.sum()), len(answered), confidence),
-            found=intervals.mean(hits, confidence),
+            found=bounded_mean(hits, 0.0, 1 / best, confidence),
             best=best,
             error=error,
         )

@@ -66,11 +66,14 @@ class GraphFacts:
 
 @dataclass(frozen=True)
 class DefendedRelease:
-    """A release, what the strongest attack recovers through it, and how useful it stays; all attacks by name."""
+    """A release, what the strongest attack recovers through it, and how useful it stays; all attacks by name.
+
+    Where none of the attacks asked for can run, ``share`` is None.
+    """
 
     release: str
     strongest: str
-    share: Estimate
+    share: Estimate | None
     shares: dict[str, Estimate]
     usefulness: Usefulness
 

@@ -8,6 +8,7 @@ membership attacks, which `leakscope.risk` judges beside theirs.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
@@ -17,18 +18,20 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.attacks import RECONSTRUCTIONS
-from leakscope.attacks.membership_record_explanation import FEWEST, by_group, membership_risks, self_revealing
+from leakscope.attacks.membership_record_explanation import FEWEST, by_group, explains_itself, membership_risks
 from leakscope.errors import InputError
+from leakscope.fingerprints import row_hashes
 from leakscope.influence.explanation import LeftOut
-from leakscope.influence.graph import influence_graph
+from leakscope.influence.graph import InfluenceGraph
 from leakscope.influence.logistic import LeaveOneOut, leave_one_out
 from leakscope.learners.linear import Floats, read_records
-from leakscope.oracle import Prior, Recovered
+from leakscope.oracle import Prior, Recovered, check_seed
 from leakscope.reconstruction.release import RecordRelease
 from leakscope.reconstruction.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
 from leakscope.records import Records, list_names
 from leakscope.results import Estimate, NotRun, Risk
 from leakscope.versions import versions
+from leakscope.workers import one_thread
 from leakscope.worlds import Progress
 
 SELF = (1, 5, 10)  # numbers of records for self-revelation [shokri2019, Fig. 6]
@@ -106,16 +109,17 @@ def reconstruct(
     >>> [(one.attack, one.wrong) for one in found.attacks]
     [('static queries (uniform)', 0), ('subspace reduction', 0)]
     """
-    names = _check(attacks, budget, repeats)
-    release = release or RecordRelease()
+    names = _check(attacks, budget, repeats, seed, confidence)
+    release = RecordRelease() if release is None else release
+    _check_releases(release, defended, precision)
     features, labels, _ = read_records(X, y, "an audit of explanations")
     outside = None if holdout is None else _read_holdout(holdout, features, labels)
+    left_out = 0 if holdout is None or outside is None else len(holdout[1]) - len(outside[1])
+    outside = outside if outside is not None and len(outside[1]) else None
     levels = _read_groups(groups, len(labels))
     names_of = np.arange(len(labels)) if ids is None else np.asarray(ids)
     if names_of.shape != labels.shape:
         raise InputError(f"ids must be one id for each of the {len(labels)} training records")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
     if release.k > len(labels):
         raise InputError(f"k must be at most the {len(labels)} training records, not {release.k}")
     models = leave_one_out(features, labels, l2, progress=progress)
@@ -124,8 +128,6 @@ def reconstruct(
     case = Case(models, features, labels, prior, int(budget), int(repeats), seed, confidence)
     others = usual_defenses(models, features, release) if defended == "usual" else tuple(defended)
     ready, refused = _choose(names, release, prior)
-    if precision and not release.values:
-        raise InputError("influences that are hidden have no digits: leave precision out")
     rounded = {digits: replace(release, digits=digits) for digits in sorted(set(precision))}
     count = _Count(len(ready) + len(names) * len(others) + len(rounded), progress)
     runs = {}
@@ -133,7 +135,8 @@ def reconstruct(
         runs[name] = _run(case, release, name)
         count.up()
     ks = [k for k in sorted({*SELF, release.k}) if k <= len(labels)]
-    own = self_revealing(models, features, ks, loss=release.loss)
+    shown = _explained(case, release, max(ks))
+    own = {k: explains_itself(features, shown, k) for k in ks}
     return ReconstructionAudit(
         release=release.words,
         self_revealing={k: intervals.proportion(int(shown.sum()), len(labels), confidence) for k, shown in own.items()},
@@ -141,7 +144,7 @@ def reconstruct(
         membership=() if outside is None else _membership(case, release, *outside, l2),
         attacks=tuple(_summarise(case, name, found, levels) for name, found in runs.items()),
         not_run=tuple(refused),
-        graph=_graph(case, release),
+        graph=_graph(shown[:, : release.k]),
         defended=tuple(_defend(case, other, names, count) for other in others),
         precision={digits: _recovered(case, other, "subspace", count) for digits, other in rounded.items()},
         accuracy=None if outside is None else _accuracy(case, *outside),
@@ -150,6 +153,7 @@ def reconstruct(
             "features": features.shape[1],
             "classes": [str(name) for name in models.classes],
             "holdout": 0 if outside is None else len(outside[1]),
+            "left_out_of_holdout": left_out,
             "l2": float(l2),
             "release": asdict(release),
             "attacks": names,
@@ -165,7 +169,7 @@ def reconstruct(
 
 
 def usual_defenses(models: LeftOut, X: Floats, release: RecordRelease) -> tuple[RecordRelease, ...]:
-    """A release with fewer records, hidden or rounded influences, noise, far-off points refused, and all of these.
+    """A release itself, and with fewer records, hidden or rounded influences, noise, far-off points refused.
 
     Noise is as large as the least influence that is shown typically, and ten times that.
 
@@ -174,20 +178,22 @@ def usual_defenses(models: LeftOut, X: Floats, release: RecordRelease) -> tuple[
     >>> rng = np.random.default_rng(0)
     >>> X = rng.random((60, 4))
     >>> loo = leave_one_out(X, X[:, 0] + rng.normal(0, 0.3, 60) > 0.5)
-    >>> usual_defenses(loo, X, RecordRelease())[1].words
-    '5 records, influences hidden'
+    >>> [other.words for other in usual_defenses(loo, X, RecordRelease())[:3]]
+    ['5 records', '1 record', '5 records, influences hidden']
     """
     points = X[:HONEST]
     least = float(np.median(np.abs(release.explanation.explain(models, points).influences[:, -1])))
     loudly = [] if least == 0 else [replace(release, noise=least), replace(release, noise=10 * least)]
-    return (
+    found = [
+        release,
         replace(release, k=1),
-        replace(release, values=False),
-        *(replace(release, digits=digits) for digits in (6, 3, 1)),
+        replace(release, values=False, digits=None),
+        *(replace(release, digits=digits) for digits in (6, 3, 1) if release.values),
         *loudly,
         replace(release, near=0.99),
-        replace(release, k=1, values=False, near=0.99),
-    )
+        replace(release, k=1, values=False, digits=None, near=0.99),
+    ]
+    return tuple(dict.fromkeys(found))
 
 
 class _Count:
@@ -202,12 +208,18 @@ class _Count:
             self.progress("attacking", self.done, self.total)
 
 
-def _check(attacks: Sequence[str] | None, budget: Any, repeats: Any) -> list[str]:
+def _check(attacks: Any, budget: Any, repeats: Any, seed: Any, confidence: Any) -> list[str]:
     """Names of the attacks to run."""
     for number, name in ((budget, "budget"), (repeats, "repeats")):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
             raise InputError(f"{name} must be a whole number from 1 on, not {number!r}")
-    names = list(RECONSTRUCTIONS) if attacks is None else list(dict.fromkeys(attacks))
+    check_seed(seed)
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float | np.number) or not 0 < confidence < 1:
+        raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
+    if attacks is not None and not isinstance(attacks, str | list | tuple):
+        raise InputError(f"attacks must be a list of names out of {', '.join(RECONSTRUCTIONS)}, not {attacks!r}")
+    asked = [attacks] if isinstance(attacks, str) else attacks
+    names = list(RECONSTRUCTIONS) if asked is None else list(dict.fromkeys(asked))
     if unknown := [name for name in names if name not in RECONSTRUCTIONS]:
         raise InputError(f"there is no attack {unknown[0]!r}: choose from {', '.join(RECONSTRUCTIONS)}, or all")
     if not names:
@@ -215,7 +227,16 @@ def _check(attacks: Sequence[str] | None, budget: Any, repeats: Any) -> list[str
     return names
 
 
+def _check_releases(release: Any, defended: Any, precision: Any) -> None:
+    others = [] if defended == "usual" else defended
+    if not isinstance(others, list | tuple) or not all(isinstance(one, RecordRelease) for one in (release, *others)):
+        raise InputError("release must be a RecordRelease, and defended a list of these or 'usual'")
+    if precision and not release.values:
+        raise InputError("influences that are hidden have no digits: leave precision out")
+
+
 def _read_holdout(holdout: Any, features: Floats, labels: NDArray[Any]) -> tuple[Floats, NDArray[Any]]:
+    """The holdout without the records that equal a training record: those would be members."""
     try:
         X, y = holdout
     except (TypeError, ValueError) as error:
@@ -227,7 +248,8 @@ def _read_holdout(holdout: Any, features: Floats, labels: NDArray[Any]) -> tuple
         )
     if new := sorted(set(classes.tolist()) - set(labels.tolist()), key=str):
         raise InputError(f"the holdout has labels that no training record has: {list_names(new)}")
-    return outside, classes
+    new_ones = ~np.isin(row_hashes(outside), row_hashes(features))
+    return outside[new_ones], classes[new_ones]
 
 
 def _read_groups(groups: pd.DataFrame | None, count: int) -> Mapping[str, NDArray[Any]]:
@@ -235,6 +257,8 @@ def _read_groups(groups: pd.DataFrame | None, count: int) -> Mapping[str, NDArra
         return {}
     if not isinstance(groups, pd.DataFrame) or len(groups) != count:
         raise InputError(f"groups must be a table with one row for each of the {count} training records")
+    if not groups.columns.is_unique:
+        raise InputError("groups has two columns of one name: rename one")
     return {str(name): groups[name].astype(str).to_numpy(object) for name in groups.columns}
 
 
@@ -254,13 +278,17 @@ def _choose(names: Sequence[str], release: RecordRelease, prior: Prior) -> tuple
 
 def _run(case: Case, release: RecordRelease, name: str) -> list[Recovered]:
     """Runs of one attack, each with an oracle and a generator of its own; the numbers don't depend on other attacks."""
+    from joblib import cpu_count
+
     place = list(RECONSTRUCTIONS).index(name)
-    found = []
-    for repeat in range(case.repeats):
+
+    def run(repeat: int) -> Recovered:
         rng = np.random.default_rng(np.random.SeedSequence(case.seed, spawn_key=(place, repeat)))
         oracle = release.oracle(case.models, case.X, case.y, budget=case.budget, seed=int(rng.integers(2**31)))
-        found.append(RECONSTRUCTIONS[name].run(oracle, case.prior, rng))
-    return found
+        return RECONSTRUCTIONS[name].run(oracle, case.prior, rng)
+
+    with one_thread(), ThreadPoolExecutor(cpu_count()) as pool:
+        return list(pool.map(run, range(case.repeats)))
 
 
 def _over_runs(values: Any, confidence: float, low: float = 0.0, high: float = np.inf) -> Estimate:
@@ -309,7 +337,7 @@ def _membership(case: Case, release: RecordRelease, X: Floats, y: NDArray[Any], 
     """Attacks on membership; half of the holdout trains the models that never saw the members, if it has enough."""
     order = np.random.default_rng(np.random.SeedSequence(case.seed, spawn_key=(OTHERS,))).permutation(len(y))
     outside, other = order[: len(y) // 2][: len(case.y)], order[len(y) // 2 :][: len(case.y)]
-    if not _can_train(y[other]):
+    if not _can_train(y[other]) or release.k > len(other):
         outside, other = order[: len(case.y)], order[:0]
     if len(outside) < FEWEST or len(case.y) < FEWEST:
         return ()
@@ -333,8 +361,14 @@ def _can_train(labels: NDArray[Any]) -> bool:
     return len(counts) == 2 and counts.min() >= 2
 
 
-def _graph(case: Case, release: RecordRelease) -> GraphFacts:
-    graph = influence_graph(case.models, case.X, release.explanation)
+def _explained(case: Case, release: RecordRelease, k: int) -> NDArray[np.intp]:
+    """The records (n, k) that explain each training record, as released: with its noise, if there is any."""
+    oracle = replace(release, k=k, near=None).oracle(case.models, case.X, case.y, seed=case.seed)
+    return oracle.query(case.X).records
+
+
+def _graph(targets: NDArray[np.intp]) -> GraphFacts:
+    graph = InfluenceGraph(targets)
     sizes, degrees, mean = graph.component_sizes, graph.in_degrees, float(graph.reachable.mean())
     return GraphFacts(
         components=len(sizes),
@@ -348,18 +382,17 @@ def _graph(case: Case, release: RecordRelease) -> GraphFacts:
 
 def _defend(case: Case, release: RecordRelease, names: Sequence[str], count: _Count) -> DefendedRelease:
     """What attacks recover through another release, and what honest users still get."""
-    ready, _ = _choose(names, release, case.prior)
     shares = {}
     for name in names:
-        if name in ready:
+        if RECONSTRUCTIONS[name].refuse(release.values, case.prior) is None:
             shares[RECONSTRUCTIONS[name].name] = _recovered(case, release, name, count)
         else:
             count.up()
-    strongest = max(shares, key=lambda name: shares[name].value)
+    strongest = max(shares, key=lambda name: shares[name].value) if shares else ""
     honest = case.X if case.prior.records is None else case.prior.records
     points = honest[np.random.default_rng(case.seed).permutation(len(honest))[:HONEST]]
     useful = release.usefulness(case.models, case.X, case.y, points, seed=case.seed, confidence=case.confidence)
-    return DefendedRelease(release.words, strongest, shares[strongest], shares, useful)
+    return DefendedRelease(release.words, strongest, shares.get(strongest), shares, useful)
 
 
 def _recovered(case: Case, release: RecordRelease, name: str, count: _Count) -> Estimate:
@@ -370,8 +403,8 @@ def _recovered(case: Case, release: RecordRelease, name: str, count: _Count) -> 
 
 
 def _accuracy(case: Case, X: Floats, y: NDArray[Any]) -> Estimate:
-    says = np.array(case.models.classes, dtype=y.dtype)[(case.models.probabilities(X) >= 0.5).astype(int)]
-    return intervals.proportion(int((says == y).sum()), len(y), case.confidence)
+    right = (case.models.probabilities(X) >= 0.5) == (y == case.models.classes[1])
+    return intervals.proportion(int(right.sum()), len(y), case.confidence)
 
 
 def _per_record(

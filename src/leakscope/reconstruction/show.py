@@ -19,14 +19,20 @@ def describe(audit: ReconstructionAudit) -> str:
     settings = audit.settings
     k = settings["release"]["k"]
     lines = _wrapped(
-        f"Logistic regression (l2 = {settings['l2']:g}) on {count(settings['records'])} records of "
-        f"{count(settings['features'])} columns"
+        f"Logistic regression (l2 = {settings['l2']:g}) on {_many(settings['records'], 'record')} of "
+        f"{_many(settings['features'], 'column')}"
         + (f", right on {_percent(audit.accuracy)} of the holdout" if audit.accuracy else "")
         + f". An answer shows a prediction and the training records that explain it: {audit.release}."
     )
+    if left_out := settings["left_out_of_holdout"]:
+        lines += _wrapped(f"Left out of the holdout, since they equal a training record: {_many(left_out, 'record')}.")
     lines += ["", *_wrapped(_self_revelation(audit, k))]
     lines += _group_lines(audit.groups)
-    lines += ["", f"Recovered by an outsider who may ask {count(settings['budget'])} times:", *_attack_table(audit)]
+    lines += [
+        "",
+        f"Recovered by an outsider with {_many(settings['budget'], 'query', 'queries')}:",
+        *_attack_table(audit),
+    ]
     lines += [f"  not run: {safe_text(item.attack)}, {safe_text(item.reason, 120)}" for item in audit.not_run]
     if broken := [found.attack for found in audit.attacks if found.wrong]:
         lines.append(f"  BROKEN: {', '.join(broken)} gave records that are not in the training set")
@@ -36,31 +42,29 @@ def describe(audit: ReconstructionAudit) -> str:
 
 def _self_revelation(audit: ReconstructionAudit, k: int) -> str:
     others = ", ".join(f"{_percent(share)} with {size}" for size, share in audit.self_revealing.items() if size != k)
+    shown = "the record that explains them" if k == 1 else f"among the {k} records that explain them"
     return (
-        f"Of the training records, {_percent(audit.self_revealing[k])} are among the {k} records that explain them: "
-        f"whoever asks about such a person learns for certain that they were trained on ({others})."
+        f"Of the training records, {_percent(audit.self_revealing[k])} are {shown}: whoever asks about such a person "
+        f"learns for certain that they were trained on{f' ({others})' if others else ''}."
     )
 
 
 def _group_lines(groups: tuple[GroupShare, ...]) -> list[str]:
     if not groups:
         return []
-    most = sorted(groups, key=lambda group: -group.share.value)
-    lines = [
-        f"  by group, share among their own {'' if len(groups) <= GROUPS else f'(the {GROUPS} most exposed) '}explanation:"
-    ]
-    for group in most[:GROUPS]:
-        name = f"{safe_text(group.column, 24)} = {safe_text(group.level, 28)}"
-        lines.append(
-            f"    {name:<44} {_percent(group.share):>22}  of {count(group.records)}, {_points(group.gap)} than the rest"
-        )
+    most = sorted(groups, key=lambda group: -group.share.value)[:GROUPS]
+    kept = f", the {GROUPS} most exposed" if len(groups) > GROUPS else ""
+    lines = [f"  By group{kept}, and how many points of a hundred that is above or below everybody else:"]
+    for group in most:
+        name = f"{safe_text(group.column, 20)} = {safe_text(group.level, 24)}"
+        lines.append(f"    {name:<34} {_percent(group.share):>20} of {count(group.records):<7} {_points(group.gap)}")
     return lines
 
 
 def _points(gap: Estimate) -> str:
     """A difference of shares in points, with the word that its interval allows."""
-    word = "more" if gap.low > 0 else "fewer" if gap.high < 0 else "not surely other"
-    return f"{100 * gap.value:+.1f} points [{100 * gap.low:+.1f}, {100 * gap.high:+.1f}], {word}"
+    word = "more" if gap.low > 0 else "less" if gap.high < 0 else "can't tell"
+    return f"{100 * gap.value:+.0f} [{100 * gap.low:+.0f}, {100 * gap.high:+.0f}], {word}"
 
 
 def _attack_table(audit: ReconstructionAudit) -> list[str]:
@@ -79,8 +83,8 @@ def _attack_table(audit: ReconstructionAudit) -> list[str]:
 def _graph(audit: ReconstructionAudit) -> str:
     graph = audit.graph
     return (
-        f"Whoever follows explanations from one training record to the next reveals {_whole(graph.reachable)} records "
-        f"on average; {count(graph.in_degree_zero)} of {count(audit.settings['records'])} explain nobody, not "
+        f"Whoever follows explanations from one training record to the next reveals {_whole(graph.reachable)} on "
+        f"average; {count(graph.in_degree_zero)} of {count(audit.settings['records'])} explain nobody, not "
         f"even themselves, and can't be reached so."
     )
 
@@ -88,9 +92,8 @@ def _graph(audit: ReconstructionAudit) -> str:
 def _membership(audit: ReconstructionAudit) -> list[str]:
     lines = []
     for risk in audit.membership:
-        lines += _wrapped(
-            f"Member or not, by “{risk.attack}”: AUC {risk.auc} (a model that never saw the members: {risk.control.auc})."
-        )
+        other = "a model that never saw the members" if risk.control.kind == "never trained" else "members shuffled"
+        lines += _wrapped(f"Member or not, by “{risk.attack}”: AUC {risk.auc} ({other}: {risk.control.auc}).")
     return lines
 
 
@@ -104,23 +107,28 @@ def _precision(audit: ReconstructionAudit) -> list[str]:
 def _defended(audit: ReconstructionAudit) -> list[str]:
     if not audit.defended:
         return []
-    rows = [("release", "recovered", "by", "answered", "best records shown", "error of influence")]
+    rows = [("release", "recovered", "by", "answered", f"best {audit.defended[0].usefulness.best} shown", "error")]
     for found in audit.defended:
         useful = found.usefulness
-        error = "hidden" if useful.error is None else f"{100 * useful.error:.2g} %"
-        rows.append(
-            (
-                found.release,
-                _percent(found.share),
-                found.strongest,
-                _percent(useful.answered),
-                _percent(useful.found),
-                error,
-            )
-        )
+        share = "no attack can run" if found.share is None else _percent(found.share)
+        cells = (share, found.strongest, _percent(useful.answered), _percent(useful.found), _error(useful.error))
+        rows.append((found.release, *cells))
     widths = [max(len(row[column]) for row in rows) for column in range(6)]
     table = ["  " + "  ".join(row[column].ljust(widths[column]) for column in range(6)).rstrip() for row in rows]
-    return ["", "Other releases: what the strongest attack recovers, and what an honest user still gets:", *table]
+    head = (
+        "Releases: what the strongest attack recovers, and what an honest user gets (error: of the influences shown):"
+    )
+    return ["", head, *table]
+
+
+def _error(error: float | None) -> str:
+    if error is None:
+        return "hidden"
+    return f"{100 * error:.2g} %" if error < 1 else f"{error:,.0f} times"
+
+
+def _many(number: int, one: str, many: str | None = None) -> str:
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
 
 
 def _percent(estimate: Estimate) -> str:

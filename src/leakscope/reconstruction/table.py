@@ -74,14 +74,11 @@ def read_people(
     X, notes = prepare_columns(together, "one-hot")
     values, labels = X.to_numpy(np.float64), pd.concat([table[label] for table in tables]).to_numpy()
     inside, outside, said = _split(count, len(labels), records, seed)
-    kept = _unlike(values, inside, outside)
     notes = [*notes, *said]
-    if len(kept) < len(outside):
-        notes.append(f"{len(outside) - len(kept)} records that equal a training record were left out of the holdout")
     return People(
         X=values[inside],
         y=labels[inside],
-        holdout=(values[kept], labels[kept]) if len(kept) else None,
+        holdout=(values[outside], labels[outside]) if len(outside) else None,
         groups=read_texts(path, grouped).iloc[inside].reset_index(drop=True) if grouped else None,
         ids=read_texts(path, ids)[ids[0]].to_numpy()[inside] if ids else inside,
         notes=tuple(notes),
@@ -107,11 +104,3 @@ def _split(
     if not len(rest):
         said.append("no records are left for the holdout: attacks that need some are not run")
     return np.sort(order[:records]), rest, said
-
-
-def _unlike(values: NDArray[np.float64], inside: NDArray[np.intp], outside: NDArray[np.intp]) -> NDArray[np.intp]:
-    """Positions in the holdout whose record equals no training record."""
-    from leakscope.fingerprints import row_hashes
-
-    hashes = row_hashes(values)
-    return outside[~np.isin(hashes[outside], hashes[inside])]
