@@ -246,10 +246,10 @@ def mean_share(parts: Sequence[float]) -> Estimate:
     return Estimate(found.value, max(0.0, found.low), min(100.0, found.high), n=found.n, method="Student, over draws")
 
 
-def mean_count(counts: Sequence[float]) -> Estimate:
-    """Mean over draws of what is counted, with Student's interval from 0 on."""
+def mean_count(counts: Sequence[float], most: float = np.inf) -> Estimate:
+    """Mean over draws of what is counted, with Student's interval held between 0 and ``most``."""
     found = mean(np.asarray(counts, np.float64))
-    return Estimate(found.value, max(0.0, found.low), found.high, n=found.n, method="Student, over draws")
+    return Estimate(found.value, max(0.0, found.low), min(found.high, most), n=found.n, method="Student, over draws")
 
 
 def pooled_share(hits: Sequence[int], sizes: Sequence[int], distinct: int) -> Estimate | None:

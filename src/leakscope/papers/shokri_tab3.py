@@ -69,7 +69,7 @@ def run(
         return fell.notes["zeroed"], len(fell), rank + 1, fell.queries
 
     answers = shokri.over_draws(ID, found, attack, seed=seed, progress=progress, workers=workers)
-    rows = [Row(*(shokri.mean_count(column) for column in zip(*drawn, strict=True))) for drawn in answers]
+    rows = [_row(case, drawn) for case, drawn in zip(found, answers, strict=True)]
     words = _verdict(found, rows)
     return Reproduction(
         id=ID,
@@ -89,16 +89,27 @@ def run(
             words,
             [case.name for case in found],
             {
-                "one per round, as the paper counts": [row.zeroed for row in rows],
+                "made zero, one per round as the paper counts": [row.zeroed for row in rows],
                 "all that fell": [row.recovered for row in rows],
                 "rank + 1 of the training records": [row.rank for row in rows],
             },
             place_label="Data set",
             y_label="Training records",
-            paper={"one per round, as the paper counts": [_stated(case) for case in found]},
+            paper={"made zero, one per round as the paper counts": [_stated(case) for case in found]},
             logarithmic=True,
         ),
     )  # fmt: skip
+
+
+def _row(case: Case, drawn: Sequence[tuple[int, int, int, int]]) -> Row:
+    """Means over draws; no more records can fall than there are."""
+    zeroed, recovered, rank, queries = zip(*drawn, strict=True)
+    return Row(
+        shokri.mean_count(zeroed, case.size),
+        shokri.mean_count(recovered, case.size),
+        shokri.mean_count(rank),
+        shokri.mean_count(queries),
+    )
 
 
 def _stated(case: Case) -> float | None:
@@ -113,7 +124,7 @@ def _verdict(found: Sequence[Case], rows: Sequence[Row]) -> str:
         if stated is not None and case.l2 == 1:
             compared.append(Compared(f"{case.name}:", row.zeroed, stated, CLOSE))
         share = row.recovered.value / case.size
-        words = f"{case.name}: {shown(row.zeroed)} rounds beside rank + 1 = {shown(row.rank)}, {share:.1%} of the records fell"
+        words = f"{case.name}: {shown(row.zeroed)} made zero beside rank + 1 = {shown(row.rank)}, {share:.1%} of the records fell"
         if row.rank.value >= case.size:  # each record has a direction of its own
             words += f" ({'nearly' if share >= NEARLY else 'not nearly'} all)"
         findings.append(words + f", after {shown(row.queries)} queries")

@@ -60,7 +60,10 @@ def run(
         return [len(sizes), single, int(sizes.max()), int(degrees.max()), unreached]
 
     answers = shokri.over_draws(ID, found, count, seed=seed, progress=progress, workers=workers)
-    tables = [[shokri.mean_count(column) for column in zip(*drawn, strict=True)] for drawn in answers]
+    tables = [
+        [shokri.mean_count(column, case.size) for column in zip(*drawn, strict=True)]
+        for case, drawn in zip(found, answers, strict=True)
+    ]
     paper = [_stated(case, k) for case in found]
     words = shokri.verdict(
         [

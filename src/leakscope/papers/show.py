@@ -29,6 +29,8 @@ SHOWN = {
 }
 CROWDED = ("leakage_median", "bound")  # not shown where more columns come before them
 NOTES = 3
+MANY = 7  # columns with intervals that a terminal of 80 letters can show
+WIDE = 120  # letters, where nobody is looking or there is room
 LEGEND = (
     "leakage: ρ_KL in nats; bound: what the leakage allows any mean advantage; likelihood ratio, threshold: advantage that "
     "these adversaries achieve"
@@ -56,8 +58,12 @@ def show(result: Reproduction, files: Sequence[Path]) -> None:
     from rich.text import Text
 
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=max(console.width, WIDE))
     table = Table(box=box.SIMPLE, padding=(0, 1, 0, 0), title=Text(result.title), title_justify="left")
     kept = _columns(result)
+    if len(kept) > MANY and console.width < WIDE:
+        kept = {heading: names[:1] for heading, names in kept.items()}  # intervals stand in the files
     for heading in kept:
         table.add_column(Text(heading), justify="right", no_wrap=len(kept[heading]) == 1)
     for row in result.rows:
