@@ -124,4 +124,4 @@ def test_more_records_than_the_control_has(people, capsys):
 
 def test_three_classes_are_refused(people, capsys):
     assert run("reconstruct", people / "three.csv", "--label", "income", "--drop", "person") == 2
-    assert "3 classes" in capsys.readouterr().err
+    assert "of 3 classes" in capsys.readouterr().err

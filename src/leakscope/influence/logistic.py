@@ -152,7 +152,8 @@ def two_classes(labels: NDArray[Any]) -> tuple[tuple[Any, Any], Indices]:
     """The two labels in sorted order, and each record's as 0 or 1; either must stay when any record is left out."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) != 2:
-        raise InputError(f"the labels have {len(classes)} classes ({list_names(classes)}): give records of two classes")
+        many = f"of {len(classes)} classes" if len(classes) > 1 else "all the same"
+        raise InputError(f"the labels are {many} ({list_names(classes)}): give records of two classes")
     counts = np.bincount(codes)
     if counts.min() < 2:
         alone = classes[int(counts.argmin())]
