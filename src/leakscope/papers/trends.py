@@ -89,5 +89,12 @@ def slope(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None:
 
 
 def shown(point: Estimate) -> str:
-    """An estimate with three digits, whatever its size."""
-    return f"{point.value:.3g} [{point.low:.3g}, {point.high:.3g}]"
+    """An estimate with three digits, whatever its size, and from a thousand on without decimals.
+
+    Examples
+    --------
+    >>> shown(Estimate(0.12345, 0.1, 0.15)), shown(Estimate(2324.3, 2318.0, 2331.0))
+    ('0.123 [0.1, 0.15]', '2,324 [2,318, 2,331]')
+    """
+    value, low, high = (f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}" for x in (point.value, point.low, point.high))
+    return f"{value} [{low}, {high}]"
