@@ -20,20 +20,21 @@ from leakscope import intervals
 from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.attacks.membership_record_explanation import FEWEST, by_group, explains_itself, membership_risks
 from leakscope.errors import InputError
-from leakscope.fingerprints import row_hashes
 from leakscope.influence.explanation import LeftOut
 from leakscope.influence.graph import InfluenceGraph
 from leakscope.influence.logistic import LeaveOneOut, leave_one_out
 from leakscope.learners.linear import Floats, read_records
-from leakscope.oracle import Prior, Recovered, check_seed
+from leakscope.oracle import Prior, Recovered
+from leakscope.reconstruction.reading import check_effort, check_releases, read_groups, read_holdout
 from leakscope.reconstruction.release import RecordRelease
 from leakscope.reconstruction.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
-from leakscope.records import Records, list_names
+from leakscope.records import Records
 from leakscope.results import Estimate, NotRun, Risk
 from leakscope.versions import versions
 from leakscope.workers import one_thread
 from leakscope.worlds import Progress
 
+FEW = f"they need at least {FEWEST} records on each side, trained on and held out"
 SELF = (1, 5, 10)  # numbers of records for self-revelation [shokri2019, Fig. 6]
 HONEST = 1000  # points that usefulness is measured at
 OTHERS = 1_000_000  # stream of the holdout's split, apart from those of the attacks
@@ -109,14 +110,12 @@ def reconstruct(
     >>> [(one.attack, one.wrong) for one in found.attacks]
     [('static queries (uniform)', 0), ('subspace reduction', 0)]
     """
-    names = _check(attacks, budget, repeats, seed, confidence)
+    names = check_effort(attacks, budget, repeats, seed, confidence)
     release = RecordRelease() if release is None else release
-    _check_releases(release, defended, precision)
+    check_releases(release, defended, precision)
     features, labels, _ = read_records(X, y, "an audit of explanations")
-    outside = None if holdout is None else _read_holdout(holdout, features, labels)
-    left_out = 0 if holdout is None or outside is None else len(holdout[1]) - len(outside[1])
-    outside = outside if outside is not None and len(outside[1]) else None
-    levels = _read_groups(groups, len(labels))
+    outside, left_out = read_holdout(holdout, features, labels)
+    levels = read_groups(groups, len(labels))
     names_of = np.arange(len(labels)) if ids is None else np.asarray(ids)
     if names_of.shape != labels.shape:
         raise InputError(f"ids must be one id for each of the {len(labels)} training records")
@@ -137,35 +136,39 @@ def reconstruct(
     ks = [k for k in sorted({*SELF, release.k}) if k <= len(labels)]
     shown = _explained(case, release, max(ks))
     own = {k: explains_itself(features, shown, k) for k in ks}
+    membership = () if outside is None else _membership(case, release, *outside, l2)
     return ReconstructionAudit(
         release=release.words,
         self_revealing={k: intervals.proportion(int(shown.sum()), len(labels), confidence) for k, shown in own.items()},
         groups=tuple(by_group(own[release.k], levels, confidence)),
-        membership=() if outside is None else _membership(case, release, *outside, l2),
+        membership=membership,
         attacks=tuple(_summarise(case, name, found, levels) for name, found in runs.items()),
-        not_run=tuple(refused),
+        not_run=(*refused, *([] if membership else [NotRun(release.words, "membership attacks", FEW)])),
         graph=_graph(shown[:, : release.k]),
         defended=tuple(_defend(case, other, names, count) for other in others),
         precision={digits: _recovered(case, other, "subspace", count) for digits, other in rounded.items()},
         accuracy=None if outside is None else _accuracy(case, *outside),
-        settings={
-            "records": len(labels),
-            "features": features.shape[1],
-            "classes": [str(name) for name in models.classes],
-            "holdout": 0 if outside is None else len(outside[1]),
-            "left_out_of_holdout": left_out,
-            "l2": float(l2),
-            "release": asdict(release),
-            "attacks": names,
-            "budget": int(budget),
-            "repeats": int(repeats),
-            "seed": seed,
-            "confidence": confidence,
-            "gradient_norm": models.gradient_norm,
-            "versions": versions(),
-        },
+        settings=_settings(case, release, names, l2) | {"left_out_of_holdout": left_out},
         per_record=_per_record(own, runs, names_of),
     )
+
+
+def _settings(case: Case, release: RecordRelease, names: Sequence[str], l2: float) -> dict[str, Any]:
+    return {
+        "records": len(case.y),
+        "features": case.X.shape[1],
+        "classes": [str(name) for name in case.models.classes],
+        "holdout": 0 if case.prior.records is None else len(case.prior.records),
+        "l2": float(l2),
+        "release": asdict(release),
+        "attacks": list(names),
+        "budget": case.budget,
+        "repeats": case.repeats,
+        "seed": case.seed,
+        "confidence": case.confidence,
+        "gradient_norm": case.models.gradient_norm,
+        "versions": versions(),
+    }
 
 
 def usual_defenses(models: LeftOut, X: Floats, release: RecordRelease) -> tuple[RecordRelease, ...]:
@@ -206,60 +209,6 @@ class _Count:
         self.done += 1
         if self.progress is not None:
             self.progress("attacking", self.done, self.total)
-
-
-def _check(attacks: Any, budget: Any, repeats: Any, seed: Any, confidence: Any) -> list[str]:
-    """Names of the attacks to run."""
-    for number, name in ((budget, "budget"), (repeats, "repeats")):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise InputError(f"{name} must be a whole number from 1 on, not {number!r}")
-    check_seed(seed)
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float | np.number) or not 0 < confidence < 1:
-        raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
-    if attacks is not None and not isinstance(attacks, str | list | tuple):
-        raise InputError(f"attacks must be a list of names out of {', '.join(RECONSTRUCTIONS)}, not {attacks!r}")
-    asked = [attacks] if isinstance(attacks, str) else attacks
-    names = list(RECONSTRUCTIONS) if asked is None else list(dict.fromkeys(asked))
-    if unknown := [name for name in names if name not in RECONSTRUCTIONS]:
-        raise InputError(f"there is no attack {unknown[0]!r}: choose from {', '.join(RECONSTRUCTIONS)}, or all")
-    if not names:
-        raise InputError(f"no attack is named: choose from {', '.join(RECONSTRUCTIONS)}, or all")
-    return names
-
-
-def _check_releases(release: Any, defended: Any, precision: Any) -> None:
-    others = [] if defended == "usual" else defended
-    if not isinstance(others, list | tuple) or not all(isinstance(one, RecordRelease) for one in (release, *others)):
-        raise InputError("release must be a RecordRelease, and defended a list of these or 'usual'")
-    if precision and not release.values:
-        raise InputError("influences that are hidden have no digits: leave precision out")
-
-
-def _read_holdout(holdout: Any, features: Floats, labels: NDArray[Any]) -> tuple[Floats, NDArray[Any]]:
-    """The holdout without the records that equal a training record: those would be members."""
-    try:
-        X, y = holdout
-    except (TypeError, ValueError) as error:
-        raise InputError("the holdout must be a pair of records and labels") from error
-    outside, classes, _ = read_records(X, y, "the holdout")
-    if outside.shape[1] != features.shape[1]:
-        raise InputError(
-            f"the holdout has {outside.shape[1]} columns and the training records {features.shape[1]}: prepare them alike"
-        )
-    if new := sorted(set(classes.tolist()) - set(labels.tolist()), key=str):
-        raise InputError(f"the holdout has labels that no training record has: {list_names(new)}")
-    new_ones = ~np.isin(row_hashes(outside), row_hashes(features))
-    return outside[new_ones], classes[new_ones]
-
-
-def _read_groups(groups: pd.DataFrame | None, count: int) -> Mapping[str, NDArray[Any]]:
-    if groups is None:
-        return {}
-    if not isinstance(groups, pd.DataFrame) or len(groups) != count:
-        raise InputError(f"groups must be a table with one row for each of the {count} training records")
-    if not groups.columns.is_unique:
-        raise InputError("groups has two columns of one name: rename one")
-    return {str(name): groups[name].astype(str).to_numpy(object) for name in groups.columns}
 
 
 def _choose(names: Sequence[str], release: RecordRelease, prior: Prior) -> tuple[list[str], list[NotRun]]:

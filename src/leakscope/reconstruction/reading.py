@@ -1,0 +1,78 @@
+"""Reading what an audit of explanations is given; whatever is wrong is told before anything is trained."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.attacks import RECONSTRUCTIONS
+from leakscope.errors import InputError
+from leakscope.fingerprints import row_hashes
+from leakscope.learners.linear import Floats, read_records
+from leakscope.oracle import check_seed
+from leakscope.reconstruction.release import RecordRelease
+from leakscope.records import list_names
+
+Outside = tuple[Floats, NDArray[Any]] | None
+
+
+def check_effort(attacks: Any, budget: Any, repeats: Any, seed: Any, confidence: Any) -> list[str]:
+    """The names of the attacks to run, if all of this can be."""
+    for number, name in ((budget, "budget"), (repeats, "repeats")):
+        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
+            raise InputError(f"{name} must be a whole number from 1 on, not {number!r}")
+    check_seed(seed)
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float | np.number) or not 0 < confidence < 1:
+        raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
+    if attacks is not None and not isinstance(attacks, str | list | tuple):
+        raise InputError(f"attacks must be a list of names out of {', '.join(RECONSTRUCTIONS)}, not {attacks!r}")
+    asked = [attacks] if isinstance(attacks, str) else attacks
+    names = list(RECONSTRUCTIONS) if asked is None else list(dict.fromkeys(asked))
+    if unknown := [name for name in names if name not in RECONSTRUCTIONS]:
+        raise InputError(f"there is no attack {unknown[0]!r}: choose from {', '.join(RECONSTRUCTIONS)}, or all")
+    if not names:
+        raise InputError(f"no attack is named: choose from {', '.join(RECONSTRUCTIONS)}, or all")
+    return names
+
+
+def check_releases(release: Any, defended: Any, precision: Any) -> None:
+    """Refuse what is no release, and digits of influences that are hidden."""
+    others = [] if defended == "usual" else defended
+    if not isinstance(others, list | tuple) or not all(isinstance(one, RecordRelease) for one in (release, *others)):
+        raise InputError("release must be a RecordRelease, and defended a list of these or 'usual'")
+    if precision and not release.values:
+        raise InputError("influences that are hidden have no digits: leave precision out")
+
+
+def read_holdout(holdout: Any, features: Floats, labels: NDArray[Any]) -> tuple[Outside, int]:
+    """The holdout without the records that equal a training record, which would be members, and how many these are."""
+    if holdout is None:
+        return None, 0
+    try:
+        X, y = holdout
+    except (TypeError, ValueError) as error:
+        raise InputError("the holdout must be a pair of records and labels") from error
+    outside, classes, _ = read_records(X, y, "the holdout")
+    if outside.shape[1] != features.shape[1]:
+        raise InputError(
+            f"the holdout has {outside.shape[1]} columns and the training records {features.shape[1]}: prepare them alike"
+        )
+    if new := sorted(set(classes.tolist()) - set(labels.tolist()), key=str):
+        raise InputError(f"the holdout has labels that no training record has: {list_names(new)}")
+    kept = ~np.isin(row_hashes(outside), row_hashes(features))
+    return (outside[kept], classes[kept]) if kept.any() else None, int((~kept).sum())
+
+
+def read_groups(groups: pd.DataFrame | None, count: int) -> Mapping[str, NDArray[Any]]:
+    """Levels as text, by column."""
+    if groups is None:
+        return {}
+    if not isinstance(groups, pd.DataFrame) or len(groups) != count:
+        raise InputError(f"groups must be a table with one row for each of the {count} training records")
+    if not groups.columns.is_unique:
+        raise InputError("groups has two columns of one name: rename one")
+    return {str(name): groups[name].astype(str).to_numpy(object) for name in groups.columns}
