@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from leakscope.influence import LeaveOneOut, RecordExplanation, leave_one_out
 from leakscope.intervals import mean, proportion
 from leakscope.oracle import Prior
+from leakscope.papers import trends
 from leakscope.results import Estimate
 from leakscope.workers import one_thread, run_tasks
 from leakscope.worlds import Progress
@@ -247,9 +248,10 @@ def mean_share(parts: Sequence[float]) -> Estimate:
 
 
 def mean_count(counts: Sequence[float], most: float = np.inf) -> Estimate:
-    """Mean over draws of what is counted, with Student's interval held between 0 and ``most``."""
+    """Mean over draws of what is counted, with Student's interval between 0 and ``most``; of one draw it has no end."""
     found = mean(np.asarray(counts, np.float64))
-    return Estimate(found.value, max(0.0, found.low), min(found.high, most), n=found.n, method="Student, over draws")
+    high = min(found.high, most) if len(counts) > 1 else found.high
+    return Estimate(found.value, max(0.0, found.low), high, n=found.n, method="Student, over draws")
 
 
 def pooled_share(hits: Sequence[int], sizes: Sequence[int], distinct: int) -> Estimate | None:
@@ -287,10 +289,8 @@ def shown(point: Estimate) -> str:
     >>> shown(Estimate(1741.6, 1730.2, 1753)), shown(Estimate(10.42, 9.9, 11)), shown(Estimate(7, 0, np.inf))
     ('1,742 [1,730, 1,753]', '10.4 [9.9, 11]', '7 (one draw)')
     """
-    value, low, high = (
-        f"{number:,.0f}" if abs(number) >= 1000 else f"{number:.3g}" for number in (point.value, point.low, point.high)
-    )
-    return f"{value} [{low}, {high}]" if np.isfinite(point.high) else f"{value} (one draw)"
+    words = trends.shown(point)
+    return words if np.isfinite(point.high) else f"{words.split()[0]} (one draw)"
 
 
 class Compared(NamedTuple):
