@@ -312,7 +312,10 @@ def reconstruct(
     label: Annotated[str, typer.Option(help="The column to predict, of two classes.")],
     k: Annotated[int, typer.Option(help="How many training records an explanation shows.")] = 5,
     attack: Annotated[
-        str, typer.Option(help="all, or names separated by commas: uniform, marginal, records, graph, subspace, combined, zeroing.")
+        str,
+        typer.Option(
+            help="all, or names separated by commas: uniform, marginal, records, graph, subspace, combined, zeroing."
+        ),
     ] = "all",
     budget: Annotated[int, typer.Option(help="How many points an outsider may ask about.")] = 5000,
     out: Annotated[

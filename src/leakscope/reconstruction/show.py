@@ -27,12 +27,13 @@ def describe(audit: ReconstructionAudit) -> str:
     if left_out := settings["left_out_of_holdout"]:
         lines += _wrapped(f"Left out of the holdout, since they equal a training record: {_many(left_out, 'record')}.")
     lines += ["", *_wrapped(_self_revelation(audit, k))]
-    lines += _group_lines(audit.groups)
+    lines += _group_lines(audit.groups, "By group")
     lines += [
         "",
         f"Recovered by an outsider with {_many(settings['budget'], 'query', 'queries')}:",
         *_attack_table(audit),
     ]
+    lines += _group_lines(audit.strongest.by_group, f"By group, {audit.strongest.attack}")
     lines += [f"  not run: {safe_text(item.attack)}, {safe_text(item.reason, 120)}" for item in audit.not_run]
     if broken := [found.attack for found in audit.attacks if found.wrong]:
         lines.append(f"  BROKEN: {', '.join(broken)} gave records that are not in the training set")
@@ -49,12 +50,12 @@ def _self_revelation(audit: ReconstructionAudit, k: int) -> str:
     )
 
 
-def _group_lines(groups: tuple[GroupShare, ...]) -> list[str]:
+def _group_lines(groups: tuple[GroupShare, ...], heading: str) -> list[str]:
     if not groups:
         return []
     most = sorted(groups, key=lambda group: -group.share.value)[:GROUPS]
     kept = f", the {GROUPS} most exposed" if len(groups) > GROUPS else ""
-    lines = [f"  By group{kept}, and how many points of a hundred that is above or below everybody else:"]
+    lines = [f"  {heading}{kept}, and how many points of a hundred that is above or below everybody else:"]
     for group in most:
         name = f"{safe_text(group.column, 20)} = {safe_text(group.level, 24)}"
         lines.append(f"    {name:<34} {_percent(group.share):>20} of {count(group.records):<7} {_points(group.gap)}")
