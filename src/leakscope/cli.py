@@ -326,7 +326,8 @@ def reconstruct(
         Path | None, typer.Option(help="CSV of records that the outsider knows; by default drawn out of the first.")
     ] = None,
     records: Annotated[
-        int | None, typer.Option(help="How many records to train on; by default 2,000, or all with --holdout.")
+        int | None,
+        typer.Option(help="How many records to train on; by default 2,000 or four fifths, and all with --holdout."),
     ] = None,
     groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
     id: Annotated[str | None, typer.Option(help="Column that names the records; not learned from.")] = None,  # noqa: A002

@@ -96,6 +96,8 @@ class Oracle:
     ) -> None:
         if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1):
             raise InputError(f"the budget must be a whole number of queries from 1 on, not {budget!r}")
+        if loss not in ("likelihood", "log"):
+            raise InputError(f"loss must be 'likelihood' or 'log', not {loss!r}")
         self._answer = answer
         self.features = features
         self.k = k

@@ -95,6 +95,39 @@ def test_hiding_influences_stops_what_needs_them(found):
     assert found.defended[0].usefulness.found.value == pytest.approx(1 / 5)
 
 
+def test_hidden_influences_are_not_judged_by_their_values():
+    X, y = people()
+    found = reconstruct(X[:80], y[:80], holdout=(X[80:], y[80:]), attacks="uniform", budget=20,
+                        release=RecordRelease(values=False))  # fmt: skip
+    assert [risk.attack for risk in found.membership] == ["self-revelation"]
+
+
+def test_too_few_different_records_are_said_and_end_nothing():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, (200, 3)).astype(float)
+    y = (X[:, 0] + rng.random(200) > 0.8).astype(int)
+    found = reconstruct(X[:100], y[:100], holdout=(X[100:], y[100:]), attacks="all", budget=20, defended="usual")
+    assert found.membership == ()
+    assert "different records" in found.not_run[-1].reason
+    same = reconstruct(np.ones((40, 2)), np.arange(40) % 2, attacks=["uniform"], budget=20, defended="usual")
+    assert all("far-off" not in row.release for row in same.defended)
+
+
+def test_one_run_is_said_to_have_no_interval():
+    X, y = people()
+    found = reconstruct(X, y, attacks=["uniform"], budget=20, repeats=1)
+    assert "no interval" in str(found)
+    assert found.attacks[0].share.kind == "estimate"
+
+
+def test_numbers_of_numpy_can_be_saved(tmp_path):
+    X, y = people()
+    three = np.int64(3)
+    reconstruct(X, y, attacks=["uniform"], budget=three, repeats=three, seed=three,
+                release=RecordRelease(k=three, digits=three)).save(tmp_path)  # fmt: skip
+    assert json.loads((tmp_path / "reconstruction.json").read_text())["settings"]["release"]["k"] == 3
+
+
 def test_precision_is_the_attack_on_rounded_influences():
     X, y = people(n=100, d=60)
     found = reconstruct(
@@ -149,9 +182,12 @@ def test_accuracy_does_not_cut_labels_short():
 def test_the_usual_defenses_begin_with_the_release_and_repeat_nothing():
     X, y = people()
     models = leave_one_out(X, y)
-    for release in (RecordRelease(), RecordRelease(k=1), RecordRelease(values=False), RecordRelease(digits=3)):
+    for release in (RecordRelease(), RecordRelease(k=1), RecordRelease(values=False), RecordRelease(digits=3),
+                    RecordRelease(near=0.5, noise=0.5, digits=2)):  # fmt: skip
         found = usual_defenses(models, X, release)
         assert found[0] == release
+        assert all(one.noise >= release.noise and one.k <= release.k for one in found)
+        assert all(one.digits is None or one.digits <= (release.digits or 17) for one in found)
         assert len({one.words for one in found}) == len(found)
 
 
@@ -238,6 +274,9 @@ def test_hostile_ids_and_groups_stay_inert(tmp_path):
         ({"defended": RecordRelease()}, "release must be"),
         ({"groups": pd.DataFrame(np.zeros((160, 2)), columns=["a", "a"])}, "two columns of one name"),
         ({"precision": [0]}, "digits must be"),
+        ({"precision": 3}, "precision must be"),
+        ({"attacks": [["uniform"]]}, "there is no attack"),
+        ({"defended": [RecordRelease(k=161)]}, "at most the 160"),
         ({"precision": [2], "release": RecordRelease(values=False), "attacks": ["uniform"]}, "have no digits"),
         ({"confidence": 2.0}, "confidence must"),
     ],

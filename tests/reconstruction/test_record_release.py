@@ -68,6 +68,21 @@ def test_copies_do_not_make_everything_far():
     assert refuse(np.array([[4.5], [9.9], [40.0]])).tolist() == [False, False, True]
 
 
+def test_training_records_are_as_far_off_as_their_nearest_other(world):
+    X, y, loo, _ = world
+    for share in (0.5, 0.9):
+        useful = RecordRelease(near=share).usefulness(loo, X, y, X, trained=True)
+        assert abs(useful.answered.value - share) <= 1.5 / len(X)
+        assert useful.found.value == pytest.approx(useful.answered.value)
+
+
+def test_no_more_can_be_shown_than_the_release_shows(world):
+    X, y, loo, points = world
+    for k in (1, 3):
+        found = RecordRelease(k=k, noise=0.001).usefulness(loo, X, y, points[:4]).found
+        assert 0 <= found.low <= found.value <= found.high <= k / 5
+
+
 def test_refused_queries_are_counted_as_unanswered(world):
     X, y, loo, points = world
     useful = RecordRelease(near=0.9).usefulness(loo, X, y, np.vstack([points, points + 50]))
@@ -82,7 +97,7 @@ def test_refused_queries_are_counted_as_unanswered(world):
         (RecordRelease(), "5 records"),
         (RecordRelease(k=1, values=False), "1 record, influences hidden"),
         (RecordRelease(digits=1, decimals=2, noise=0.01, near=0.99),
-         "5 records, influence to 1 digit, prediction to 2 decimals, noise 0.01, far-off points refused"),
+         "5 records, influence to 1 digit, prediction to 2 decimals, noise 0.01, far-off points refused (0.99)"),
     ],
 )  # fmt: skip
 def test_releases_say_what_they_are(release, words):

@@ -317,7 +317,7 @@ class _LookAround:
 
 def _logit_change(predictions: Floats, changes: Floats, loss: Loss) -> Floats:
     """Logit f_x - logit f, from f and the signed size of the influence."""
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         if loss == "log":  # of the predicted class
             second = predictions >= 0.5
             changes = np.where(second, predictions * np.expm1(changes), (predictions - 1) * np.expm1(-changes))

@@ -96,7 +96,8 @@ class _Answers:
         predictions = answer.predictions
         second = predictions >= 0.5
         if loss == "log":  # the probability of the predicted class is exp(-I) times what it was
-            own = np.where(second, predictions, 1 - predictions)[:, None] * np.expm1(-answer.influences)
+            with np.errstate(over="ignore"):  # noise can claim what no model does; such answers are left out below
+                own = np.where(second, predictions, 1 - predictions)[:, None] * np.expm1(-answer.influences)
         else:
             own = -answer.influences
         changes = own * (np.where(second, 1.0, -1.0) / np.maximum(predictions * (1 - predictions), 1e-6))[:, None]

@@ -132,8 +132,8 @@ def _verdict(found: Sequence[Case], tables: Sequence[Table], queries: Sequence[i
         if stated is not None:
             compared.append(Compared(f"{case.name}, uniform:", last[0], stated, ABOUT))
         if bound is not None:
-            agree.append(last[0].low < bound)
-            words.append(f"{case.name}, uniform: {'' if agree[-1] else 'not '}less than {bound:g} %")
+            agree.append(last[0].high < bound)
+            words.append(f"{case.name}, uniform: {'' if agree[-1] else 'not surely '}less than {bound:g} %")
     head = "agrees" if all(agree) else "agrees in part" if any(agree) else "differs"
     said = f"{head}, {sum(agree)} of {len(agree)} statements hold: " + "; ".join(words)
     return said if not compared else f"{said}; {shokri.verdict(compared, f'within {ABOUT:g} point')}"

@@ -96,5 +96,5 @@ def shown(point: Estimate) -> str:
     >>> shown(Estimate(0.12345, 0.1, 0.15)), shown(Estimate(2324.3, 2318.0, 2331.0))
     ('0.123 [0.1, 0.15]', '2,324 [2,318, 2,331]')
     """
-    value, low, high = (f"{x:,.0f}" if abs(x) >= 1000 else f"{x:.3g}" for x in (point.value, point.low, point.high))
+    value, low, high = (f"{x:,.0f}" if abs(x) >= 999.5 else f"{x:.3g}" for x in (point.value, point.low, point.high))
     return f"{value} [{low}, {high}]"

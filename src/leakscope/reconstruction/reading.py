@@ -13,8 +13,8 @@ from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.errors import InputError
 from leakscope.fingerprints import row_hashes
 from leakscope.learners.linear import Floats, read_records
-from leakscope.oracle import check_seed
-from leakscope.reconstruction.release import RecordRelease
+from leakscope.oracle import check_rounding, check_seed
+from leakscope.reconstruction.release import RecordRelease, refuse_far_points
 from leakscope.records import list_names
 
 Outside = tuple[Floats, NDArray[Any]] | None
@@ -30,8 +30,8 @@ def check_effort(attacks: Any, budget: Any, repeats: Any, seed: Any, confidence:
         raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
     if attacks is not None and not isinstance(attacks, str | list | tuple):
         raise InputError(f"attacks must be a list of names out of {', '.join(RECONSTRUCTIONS)}, not {attacks!r}")
-    asked = [attacks] if isinstance(attacks, str) else attacks
-    names = list(RECONSTRUCTIONS) if asked is None else list(dict.fromkeys(asked))
+    asked = ["all"] if attacks is None else [attacks] if isinstance(attacks, str) else [str(name) for name in attacks]
+    names = list(RECONSTRUCTIONS) if "all" in asked else list(dict.fromkeys(asked))
     if unknown := [name for name in names if name not in RECONSTRUCTIONS]:
         raise InputError(f"there is no attack {unknown[0]!r}: choose from {', '.join(RECONSTRUCTIONS)}, or all")
     if not names:
@@ -39,11 +39,20 @@ def check_effort(attacks: Any, budget: Any, repeats: Any, seed: Any, confidence:
     return names
 
 
-def check_releases(release: Any, defended: Any, precision: Any) -> None:
-    """Refuse what is no release, and digits of influences that are hidden."""
+def check_releases(release: Any, defended: Any, precision: Any, features: Floats) -> None:
+    """Refuse what is no release, or none of these training records, and digits of influences that are hidden."""
     others = [] if defended == "usual" else defended
     if not isinstance(others, list | tuple) or not all(isinstance(one, RecordRelease) for one in (release, *others)):
         raise InputError("release must be a RecordRelease, and defended a list of these or 'usual'")
+    for one in (release, *others):
+        if one.k > len(features):
+            raise InputError(f"k must be at most the {len(features)} training records, not {one.k}")
+        if one.near is not None:
+            refuse_far_points(features, one.near)
+    if not isinstance(precision, list | tuple):
+        raise InputError(f"precision must be a list of numbers of digits, not {precision!r}")
+    for digits in precision:
+        check_rounding(digits, None, 0.0)
     if precision and not release.values:
         raise InputError("influences that are hidden have no digits: leave precision out")
 

@@ -8,7 +8,7 @@ something: fewer of the most influential records shown, values that are off, or 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,9 @@ class RecordRelease:
         check_rounding(self.digits, self.decimals, self.noise)
         if not isinstance(self.values, bool | np.bool_):
             raise InputError(f"values must be True or False, not {self.values!r}")
-        if self.near is not None and not (isinstance(self.near, int | float | np.number) and 0 < self.near <= 1):
+        if self.near is not None and not (
+            isinstance(self.near, int | float | np.number) and not isinstance(self.near, bool) and 0 < self.near <= 1
+        ):
             raise InputError(f"near must be a share above 0 and at most 1, not {self.near!r}")
 
     @property
@@ -79,7 +81,7 @@ class RecordRelease:
             shown += f", influence to {self.digits} digit{'s' if self.digits > 1 else ''}"
         shown += f", prediction to {self.decimals} decimals" if self.decimals is not None else ""
         shown += f", noise {self.noise:.2g}" if self.noise else ""
-        return shown + (", far-off points refused" if self.near is not None else "")
+        return shown + (f", far-off points refused ({self.near:g})" if self.near is not None else "")
 
     def oracle(self, models: LeftOut, X: Floats, y: Any, *, budget: int | None = None, seed: int = 0) -> Oracle:
         """What an outsider may query, over models of all training records and without each."""
@@ -97,6 +99,7 @@ class RecordRelease:
         points: Floats,
         *,
         best: int = 5,
+        trained: bool = False,
         seed: int = 0,
         confidence: float = 0.95,
     ) -> Usefulness:
@@ -106,12 +109,18 @@ class RecordRelease:
         ----------
         best
             The exact explanation that this one is held against shows so many records.
+        trained
+            Whether the points are the training records: each is then as far off as its nearest other.
         """
         best = min(best, len(models))
         exact = RecordExplanation(best, self.loss).explain(models, points)
         answer = self.oracle(models, X, y, seed=seed).query(points)
         answered = answer.records[:, 0] >= 0
-        hits = (answer.records[:, :, None] == exact.records[:, None, :]).any(axis=1).mean(axis=1)
+        if trained and self.near is not None:
+            answered = ~refuse_far_points(X, self.near, skip=1)(points)
+        hits = (answer.records[:, :, None] == exact.records[:, None, :]).any(axis=1).sum(axis=1) * answered
+        most = min(self.k, best)
+        found = bounded_mean(hits / most, 0.0, 1 / most, confidence)
         error = None
         if answer.influences is not None and answered.any():
             true = np.abs(_influences_of(models, points[answered], answer.records[answered], self.loss))
@@ -119,7 +128,9 @@ class RecordRelease:
             error = float(np.median(off))
         return Usefulness(
             answered=intervals.proportion(int(answered.sum()), len(answered), confidence),
-            found=bounded_mean(hits, 0.0, 1 / best, confidence),
+            found=replace(
+                found, value=found.value * most / best, low=found.low * most / best, high=found.high * most / best
+            ),
             best=best,
             error=error,
         )
@@ -145,8 +156,10 @@ class Usefulness:
     error: float | None
 
 
-def refuse_far_points(X: Floats, share: float) -> Callable[[Floats], NDArray[np.bool_]]:
+def refuse_far_points(X: Floats, share: float, skip: int = 0) -> Callable[[Floats], NDArray[np.bool_]]:
     """A rule that refuses points further from every training record than ``share`` of these are from their nearest.
+
+    With ``skip`` = 1 the points are training records, and are not compared with themselves.
 
     Examples
     --------
@@ -158,7 +171,7 @@ def refuse_far_points(X: Floats, share: float) -> Callable[[Floats], NDArray[np.
     if len(records) < 2:
         raise InputError("points can't be told to be far off by fewer than two different training records")
     limit = np.quantile(_nearest(records, records, skip=1), share) * (1 + 1e-9) + 1e-12
-    return lambda points: _nearest(np.asarray(points, dtype=np.float64), records) > limit
+    return lambda points: _nearest(np.asarray(points, dtype=np.float64), records, skip) > limit
 
 
 def _nearest(points: Floats, records: Floats, skip: int = 0) -> Floats:

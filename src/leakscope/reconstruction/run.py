@@ -18,13 +18,20 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.attacks import RECONSTRUCTIONS
-from leakscope.attacks.membership_record_explanation import FEWEST, by_group, explains_itself, membership_risks
+from leakscope.attacks.membership_record_explanation import (
+    FEWEST,
+    by_group,
+    explains_itself,
+    membership_risks,
+    self_revelation,
+)
 from leakscope.errors import InputError
+from leakscope.fingerprints import row_hashes
 from leakscope.influence.explanation import LeftOut
 from leakscope.influence.graph import InfluenceGraph
 from leakscope.influence.logistic import LeaveOneOut, leave_one_out
 from leakscope.learners.linear import Floats, read_records
-from leakscope.oracle import Prior, Recovered
+from leakscope.oracle import MOST_DIGITS, Prior, Recovered
 from leakscope.reconstruction.reading import check_effort, check_releases, read_groups, read_holdout
 from leakscope.reconstruction.release import RecordRelease
 from leakscope.reconstruction.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
@@ -34,7 +41,7 @@ from leakscope.versions import versions
 from leakscope.workers import one_thread
 from leakscope.worlds import Progress
 
-FEW = f"they need at least {FEWEST} records on each side, trained on and held out"
+FEW = f"they need at least {FEWEST} different records on each side, trained on and held out"
 SELF = (1, 5, 10)  # numbers of records for self-revelation [shokri2019, Fig. 6]
 HONEST = 1000  # points that usefulness is measured at
 OTHERS = 1_000_000  # stream of the holdout's split, apart from those of the attacks
@@ -112,21 +119,19 @@ def reconstruct(
     """
     names = check_effort(attacks, budget, repeats, seed, confidence)
     release = RecordRelease() if release is None else release
-    check_releases(release, defended, precision)
     features, labels, _ = read_records(X, y, "an audit of explanations")
+    check_releases(release, defended, precision, features)
     outside, left_out = read_holdout(holdout, features, labels)
     levels = read_groups(groups, len(labels))
     names_of = np.arange(len(labels)) if ids is None else np.asarray(ids)
     if names_of.shape != labels.shape:
         raise InputError(f"ids must be one id for each of the {len(labels)} training records")
-    if release.k > len(labels):
-        raise InputError(f"k must be at most the {len(labels)} training records, not {release.k}")
-    models = leave_one_out(features, labels, l2, progress=progress)
     known = features if outside is None else np.vstack([features, outside[0]])
     prior = Prior(known.min(axis=0), known.max(axis=0), None if outside is None else outside[0])
+    ready, refused = _choose(names, release, prior)
+    models = leave_one_out(features, labels, l2, progress=progress)
     case = Case(models, features, labels, prior, int(budget), int(repeats), seed, confidence)
     others = usual_defenses(models, features, release) if defended == "usual" else tuple(defended)
-    ready, refused = _choose(names, release, prior)
     rounded = {digits: replace(release, digits=digits) for digits in sorted(set(precision))}
     count = _Count(len(ready) + len(names) * len(others) + len(rounded), progress)
     runs = {}
@@ -172,7 +177,7 @@ def _settings(case: Case, release: RecordRelease, names: Sequence[str], l2: floa
 
 
 def usual_defenses(models: LeftOut, X: Floats, release: RecordRelease) -> tuple[RecordRelease, ...]:
-    """A release itself, and with fewer records, hidden or rounded influences, noise, far-off points refused.
+    """A release itself, and with fewer records, hidden or rounded influences, noise, far-off points refused: never looser.
 
     Noise is as large as the least influence that is shown typically, and ten times that.
 
@@ -186,15 +191,16 @@ def usual_defenses(models: LeftOut, X: Floats, release: RecordRelease) -> tuple[
     """
     points = X[:HONEST]
     least = float(np.median(np.abs(release.explanation.explain(models, points).influences[:, -1])))
-    loudly = [] if least == 0 else [replace(release, noise=least), replace(release, noise=10 * least)]
+    fewer = [digits for digits in (6, 3, 1) if release.values and digits < (release.digits or MOST_DIGITS)]
+    near = release.near if release.near is not None or len(np.unique(X, axis=0)) < 2 else 0.99
     found = [
         release,
         replace(release, k=1),
         replace(release, values=False, digits=None),
-        *(replace(release, digits=digits) for digits in (6, 3, 1) if release.values),
-        *loudly,
-        replace(release, near=0.99),
-        replace(release, k=1, values=False, digits=None, near=0.99),
+        *(replace(release, digits=digits) for digits in fewer),
+        *(replace(release, noise=noise) for noise in (least, 10 * least) if noise > release.noise),
+        replace(release, near=near),
+        replace(release, k=1, values=False, digits=None, near=near),
     ]
     return tuple(dict.fromkeys(found))
 
@@ -245,8 +251,8 @@ def _over_runs(values: Any, confidence: float, low: float = 0.0, high: float = n
     values = np.asarray(values, dtype=np.float64)
     if len(values) < 2 or np.ptp(values) == 0:
         value = float(values.mean())
-        same = f"{len(values)} runs that agree" if len(values) > 1 else "one run"
-        return Estimate(value, value, value, confidence, "exact", n=len(values), method=same)
+        same = f"{len(values)} runs that agree" if len(values) > 1 else "one run, which has no interval"
+        return Estimate(value, value, value, confidence, n=len(values), method=same)
     found = intervals.mean(values, confidence)
     return Estimate(
         found.value, max(found.low, low), min(found.high, high), confidence, n=len(values), method="runs of the attack"
@@ -288,7 +294,7 @@ def _membership(case: Case, release: RecordRelease, X: Floats, y: NDArray[Any], 
     outside, other = order[: len(y) // 2][: len(case.y)], order[len(y) // 2 :][: len(case.y)]
     if not _can_train(y[other]) or release.k > len(other):
         outside, other = order[: len(case.y)], order[:0]
-    if len(outside) < FEWEST or len(case.y) < FEWEST:
+    if min(len(np.unique(row_hashes(rows))) for rows in (case.X, X[outside])) < FEWEST:
         return ()
     control = None
     if len(other):
@@ -300,7 +306,13 @@ def _membership(case: Case, release: RecordRelease, X: Floats, y: NDArray[Any], 
     )
     oracle = release.oracle(case.models, case.X, case.y, seed=case.seed)
     return membership_risks(
-        oracle, members, nonmembers, never_trained=control, confidence=case.confidence, seed=case.seed
+        oracle,
+        members,
+        nonmembers,
+        never_trained=control,
+        attacks=None if release.values else (self_revelation(),),
+        confidence=case.confidence,
+        seed=case.seed,
     )
 
 
@@ -340,7 +352,15 @@ def _defend(case: Case, release: RecordRelease, names: Sequence[str], count: _Co
     strongest = max(shares, key=lambda name: shares[name].value) if shares else ""
     honest = case.X if case.prior.records is None else case.prior.records
     points = honest[np.random.default_rng(case.seed).permutation(len(honest))[:HONEST]]
-    useful = release.usefulness(case.models, case.X, case.y, points, seed=case.seed, confidence=case.confidence)
+    useful = release.usefulness(
+        case.models,
+        case.X,
+        case.y,
+        points,
+        trained=case.prior.records is None,
+        seed=case.seed,
+        confidence=case.confidence,
+    )
     return DefendedRelease(release.words, strongest, shares.get(strongest), shares, useful)
 
 

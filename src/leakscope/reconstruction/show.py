@@ -11,6 +11,7 @@ from leakscope.report.words import describe as words
 from leakscope.results import Estimate
 
 WIDTH = 100
+NO_BREAK = "\u00a0"  # keeps a number and its sign on one line until all is wrapped
 GROUPS = 8  # shown in the text; the record has all
 
 
@@ -33,19 +34,22 @@ def describe(audit: ReconstructionAudit) -> str:
         f"Recovered by an outsider with {_many(settings['budget'], 'query', 'queries')}:",
         *_attack_table(audit),
     ]
-    lines += _group_lines(audit.strongest.by_group, f"By group, {audit.strongest.attack}")
+    lines += _group_lines(audit.strongest.by_group, f"By group, {audit.strongest.attack} (first run)")
     lines += [f"  not run: {safe_text(item.attack)}, {safe_text(item.reason, 120)}" for item in audit.not_run]
     if broken := [found.attack for found in audit.attacks if found.wrong]:
         lines.append(f"  BROKEN: {', '.join(broken)} gave records that are not in the training set")
+    if settings["repeats"] == 1:
+        lines.append("  Each attack was run once: there is no interval.")
     lines += [*_wrapped(_graph(audit)), *_membership(audit), *_precision(audit), *_defended(audit)]
-    return "\n".join(lines)
+    return "\n".join(lines).replace(NO_BREAK, " ")
 
 
 def _self_revelation(audit: ReconstructionAudit, k: int) -> str:
     others = ", ".join(f"{_percent(share)} with {size}" for size, share in audit.self_revealing.items() if size != k)
     shown = "the record that explains them" if k == 1 else f"among the {k} records that explain them"
+    once = "once " if audit.settings["release"]["noise"] else ""
     return (
-        f"Of the training records, {_percent(audit.self_revealing[k])} are {shown}: whoever asks about such a person "
+        f"Of the training records, {_percent(audit.self_revealing[k])} are {shown}: whoever asks {once}about such a person "
         f"learns for certain that they were trained on{f' ({others})' if others else ''}."
     )
 
@@ -83,10 +87,12 @@ def _attack_table(audit: ReconstructionAudit) -> list[str]:
 
 def _graph(audit: ReconstructionAudit) -> str:
     graph = audit.graph
+    if audit.settings["release"]["noise"]:
+        return "With noise an explanation is another each time: asking again shows other records."
     return (
         f"Whoever follows explanations from one training record to the next reveals {_whole(graph.reachable)} on "
-        f"average; {count(graph.in_degree_zero)} of {count(audit.settings['records'])} explain nobody, not "
-        f"even themselves, and can't be reached so."
+        f"average; {count(graph.in_degree_zero)} of {count(audit.settings['records'])} are in no training record's "
+        f"explanation, and can't be reached so."
     )
 
 
@@ -125,7 +131,7 @@ def _defended(audit: ReconstructionAudit) -> list[str]:
 def _error(error: float | None) -> str:
     if error is None:
         return "hidden"
-    return f"{100 * error:.2g} %" if error < 1 else f"{error:,.0f} times"
+    return f"{100 * error:.2g}{NO_BREAK}%" if error < 0.995 else f"{error:,.1f} times"
 
 
 def _many(number: int, one: str, many: str | None = None) -> str:
@@ -133,7 +139,7 @@ def _many(number: int, one: str, many: str | None = None) -> str:
 
 
 def _percent(estimate: Estimate) -> str:
-    return str(words(estimate, "percent")["text"]).replace("\u00a0", " ")
+    return str(words(estimate, "percent")["text"])
 
 
 def _whole(estimate: Estimate) -> str:
