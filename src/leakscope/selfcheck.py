@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+import numpy as np
+
 from leakscope.auditing import audit
+from leakscope.influence import RecordExplanation, leave_one_out, tangents
 from leakscope.leakage import membership_leakage
 from leakscope.learners import Ridge
+from leakscope.oracle import Oracle
 from leakscope.releases import Progress
 from leakscope.results import Audit
 from leakscope.toys import TOYS, Toy, population_mean
@@ -37,7 +42,7 @@ class Check:
 
 
 def run(seed: int = 0, progress: Progress | None = None) -> list[Check]:
-    """Audit every toy and compare verdict, AUC, advantage and control with the truth, then the leakage of a mean."""
+    """Audit every toy and compare with the truth, then the leakage of a mean, and what explanations must reveal."""
     checks = []
     for done, make in enumerate(TOYS, start=1):
         toy = make(RECORDS, seed=seed)
@@ -45,7 +50,7 @@ def run(seed: int = 0, progress: Progress | None = None) -> list[Check]:
         checks += compare(toy, result)
         if progress is not None:
             progress("checking", done, len(TOYS))
-    return [*checks, *_leakage(seed)]
+    return [*checks, *_leakage(seed), *_explanations()]
 
 
 def compare(toy: Toy, result: Audit) -> list[Check]:
@@ -75,6 +80,21 @@ def _leakage(seed: int) -> list[Check]:
         Check("population mean", "leakage rho_KL of the parameters", f"{truth:.4f}", str(found.rho_kl), held),
         Check("population mean", "advantage within the bound", str(found.advantage_bound), str(found.attack), bounded),
     ]
+
+
+def _explanations() -> list[Check]:
+    """Leave-one-out models of a world where they are known, and a world all of whose records can be revealed."""
+    # Four records at each of two places: without one, two of the three left at its place are 0 and one is 1.
+    X, y = np.repeat([[0.0], [1.0]], 4, axis=0), np.array([0, 0, 0, 1, 0, 1, 1, 1])
+    loo = leave_one_out(X, y, l2=1e-9)  # hardly penalised: each model gives the share of 1 at each place
+    odds = float(loo.intercept[0])
+    found = tangents(RECORDS)
+    oracle = Oracle.of(found.models, found.points[:, None], np.zeros(RECORDS, int), RecordExplanation(k=1))
+    fell = len(np.unique(oracle.query(found.points[:, None]).records))
+    exact = Check(
+        "two places", "log-odds without a record", f"{-math.log(2):.6f}", f"{odds:.6f}", abs(odds + math.log(2)) < 1e-6
+    )
+    return [exact, Check("tangents", "records that explanations reveal", str(RECORDS), str(fell), fell == RECORDS)]
 
 
 def _controls(toy: Toy, result: Audit) -> list[Check]:
