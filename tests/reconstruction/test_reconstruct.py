@@ -80,6 +80,17 @@ def test_groups_together_are_everybody(found):
     assert total == pytest.approx(80 * found.self_revealing[2].value)
 
 
+def test_outliers_are_a_group_of_their_own():
+    X, y = people(n=300)
+    X[:30] += 5 * np.eye(6)[np.arange(30) % 6] * np.arange(1, 31)[:, None]  # far from each other and from everybody
+    found = reconstruct(X, y, attacks=["uniform"], budget=20)
+    groups = {group.level: group for group in found.groups if group.column == "distance to nearest"}
+    assert {level: group.records for level, group in groups.items()} == {"farthest tenth": 30, "others": 270}
+    models = leave_one_out(X, y)
+    own = (RecordExplanation(5).explain(models, X).records == np.arange(300)[:, None]).any(axis=1)
+    assert groups["farthest tenth"].share.value == pytest.approx(own[:30].mean())
+
+
 def test_members_are_told_apart_and_the_control_is_chance(found):
     revelation = found.membership[0]
     assert revelation.auc.low > 0.5

@@ -170,11 +170,11 @@ def refuse_far_points(X: Floats, share: float, skip: int = 0) -> Callable[[Float
     records = np.unique(np.asarray(X, dtype=np.float64), axis=0)
     if len(records) < 2:
         raise InputError("points can't be told to be far off by fewer than two different training records")
-    limit = np.quantile(_nearest(records, records, skip=1), share) * (1 + 1e-9) + 1e-12
-    return lambda points: _nearest(np.asarray(points, dtype=np.float64), records, skip) > limit
+    limit = np.quantile(nearest(records, records, skip=1), share) * (1 + 1e-9) + 1e-12
+    return lambda points: nearest(np.asarray(points, dtype=np.float64), records, skip) > limit
 
 
-def _nearest(points: Floats, records: Floats, skip: int = 0) -> Floats:
+def nearest(points: Floats, records: Floats, skip: int = 0) -> Floats:
     """Distance to the nearest record; ``skip`` = 1 leaves out the nearest, which is the point itself."""
     squares = np.einsum("ij,ij->i", records, records)
     found = np.empty(len(points))

@@ -91,7 +91,8 @@ class ReconstructionAudit:
     self_revealing
         By k: share of the training records that are among the k records that explain themselves.
     groups
-        The same by group, for the k of the release.
+        The same by group, for the k of the release. One column is always there: the tenth of the records that is farthest
+        from its nearest other, and the others.
     membership
         Attacks that tell members from non-members by their explanation; empty without a holdout.
     attacks, not_run

@@ -33,7 +33,7 @@ from leakscope.influence.logistic import LeaveOneOut, leave_one_out
 from leakscope.learners.linear import Floats, read_records
 from leakscope.oracle import MOST_DIGITS, Prior, Recovered
 from leakscope.reconstruction.reading import check_effort, check_releases, read_groups, read_holdout
-from leakscope.reconstruction.release import RecordRelease
+from leakscope.reconstruction.release import RecordRelease, nearest
 from leakscope.reconstruction.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
 from leakscope.records import Records
 from leakscope.results import Estimate, NotRun, Risk
@@ -42,6 +42,7 @@ from leakscope.workers import one_thread
 from leakscope.worlds import Progress
 
 FEW = f"they need at least {FEWEST} different records on each side, trained on and held out"
+UNUSUAL = "distance to nearest"  # a group that everybody has
 SELF = (1, 5, 10)  # numbers of records for self-revelation [shokri2019, Fig. 6]
 HONEST = 1000  # points that usefulness is measured at
 OTHERS = 1_000_000  # stream of the holdout's split, apart from those of the attacks
@@ -122,7 +123,7 @@ def reconstruct(
     features, labels, _ = read_records(X, y, "an audit of explanations")
     check_releases(release, defended, precision, features)
     outside, left_out = read_holdout(holdout, features, labels)
-    levels = read_groups(groups, len(labels))
+    levels = {UNUSUAL: _how_unusual(features)} | dict(read_groups(groups, len(labels)))
     names_of = np.arange(len(labels)) if ids is None else np.asarray(ids)
     if names_of.shape != labels.shape:
         raise InputError(f"ids must be one id for each of the {len(labels)} training records")
@@ -156,6 +157,13 @@ def reconstruct(
         settings=_settings(case, release, names, l2) | {"left_out_of_holdout": left_out},
         per_record=_per_record(own, runs, names_of),
     )
+
+
+def _how_unusual(X: Floats) -> NDArray[Any]:
+    """Whether a record is in the tenth that is farthest from its nearest other: outliers are hit harder."""
+    distances = nearest(X, X, skip=1)
+    far = distances >= np.quantile(distances, 0.9)
+    return np.where(far, "farthest tenth", "others").astype(object)
 
 
 def _settings(case: Case, release: RecordRelease, names: Sequence[str], l2: float) -> dict[str, Any]:

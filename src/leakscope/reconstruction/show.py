@@ -62,7 +62,7 @@ def _group_lines(groups: tuple[GroupShare, ...], heading: str) -> list[str]:
     lines = [f"  {heading}{kept}, and how many points of a hundred that is above or below everybody else:"]
     for group in most:
         name = f"{safe_text(group.column, 20)} = {safe_text(group.level, 24)}"
-        lines.append(f"    {name:<34} {_percent(group.share):>20} of {count(group.records):<7} {_points(group.gap)}")
+        lines.append(f"    {name:<38} {_percent(group.share):>17} of {count(group.records):<7} {_points(group.gap)}")
     return lines
 
 
