@@ -277,3 +277,16 @@ def test_a_wider_confidence_gives_a_wider_interval():
     for make in (intervals.auc, lambda r, c: intervals.tpr_at_fpr(r, 0.1, c)):
         narrow, wide = make(ranking, 0.9), make(ranking, 0.999)
         assert wide.low < narrow.low < narrow.high < wide.high
+
+
+@pytest.mark.parametrize("n", [6, 25, 200])
+def test_median_covers_whatever_the_distribution(n):
+    """Heavy tails and skewness don't matter: the median of a log-normal is 1."""
+    assert covers(lambda rng: intervals.median(rng.lognormal(0, 2, n)), 1.0, seed=n) >= least()
+
+
+def test_median_of_too_few_values_says_so():
+    found = intervals.median(np.array([3.0, 1.0, 2.0]))
+    assert (found.low, found.value, found.high) == (1.0, 2.0, 3.0)
+    assert "too few" in found.method
+    assert "too few" not in intervals.median(np.arange(6.0)).method

@@ -77,6 +77,25 @@ def mean(values: Floats, confidence: float = 0.95) -> Estimate:
     return Estimate(value, value - half, value + half, confidence, n=n, method="Student")
 
 
+def median(values: Floats, confidence: float = 0.95) -> Estimate:
+    """Median with the interval of order statistics, which holds for any distribution.
+
+    With fewer values than the confidence asks for (six at 95 %) it ends at the least and the largest value, and says so.
+
+    Examples
+    --------
+    >>> median(np.arange(101.0))
+    50.00 [40.00, 60.00]
+    """
+    ordered = np.sort(np.asarray(values, dtype=np.float64))
+    n = len(ordered)
+    outside = _binomial_quantile(n, 0.5, (1 - confidence) / 2)  # values left out on each side, plus one
+    method = "order statistics" if outside else f"all of {n} values, too few for the confidence"
+    skip = max(outside - 1, 0)
+    low, high = float(ordered[skip]), float(ordered[n - 1 - skip])
+    return Estimate(float(np.median(ordered)), low, high, confidence, n=n, method=method)
+
+
 def mean_difference(parts: Sequence[Part], confidence: float = 0.95) -> Estimate:
     """Mean over members minus mean over non-members of values in [0, 1], such as decisions (see `split`).
 

@@ -2,7 +2,13 @@
 
 from leakscope.attacks.membership_bounded_loss import bounded_loss
 from leakscope.attacks.membership_learned import learned
-from leakscope.attacks.membership_record_explanation import influence_value, self_revelation
+from leakscope.attacks.membership_record_explanation import (
+    by_group,
+    influence_value,
+    membership_risks,
+    self_revealing,
+    self_revelation,
+)
 from leakscope.attacks.membership_threshold import likelihood_ratio, loss_threshold
 from leakscope.attacks.reconstruction_combined import combined
 from leakscope.attacks.reconstruction_graph import graph_traversal
@@ -21,12 +27,15 @@ __all__ = [
     "Known",
     "Reconstruction",
     "bounded_loss",
+    "by_group",
     "combined",
     "graph_traversal",
     "influence_value",
     "learned",
     "likelihood_ratio",
     "loss_threshold",
+    "membership_risks",
+    "self_revealing",
     "self_revelation",
     "static_queries",
     "subspace_reduction",

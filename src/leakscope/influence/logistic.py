@@ -20,8 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -30,6 +29,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
 from leakscope.errors import InputError
+from leakscope.influence.linear_models import LinearModels
 from leakscope.learners.linear import Floats, read_records
 from leakscope.records import list_names
 from leakscope.workers import one_thread
@@ -47,60 +47,30 @@ FLAT = 1e-12  # a fall of the objective, beside its value, that float64 can't sh
 
 
 @dataclass(frozen=True, eq=False)
-class LeaveOneOut:
-    """The model of all records, and for each record the model trained without it.
+class LeaveOneOut(LinearModels):
+    """The logistic regression of all records, and for each record the one trained without it; a `LeftOut`.
 
     Parameters
     ----------
-    coef, intercept
-        Weights (n, d) and constants (n,): row i was trained without record i.
-    coef_full, intercept_full
-        Weights (d,) and constant of the model of all records.
+    coef, intercept, coef_full, intercept_full
+        Weights (n, d) and constants (n,), row i trained without record i; those of the model of all records.
     gradient_norm
         The largest length of a gradient over all these models, at their solution.
     classes
         The two labels, in sorted order; probabilities are those of the second.
     """
 
-    coef: Floats
-    intercept: Floats
-    coef_full: Floats
-    intercept_full: float
     gradient_norm: float
     classes: tuple[Any, Any] = (0, 1)
-    _first: Indices = field(default_factory=lambda: np.empty(0, np.intp), repr=False)
-
-    def __len__(self) -> int:
-        return len(self.coef)
 
     def probabilities(self, points: Floats) -> Floats:
         """Probability of the second class at each point, by the model of all records."""
-        return np.asarray(expit(self._table(points) @ self.coef_full + self.intercept_full))
+        return np.asarray(expit(self.values(points)))
 
     def probabilities_without(self, points: Floats) -> Floats:
-        """Probability of the second class (points, n): column i by the model trained without record i.
-
-        Equal records have equal columns to the last bit, so that ties between them stay ties.
-        """
-        coef, intercept, place = self._distinct
-        found = self._table(points) @ coef.T
-        found += intercept
-        expit(found, out=found)
-        return found if place is None else found[:, place]
-
-    def _table(self, points: Floats) -> Floats:
-        values = np.asarray(points, dtype=np.float64)
-        if values.ndim != 2 or values.shape[1] != self.coef.shape[1]:
-            raise InputError(f"points have shape {values.shape}: give a table of {self.coef.shape[1]} columns")
-        return values
-
-    @cached_property
-    def _distinct(self) -> tuple[Floats, Floats, Indices | None]:
-        """Models of different records, and for each record the place of its own; None if all records differ."""
-        distinct, place = np.unique(self._first, return_inverse=True)
-        if len(distinct) in (0, len(self)):
-            return self.coef, self.intercept, None
-        return self.coef[distinct], self.intercept[distinct], place.astype(np.intp)
+        """Probability of the second class (points, n): column i by the model trained without record i."""
+        found = self.values_without(points)
+        return np.asarray(expit(found, out=found))
 
 
 def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None = None) -> LeaveOneOut:

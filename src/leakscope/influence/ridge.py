@@ -20,13 +20,14 @@ there the model is solved anew, unless the columns reach all records, where noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
+from leakscope.influence.linear_models import LinearModels
 from leakscope.influence.logistic import first_of_equals
 from leakscope.learners.linear import Floats, check_settings, check_unique, read_records, read_values, with_ones
 from leakscope.records import list_names
@@ -39,42 +40,26 @@ NEAR = 1e-6  # 1 - h below this has lost six digits or more
 
 
 @dataclass(frozen=True, eq=False)
-class LeaveOneOutRidge:
-    """The model of all records, and for each record the model trained without it.
+class LeaveOneOutRidge(LinearModels):
+    """The ridge regression of all records, and for each record the one trained without it.
 
     Parameters
     ----------
-    coef, intercept
-        Weights (n, d) and constants (n,): row i was trained without record i.
-    coef_full, intercept_full
-        Weights (d,) and constant of the model of all records.
+    coef, intercept, coef_full, intercept_full
+        Weights (n, d) and constants (n,), row i trained without record i; those of the model of all records.
     leverage
         How far each record pulls the prediction for itself: 0 not at all, 1 wherever it is.
     """
 
-    coef: Floats
-    intercept: Floats
-    coef_full: Floats
-    intercept_full: float
     leverage: Floats
-    _first: Indices = field(repr=False)
-
-    def __len__(self) -> int:
-        return len(self.coef)
 
     def predict(self, points: Any) -> Floats:
         """Predicted value of each point, by the model of all records."""
-        return np.asarray(self._read(points) @ self.coef_full + self.intercept_full)
+        return self.values(points)
 
     def predict_without(self, points: Any) -> Floats:
-        """Predicted values (points, n): column i by the model trained without record i.
-
-        Equal records have equal columns to the last bit, so that ties between them stay ties.
-        """
-        distinct, place = np.unique(self._first, return_inverse=True)
-        found = self._read(points) @ self.coef[distinct].T
-        found += self.intercept[distinct]
-        return found if len(distinct) == len(self) else found[:, place]
+        """Predicted values (points, n): column i by the model trained without record i."""
+        return self.values_without(points)
 
     def influences(self, points: Any, labels: Any) -> Floats:
         """Influence (points, n) of every record on the squared error of every point [shokri2019, Eq. 4].
@@ -97,12 +82,6 @@ class LeaveOneOutRidge:
                 f"there are {len(full)} points and labels of shape {values.shape}: give one value per point"
             )
         return (values[:, None] - without) ** 2 - ((values - full) ** 2)[:, None]
-
-    def _read(self, points: Any) -> Floats:
-        table = np.asarray(points, dtype=np.float64)
-        if table.ndim != 2 or table.shape[1] != self.coef.shape[1]:
-            raise InputError(f"points have shape {table.shape}: give a table of {self.coef.shape[1]} columns")
-        return table
 
 
 def leave_one_out_ridge(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOutRidge:

@@ -125,7 +125,7 @@ class RecordRelease:
         if answer.influences is not None and answered.any():
             true = np.abs(_influences_of(models, points[answered], answer.records[answered], self.loss))
             off = np.abs(np.abs(answer.influences[answered]) - true) / np.maximum(true, np.finfo(float).tiny)
-            error = float(np.median(off))
+            error = intervals.median(np.median(off, axis=1), confidence)
         return Usefulness(
             answered=intervals.proportion(int(answered.sum()), len(answered), confidence),
             found=replace(
@@ -147,13 +147,13 @@ class Usefulness:
     found
         Share of the ``best`` most influential records that is shown.
     error
-        Median relative error of the influences shown; None if they are hidden.
+        Relative error of the influences shown, median of an answer and median over answers; None if they are hidden.
     """
 
     answered: Estimate
     found: Estimate
     best: int
-    error: float | None
+    error: Estimate | None
 
 
 def refuse_far_points(X: Floats, share: float, skip: int = 0) -> Callable[[Floats], NDArray[np.bool_]]:

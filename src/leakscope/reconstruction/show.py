@@ -128,10 +128,12 @@ def _defended(audit: ReconstructionAudit) -> list[str]:
     return ["", head, *table]
 
 
-def _error(error: float | None) -> str:
+def _error(error: Estimate | None) -> str:
     if error is None:
         return "hidden"
-    return f"{100 * error:.2g}{NO_BREAK}%" if error < 0.995 else f"{error:,.1f} times"
+    if error.value >= 0.995:
+        return f"{error.value:,.1f} times [{error.low:,.1f}, {error.high:,.1f}]"
+    return f"{100 * error.value:.2g}{NO_BREAK}% [{100 * error.low:.2g}, {100 * error.high:.2g}]"
 
 
 def _many(number: int, one: str, many: str | None = None) -> str:
