@@ -131,6 +131,14 @@ def test_one_run_is_said_to_have_no_interval():
     assert found.attacks[0].share.kind == "estimate"
 
 
+def test_runs_that_agree_are_said_to():
+    X, y = people(n=40)
+    found = reconstruct(X, y, attacks=["uniform"], budget=2000, repeats=2, release=RecordRelease(k=40))
+    assert found.attacks[0].share.value == 1.0  # every answer shows everybody
+    assert "all 2 runs agree" in str(found)
+    assert "[100" not in str(found).split("Recovered")[1].split("Without")[0]
+
+
 def test_numbers_of_numpy_can_be_saved(tmp_path):
     X, y = people()
     three = np.int64(3)

@@ -40,6 +40,8 @@ def describe(audit: ReconstructionAudit) -> str:
         lines.append(f"  BROKEN: {', '.join(broken)} gave records that are not in the training set")
     if settings["repeats"] == 1:
         lines.append("  Each attack was run once: there is no interval.")
+    elif any(found.share.low == found.share.high for found in audit.attacks):
+        lines.append(f"  Without an interval: all {settings['repeats']} runs agree.")
     lines += [*_wrapped(_graph(audit)), *_membership(audit), *_precision(audit), *_defended(audit)]
     return "\n".join(lines).replace(NO_BREAK, " ")
 
@@ -141,7 +143,9 @@ def _many(number: int, one: str, many: str | None = None) -> str:
 
 
 def _percent(estimate: Estimate) -> str:
-    return str(words(estimate, "percent")["text"])
+    """A share; runs that all agree have no interval to show."""
+    said = words(estimate, "percent")
+    return str(said["shown"] if estimate.low == estimate.high else said["text"])
 
 
 def _whole(estimate: Estimate) -> str:
