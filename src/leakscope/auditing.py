@@ -242,7 +242,7 @@ def _choose(target: Target, attacks: Sequence[Attack] | None) -> tuple[list[Atta
 def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
     """What the attacks read, and what performance is measured by."""
     performance = "labels" if target.model.task == "classification" else "squared_error"
-    return tuple(dict.fromkeys([performance, *(attack.release for attack in attacks)]))
+    return tuple(dict.fromkeys([performance, *(name for attack in attacks for name in attack.releases)]))
 
 
 def _find_overlap(target: Target, drop: bool) -> tuple[Target, tuple[Hashes, Hashes], Overlap]:
@@ -273,15 +273,21 @@ def _try(
 ) -> tuple[Trial, Floats]:
     """The attack on the target, on the never-trained control, and on shuffled memberships; and scores of the unjudged."""
     inside, outside = (side[attack.release] for side in observed)
-    seen: Floats = sample.judge(inside, outside).astype(np.float64, copy=False)
+    seen = sample.judge(inside, outside)
+    beside, others_beside = None, None
     labels: Any = sample.judge(target.members.y, target.nonmembers.y)
     rest = sample.members[sample.judged :]
     others = (inside[rest], target.members.y[rest], sample.other_half)
+    if attack.beside is not None:
+        beside = sample.judge(*(side[attack.beside] for side in observed))
+        others_beside = observed[0][attack.beside][rest]
     member, half = sample.member, sample.half
-    guesses, scores = cross_guess(attack, seen, labels, member, half, _rng(draws), others=others)
+    guesses, scores = cross_guess(
+        attack, seen, labels, member, half, _rng(draws), others=others, beside=beside, others_beside=others_beside
+    )
     rng = _rng(draws)
     shuffled = sample.permuted(rng)
-    permuted, _ = cross_guess(attack, seen, labels, shuffled, half, rng)
+    permuted, _ = cross_guess(attack, seen, labels, shuffled, half, rng, beside=beside)
     rng = _rng(draws)
     unseen = None
     if control is not None:
@@ -289,7 +295,8 @@ def _try(
         for world in (0, 1):
             rows = np.flatnonzero(control.world == world)
             shown = control.observed[attack.release][rows]
-            part, _ = cross_guess(attack, shown, labels[rows], member[rows], half[rows], rng)
+            second = None if attack.beside is None else control.observed[attack.beside][rows]
+            part, _ = cross_guess(attack, shown, labels[rows], member[rows], half[rows], rng, beside=second)
             score[rows], says[rows] = part.score, part.says_member
         unseen = Judged(Guesses(score, says), member, scale_of(attack, half, control.world))
     scale = scale_of(attack, half)

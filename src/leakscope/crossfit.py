@@ -105,11 +105,14 @@ def cross_guess(
     rng: np.random.Generator,
     *,
     others: tuple[Floats, Labels, Indices] | None = None,
+    beside: Floats | None = None,
+    others_beside: Floats | None = None,
 ) -> tuple[Guesses, Floats]:
     """Ask the attack about each half of the records while it knows the memberships in the other.
 
-    ``others`` are records outside the sample, (observed, labels, half), that get a score too. Returns the guesses about
-    the sample and the scores of the others.
+    ``others`` are records outside the sample, (observed, labels, half), that get a score too. ``beside`` and
+    ``others_beside`` are what the second release shows of both, for an attack that reads one. Returns the guesses about the
+    sample and the scores of the others.
 
     Examples
     --------
@@ -125,10 +128,16 @@ def cross_guess(
     for number in (0, 1):
         asked, also, rest = half == number, other_half == number, half != number
         use = attack.uses_labels
+        second = None if beside is None else beside[asked]
+        if second is not None and others_beside is not None:
+            second = np.concatenate([second, others_beside[also]])
         evidence = Evidence(
             np.concatenate([observed[asked], seen[also]]),
             np.concatenate([labels[asked], true[also]]) if use else None,
-            Known(observed[rest], labels[rest] if use else None, member[rest]),
+            Known(
+                observed[rest], labels[rest] if use else None, member[rest], None if beside is None else beside[rest]
+            ),
+            second,
         )
         guesses = attack.guess(evidence, rng)
         here = int(asked.sum())

@@ -26,6 +26,7 @@ class Known:
     observed: Floats
     labels: Labels | None
     member: NDArray[np.bool_]
+    beside: Floats | None = None
 
 
 @dataclass(frozen=True)
@@ -33,12 +34,13 @@ class Evidence:
     """The release at the records in question, and at other records whose membership the attacker knows.
 
     ``observed`` has one row per record. ``labels`` holds the true labels (codes of classes, or values) for attacks that
-    say they use them, otherwise None.
+    say they use them, otherwise None. ``beside`` is a second release, for attacks that say they read one.
     """
 
     observed: Floats
     labels: Labels | None
     known: Known
+    beside: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.observed)
@@ -72,6 +74,8 @@ class Attack:
     fixed_scale
         Whether a record's score does not depend on the records that the attacker knows. All scores can then be compared,
         which makes intervals narrower; the scores of a fitted attack only within a fold.
+    beside
+        A second release that the attack reads, such as the prediction that an explanation comes with.
     """
 
     name: str
@@ -80,6 +84,12 @@ class Attack:
     guess: Callable[[Evidence, np.random.Generator], Guesses]
     uses_labels: bool = False
     fixed_scale: bool = False
+    beside: str | None = None
+
+    @property
+    def releases(self) -> tuple[str, ...]:
+        """All that it reads."""
+        return (self.release,) if self.beside is None else (self.release, self.beside)
 
     def reads(self, *releases: str) -> Attack:
         """The attack itself, if what it reads is one of these releases; otherwise an error."""
@@ -89,7 +99,7 @@ class Attack:
 
     def refuse(self, model: Model) -> NotRun | None:
         """Why this attack can't run against such a model, or None if it can; asked before anything is trained."""
-        from leakscope.releases import RELEASES
+        from leakscope.releases import find_release
 
-        reason = RELEASES[self.release].refuse(model)
-        return NotRun(self.release, self.name, reason) if reason else None
+        reasons = [reason for name in self.releases if (reason := find_release(name).refuse(model))]
+        return NotRun(self.release, self.name, reasons[0]) if reasons else None

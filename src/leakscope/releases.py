@@ -12,6 +12,9 @@ With :math:`p_c(x)` the model's probability of class :math:`c` and :math:`f(x)` 
 =================== =======================================================================
 
 The losses are what a release of probabilities or values gives to anyone who knows a record's label.
+
+An explanation by features is a release too, under the name of its method with its settings (`explanations.settings`):
+``gradient``, ``smoothgrad:sigma=0.1:samples=20``. It has one column per feature.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from numpy.typing import NDArray
 
 from leakscope.errors import InputError
 from leakscope.evidence import Floats, Labels
+from leakscope.records import take_rows
 from leakscope.target import Model, Records, predict_in_blocks
 
 Progress = Callable[[str, int, int], None]
@@ -66,6 +70,7 @@ class Release:
     observe: Callable[[Block], Floats]
     tasks: tuple[str, ...] = ("classification",)
     needs_probabilities: bool = True
+    why_not: Callable[[Model], str | None] | None = None
 
     def __call__(self, model: Model, X: Any, y: NDArray[Any]) -> Floats:
         return self.observe(Block(model, X, y))
@@ -76,7 +81,7 @@ class Release:
             return f"{self.name} is a release of {' and '.join(self.tasks)} models, not of {model.task}"
         if self.needs_probabilities and model.task == "classification" and not model.gives_probabilities:
             return f"{self.name} needs probabilities, and this model gives labels only"
-        return None
+        return self.why_not(model) if self.why_not is not None else None
 
 
 def _labels(block: Block) -> Floats:
@@ -107,6 +112,32 @@ RELEASES: dict[str, Release] = {
 LOSSES = ("log_loss", "likelihood_loss", "squared_error")
 
 
+def find_release(name: str) -> Release:
+    """The release of a name: one of `RELEASES`, or an explanation by features.
+
+    Examples
+    --------
+    >>> find_release("gradient:top=5").name
+    'gradient:top=5'
+    """
+    if name in RELEASES:
+        return RELEASES[name]
+    from leakscope.explanations import METHODS, explain_model, parse, refusal
+
+    if name.split(":")[0] not in METHODS:
+        raise InputError(f"there is no release {name!r}: choose from {', '.join([*RELEASES, *METHODS])}")
+    how = parse(name)
+
+    def explained(block: Block) -> Floats:
+        values = explain_model(block.model, block.X, how)
+        return values.reshape(len(values), -1)  # type: ignore[return-value]  # float32, as networks compute
+
+    def why_not(model: Model) -> str | None:
+        return refusal(model, how)
+
+    return Release(how.name, explained, ("classification", "regression"), needs_probabilities=False, why_not=why_not)
+
+
 def observe(
     model: Model, records: Records, releases: Iterable[str], progress: Progress | None = None
 ) -> dict[str, Floats]:
@@ -120,16 +151,16 @@ def observe(
     >>> observe(constant_model(classes=2), records, ["labels", "likelihood_loss"])["likelihood_loss"].ravel()
     array([0.5, 0.5, 0.5])
     """
-    chosen = [RELEASES[name] for name in releases]
+    chosen = {name: find_release(name) for name in releases}
     observed: dict[str, Floats] = {}
     for rows, answers in predict_in_blocks(model, records.X, progress=progress):
-        block = Block(model, None, records.y[rows], answers)
-        for release in chosen:
+        block = Block(model, take_rows(records.X, rows), records.y[rows], answers)
+        for name, release in chosen.items():
             with np.errstate(over="ignore"):
                 part = release.observe(block)
             if not np.isfinite(part).all():
-                raise InputError(f"{release.name} overflows on these records: rescale the labels or mend the model")
-            if release.name not in observed:
-                observed[release.name] = np.empty((len(records), part.shape[1]))
-            observed[release.name][rows] = part
+                raise InputError(f"{name} overflows on these records: rescale the labels or mend the model")
+            if name not in observed:
+                observed[name] = np.empty((len(records), part.shape[1]), part.dtype)
+            observed[name][rows] = part
     return observed

@@ -10,8 +10,9 @@ numbers, the log-odds of class 1 … K - 1 against class 0. The parameters θ st
 
 Training goes for [farokhi2020, Eq. 1] with :math:`g(\theta) = \theta^\top\theta`: the loss is
 :math:`\lambda\,\theta^\top\theta` plus the mean squared error or the mean log-loss of a mini-batch, and each step is one
-of Adam (Kingma & Ba 2015, Algorithm 1) with β = (0.9, 0.999) and ε = 1e-8. The gradient of the penalty is part of the
-gradient that Adam sees: this is not decoupled weight decay. Steps are counted, not epochs, so that training sets of
+of Adam (Kingma & Ba 2015, Algorithm 1) with β = (0.9, 0.999) and ε = 1e-8, or of Adagrad (Duchi, Hazan & Singer 2011,
+diagonal form) with ε = 1e-8. The gradient of the penalty is part of the gradient that both see: this is not decoupled
+weight decay. Steps are counted, not epochs, so that training sets of
 different sizes get the same amount of training.
 
 Start and order are random. All weights and biases of a layer start uniform on ±1/√(number of its inputs), as in
@@ -49,12 +50,12 @@ STACK = 16  # networks at a time: more are no quicker, and fewer leave more of t
 STACKED_NUMBERS = 1 << 22  # parameters at a time: 80 MB with the gradient and what Adam keeps
 BLOCK = 64  # steps whose batches are drawn at a time
 LARGEST = 1e18  # squares of larger values leave the range of float32
-MEAN_DECAY, SQUARE_DECAY, TINY = 0.9, 0.999, 1e-8  # Adam's β₁, β₂ and ε
+MEAN_DECAY, SQUARE_DECAY, TINY = 0.9, 0.999, 1e-8  # Adam's β₁, β₂ and ε; Adagrad has the same ε
 
 
 @dataclass(frozen=True)
 class MLP:
-    """A fully connected network, trained by Adam on mini-batches; many at once by stacked matrix products.
+    """A fully connected network, trained on mini-batches; many at once by stacked matrix products.
 
     A model is its parameters as one array, float32 out of training; see the module for their order. Records are used
     as they are: columns of very different scale are better standardised before.
@@ -68,13 +69,15 @@ class MLP:
     l2
         Weight λ of the penalty θᵀθ over all parameters, biases included.
     steps
-        Number of steps of Adam.
+        Number of steps.
     batch
         Records per step, or all where there are fewer.
     rate
-        Step size of Adam.
+        Step size of the optimizer.
     task
         ``"regression"`` (squared error) or ``"classification"`` (log-loss).
+    optimizer
+        ``"adam"`` or ``"adagrad"``.
     inputs, classes
         Number of columns and of classes; `prepare` finds them in the data.
 
@@ -96,6 +99,7 @@ class MLP:
     batch: int = 32
     rate: float = 1e-3
     task: Literal["regression", "classification"] = "regression"
+    optimizer: Literal["adam", "adagrad"] = "adam"
     inputs: int | None = field(default=None, repr=False)
     classes: int | None = field(default=None, repr=False)
 
@@ -103,7 +107,12 @@ class MLP:
         if not isinstance(self.widths, tuple | list) or not all(map(_is_count, self.widths)):
             raise InputError(f"widths are whole numbers from 1 on, one per hidden layer, not {self.widths!r}.")
         object.__setattr__(self, "widths", tuple(map(int, self.widths)))
-        for name, known in (("activation", ("tanh", "relu")), ("task", ("regression", "classification"))):
+        choices = {
+            "activation": ("tanh", "relu"),
+            "task": ("regression", "classification"),
+            "optimizer": ("adam", "adagrad"),
+        }
+        for name, known in choices.items():
             if getattr(self, name) not in known:
                 raise InputError(f"{name} is {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}.")
         for name in ("steps", "batch"):
@@ -288,7 +297,10 @@ class MLP:
                 rows = block[step % BLOCK]
                 x, target = (table.index_select(0, rows.ravel()).view(*rows.shape, -1) for table in (X, Y))
                 self._backpropagate(stack, _fill(x, _even(x.shape[1]), _even(x.shape[2])), target)
-                stack.adam(step + 1, self.rate, self.l2)
+                if self.optimizer == "adam":
+                    stack.adam(step + 1, self.rate, self.l2)
+                else:
+                    stack.adagrad(self.rate, self.l2)
         return stack.parameters()[:, used]
 
     def _backpropagate(self, stack: "_Stack", x: Any, target: Any) -> None:
@@ -324,7 +336,7 @@ class MLP:
 
 
 class _Stack:
-    """Networks of one shape: parameters, gradient and Adam's moments as one flat buffer each.
+    """Networks of one shape: parameters, gradient and the optimizer's moments as one flat buffer each.
 
     A buffer holds the weights of all networks layer by layer, and then their biases, so that a layer is one contiguous
     (networks, inputs, outputs) array for the stacked products, and a step of Adam a few passes over whole buffers.
@@ -361,6 +373,15 @@ class _Stack:
         # m̂ / (√v̂ + ε), with the correction of v taken out of the root: a pass less
         torch.sqrt(self.square, out=self.root).add_(TINY * correction)
         self.values.addcdiv_(self.mean, self.root, value=-rate * correction / (1 - MEAN_DECAY**step))
+
+    def adagrad(self, rate: float, l2: float) -> None:
+        """Go one step of Adagrad down the gradient, to which that of the penalty is added first."""
+        torch = _import_torch()
+        if l2:
+            self.gradient.add_(self.values, alpha=2 * l2)
+        self.square.addcmul_(self.gradient, self.gradient)
+        torch.sqrt(self.square, out=self.root).add_(TINY)
+        self.values.addcdiv_(self.gradient, self.root, value=-rate)
 
     def parameters(self) -> NDArray[np.float32]:
         """One row per network."""

@@ -1,0 +1,205 @@
+"""Explanations of anyone's model: how it can be differentiated, or a sentence that says what would work instead."""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.adapters import (
+    EstimatorOutputs,
+    FunctionOutputs,
+    TorchCall,
+    as_function,
+    estimator_model,
+    function_model,
+    is_estimator,
+    is_torch_module,
+    torch_outputs,
+)
+from leakscope.errors import InputError, MissingExtraError
+from leakscope.explanations.linear import LinearView, linear_view
+from leakscope.explanations.noise import draw
+from leakscope.explanations.settings import FeatureExplanation, parse
+from leakscope.fingerprints import row_hashes
+from leakscope.models import Aligned, Model, Outputs
+from leakscope.records import as_matrix
+
+Values = NDArray[np.floating[Any]]
+WORKS = (
+    "a torch module, or scikit-learn's linear, logistic and MLP models, alone or at the end of a pipeline; explanations by "
+    "training records (leakscope reconstruct) need no derivatives"
+)
+
+
+class View(Protocol):
+    """What can explain: a linear model or a network."""
+
+    def explain(self, X: Any, how: FeatureExplanation, keys: NDArray[np.uint64]) -> Values: ...
+
+
+def explain(
+    model: Any, X: Any, how: FeatureExplanation | str = "gradient", *, outputs: Outputs | None = None
+) -> Values:
+    """Explain the model's decision about each record by its features.
+
+    Parameters
+    ----------
+    model
+        A torch module; a linear, logistic or MLP model of scikit-learn, or a pipeline that ends in one; or a `Model` made
+        from such. In a pipeline the columns that are explained are those that its last step sees.
+    X
+        Records, one row each; images and the like keep their shape.
+    how
+        A :class:`FeatureExplanation`, or its name.
+    outputs
+        What a torch module gives: ``"logits"``, ``"probabilities"`` or ``"log-probabilities"``; by default what its last
+        layer says.
+
+    Returns
+    -------
+    array
+        One value per feature of each record.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> model = LogisticRegression().fit([[0.0, 1.0], [1.0, 0.0], [2.0, 0.0], [0.0, 2.0]], [0, 1, 1, 0])
+    >>> explain(model, [[2.0, 0.0]], "gradient:output=logit").round(2)
+    array([[ 0.71, -0.71]])
+    """
+    chosen = parse(how) if isinstance(how, str) else how
+    adapted = model if isinstance(model, Model) else _adapt(model, X, outputs)
+    return explain_model(adapted, X, chosen)
+
+
+def _adapt(model: Any, X: Any, outputs: Outputs | None) -> Model:
+    if is_estimator(model):
+        return estimator_model(model)
+    if not is_torch_module(model):
+        raise InputError(
+            f"a {type(model).__name__} has no derivatives that can be asked for: explanations need {WORKS}"
+        )
+    call, _ = as_function(model)
+    first = np.asarray(call(as_matrix(X)[:256]))
+    kind = outputs or torch_outputs(model, first.reshape(len(first), -1))
+    return function_model(model, "classification", np.arange(max(2, first.shape[-1])), kind)
+
+
+def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
+    """`explain`, of a `Model`."""
+    view = find_view(model, how)
+    table = _numbers(_columns(model, X), model.name)
+    keys = row_hashes(table) if how.noise or how.method == "smoothgrad" else np.zeros(len(table), np.uint64)
+    return process(view.explain(table, how, keys), how, keys)
+
+
+def refusal(model: Model, how: FeatureExplanation) -> str | None:
+    """Why this model can't be explained so, or None if it can; what a network does is only seen when it is asked."""
+    try:
+        find_view(model, how)
+    except InputError as error:
+        return str(error)
+    return None
+
+
+def find_view(model: Model, how: FeatureExplanation) -> View:
+    """The way to differentiate a model; an error says what would work where there is none."""
+    view = _view(_unaligned(model.predict), model.name)
+    if isinstance(view, LinearView):
+        if view.link == "scores" and how.explains == "probability":
+            raise InputError(f"{model.name} gives no probabilities: explain its score, {how.method}:output=logit")
+        return view
+    if how.explains == "logit":
+        view = view.without_softmax()
+        if view is None:
+            raise InputError(
+                f"{model.name} gives probabilities, and its logits can't be told: pass the network before its softmax, with "
+                'outputs="logits"'
+            )
+    return view  # type: ignore[no-any-return]
+
+
+def _unaligned(predict: Any) -> Any:
+    while isinstance(predict, Aligned):
+        predict = predict.predict
+    return predict
+
+
+def _view(predict: Any, name: str) -> Any:
+    if isinstance(predict, FunctionOutputs) and isinstance(predict.call, TorchCall):
+        from leakscope.explanations.network import NetworkView
+
+        return NetworkView(predict.call.module, predict.outputs if predict.classes is not None else "values")
+    if isinstance(predict, EstimatorOutputs):
+        last = _last_step(predict.estimator)
+        if (view := linear_view(last)) is not None:
+            return view
+        if type(last).__name__ in ("MLPClassifier", "MLPRegressor"):
+            try:
+                from leakscope.explanations.scikit_networks import network_view
+            except ImportError:
+                raise MissingExtraError("explanations of networks", "torch") from None
+            return network_view(last)
+        raise InputError(f"{name} has no gradients: explanations by features need {WORKS}")
+    raise InputError(f"{name} is a function that can't be differentiated: explanations by features need {WORKS}")
+
+
+def _last_step(estimator: Any) -> Any:
+    steps = getattr(estimator, "steps", None)
+    return steps[-1][1] if steps else estimator
+
+
+def _columns(model: Model, X: Any) -> Any:
+    """Records as the explained model sees them: through the steps of a pipeline before its last."""
+    predict = _unaligned(model.predict)
+    if not isinstance(predict, EstimatorOutputs):
+        return X
+    table = predict.layout.arrange(X if hasattr(X, "columns") else np.asarray(X))
+    steps = getattr(predict.estimator, "steps", None)
+    return predict.estimator[:-1].transform(table) if steps and len(steps) > 1 else table
+
+
+def _numbers(X: Any, name: str) -> NDArray[Any]:
+    table = as_matrix(X.toarray() if hasattr(X, "toarray") else X)
+    if table.dtype.kind not in "biuf":
+        raise InputError(f"{name} takes numbers, and the records hold text: encode their columns first")
+    return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
+
+
+# --- what is done to an explanation before it is handed out -------------------------------------------------------------
+
+
+def process(found: Values, how: FeatureExplanation, keys: NDArray[np.uint64]) -> Values:
+    """Add noise, normalise, keep the largest values, and round, each where it is asked for.
+
+    Examples
+    --------
+    >>> process(np.array([[0.5, -1.234, 0.25]]), parse("gradient:top=2:decimals=1"), np.zeros(1, np.uint64))
+    array([[ 0.5, -1.2,  0. ]])
+    """
+    flat = found.reshape(len(found), -1)
+    if how.noise:
+        flat = flat + how.noise * draw(keys, flat.shape[1:], how.seed, stream=1)  # apart from the noise of SmoothGrad
+    if how.normalised:
+        size = np.abs(flat).sum(axis=1, keepdims=True)
+        flat = flat / np.where(size == 0, 1.0, size)
+    if how.top is not None and how.top < flat.shape[1]:
+        least = -np.partition(-np.abs(flat), how.top - 1, axis=1)[:, how.top - 1, None]
+        flat = np.where(np.abs(flat) >= least, flat, 0.0)
+    if how.decimals is not None:
+        flat = np.round(flat, how.decimals) + 0.0
+    if how.digits is not None:
+        flat = _significant(flat, how.digits)
+    return flat.astype(found.dtype, copy=False).reshape(found.shape)
+
+
+def _significant(values: Values, digits: int) -> Values:
+    """Round to so many significant digits."""
+    size = np.abs(values)
+    with np.errstate(divide="ignore"):
+        places = digits - 1 - np.floor(np.log10(np.where(size == 0, 1.0, size)))
+    factor = 10.0 ** np.clip(places, -300, 300)
+    rounded: Values = np.round(values * factor) / factor
+    return rounded

@@ -1,0 +1,146 @@
+"""Linear and logistic models of scikit-learn: all explanations in closed form, without torch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.explanations.noise import NOISE, draw
+from leakscope.explanations.settings import FeatureExplanation
+from leakscope.models import to_probabilities
+
+Floats = NDArray[np.float64]
+Link = Literal["softmax", "sigmoid", "scores", "values"]
+
+_SOFTMAX = ("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")
+_SCORES = (
+    "LinearSVC",
+    "RidgeClassifier",
+    "RidgeClassifierCV",
+    "Perceptron",
+    "SGDClassifier",
+    "PassiveAggressiveClassifier",
+)
+_VALUES = (
+    "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "Lars", "LassoLars",
+    "BayesianRidge", "ARDRegression", "HuberRegressor", "SGDRegressor", "LinearSVR", "QuantileRegressor",
+    "TheilSenRegressor", "OrthogonalMatchingPursuit",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LinearView:
+    """One linear score per class; what is explained is the score of the predicted class, or its probability.
+
+    Parameters
+    ----------
+    weights, bias
+        (outputs, features) and (outputs,). Of a model with one score for two classes: minus that, and that.
+    link
+        How probabilities come from scores: by ``softmax`` or ``sigmoid``; ``scores`` has none; ``values`` is regression.
+    """
+
+    weights: Floats
+    bias: Floats
+    link: Link
+
+    def explain(self, X: Floats, how: FeatureExplanation, keys: NDArray[np.uint64]) -> Floats:
+        """Explanations of records, one row each; ``keys`` seed the noise of each."""
+        scores: Floats = X @ self.weights.T + self.bias
+        code = scores.argmax(axis=1)
+        weights: Floats = self.weights[code]
+        if how.method == "lrp":
+            z = np.take_along_axis(scores, code[:, None], axis=1)
+            weights *= X * (z / (z + np.where(z < 0, -how.epsilon, how.epsilon)))
+            return weights
+        if how.method == "deeplift":
+            weights *= X - how.baseline
+            return weights
+        if how.explains == "logit" or self.link == "values":
+            weights *= {"gradient_x_input": X, "integrated_gradients": X - how.baseline}.get(how.method, 1.0)
+            return weights
+        if how.method == "smoothgrad":
+            return self._smooth(scores, code, how, keys)
+        if how.method == "integrated_gradients":
+            return self._integrate(X, scores, code, how)
+        gradient: Floats = self._by_score(scores, code) @ self.weights
+        return gradient * X if how.method == "gradient_x_input" else gradient
+
+    def _probabilities(self, scores: Floats) -> Floats:
+        if self.link == "sigmoid":
+            return to_probabilities(scores[..., 1:].reshape(-1, 1), "logits").reshape(scores.shape)
+        return to_probabilities(scores.reshape(-1, scores.shape[-1]), "logits").reshape(scores.shape)
+
+    def _by_score(self, scores: Floats, code: NDArray[np.intp]) -> Floats:
+        """Derivative of the probability of class ``code`` by each score, along the last axis of ``scores``."""
+        p = self._probabilities(scores)
+        own = code.reshape(-1, *[1] * (scores.ndim - 1))
+        likelihood = np.take_along_axis(p, np.broadcast_to(own, (*scores.shape[:-1], 1)), axis=-1)
+        if self.link == "sigmoid":  # p_c depends on its own score alone
+            return np.where(np.arange(2) == own, likelihood * (1 - likelihood), 0.0)
+        slopes: Floats = likelihood * ((np.arange(scores.shape[-1]) == own) - p)
+        return slopes
+
+    def _smooth(
+        self, scores: Floats, code: NDArray[np.intp], how: FeatureExplanation, keys: NDArray[np.uint64]
+    ) -> Floats:
+        """The mean over the noise of the slopes by the scores, which the weights turn into one by the features."""
+        features = self.weights.shape[1]
+        found = np.empty((len(scores), features))
+        step = max(1, NOISE // (how.samples * features))
+        for start in range(0, len(scores), step):
+            rows = slice(start, start + step)
+            noise = how.sigma * draw(keys[rows], (how.samples, features), how.seed)
+            moved = scores[rows, None] + noise @ self.weights.T
+            found[rows] = self._by_score(moved, code[rows]).mean(axis=1) @ self.weights
+        return found
+
+    def _integrate(self, X: Floats, scores: Floats, code: NDArray[np.intp], how: FeatureExplanation) -> Floats:
+        r"""Slopes by the scores, integrated along the path.
+
+        Of the sigmoid the integral is :math:`(p(x) - p(b))/(z(x) - z(b))` times the weights; of the softmax it is taken by
+        quadrature, since several scores move at once.
+        """
+        start = np.full((1, X.shape[1]), how.baseline) @ self.weights.T + self.bias
+        if self.link == "sigmoid":
+            rows = np.arange(len(X))
+            change = (scores - start)[rows, code]
+            gain = (self._probabilities(scores) - self._probabilities(start))[rows, code]
+            small = np.abs(change) < 1e-9
+            slope = np.where(small, self._by_score(scores, code)[rows, code], gain / np.where(small, 1.0, change))
+            return slope[:, None] * self.weights[code] * (X - how.baseline)
+        nodes, weights = quadrature(how.steps)
+        total = np.zeros_like(scores)
+        for node, weight in zip(nodes, weights, strict=True):
+            total += weight * self._by_score(start + node * (scores - start), code)
+        return (total @ self.weights) * (X - how.baseline)
+
+
+def quadrature(steps: int) -> tuple[Floats, Floats]:
+    """Gauss-Legendre points and weights on [0, 1]."""
+    nodes, weights = np.polynomial.legendre.leggauss(steps)
+    return (nodes + 1) / 2, weights / 2
+
+
+def linear_view(estimator: Any) -> LinearView | None:
+    """The view of a fitted linear or logistic estimator, or None if it is something else."""
+    name = type(estimator).__name__
+    if type(estimator).__module__.split(".")[0] != "sklearn" or not hasattr(estimator, "coef_"):
+        return None
+    weights = np.atleast_2d(np.asarray(estimator.coef_, np.float64))
+    bias = np.broadcast_to(np.asarray(estimator.intercept_, np.float64), (len(weights),))
+    if name in _VALUES:
+        return LinearView(weights, bias, "values") if len(weights) == 1 else None
+    link: Link
+    if name in _SOFTMAX or (name == "SGDClassifier" and estimator.loss == "log_loss" and len(weights) == 1):
+        link = "sigmoid" if len(weights) == 1 else "softmax"
+    elif name in _SCORES and not hasattr(estimator, "predict_proba"):
+        link = "scores"
+    else:
+        return None
+    if len(weights) == 1:
+        weights, bias = np.vstack([-weights, weights]), np.concatenate([-bias, bias])
+    return LinearView(weights, bias, link)

@@ -1,0 +1,183 @@
+r"""Which explanation is released: the method with its settings, and what is done to it before it is handed out.
+
+With :math:`F(x)` the model's output for the class it predicts (a probability or a logit), or its predicted value:
+
+======================== ===========================================================================================
+``gradient``             :math:`\partial F/\partial x_i`, signed
+``gradient_x_input``     :math:`x_i\,\partial F/\partial x_i`
+``integrated_gradients`` :math:`(x_i - b_i)\int_0^1 \partial_i F(b + \alpha(x - b))\,d\alpha`, b the baseline
+``smoothgrad``           :math:`\frac1k \sum_j \partial_i F(x + \delta_j)`, :math:`\delta_j \sim N(0, \sigma^2 I)`
+``lrp``                  relevance passed back layer by layer by the ε-rule (`rules`)
+``deeplift``             differences from the baseline passed back by the rescale rule (`rules`)
+======================== ===========================================================================================
+
+[shokri2019, section 3.1 and appendix C]. As printed there, the path of integrated gradients leads away from the baseline
+and the noise of SmoothGrad has mean k; both are slips.
+
+The class is the one predicted at x and stays fixed along a path and under noise. Noise is drawn anew for each record by a
+generator that its own values seed: the same record always gets the same answer, so that asking again averages nothing away,
+and no answer depends on which records are asked together.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from typing import Any, Literal, get_args
+
+from leakscope.errors import InputError
+from leakscope.records import list_names
+
+Kind = Literal["gradient", "gradient_x_input", "integrated_gradients", "smoothgrad", "lrp", "deeplift"]
+Output = Literal["probability", "logit"]
+METHODS: tuple[Kind, ...] = get_args(Kind)
+#: Relevance and differences add up over the layers of a network, not through the softmax after them.
+LAYERWISE: tuple[Kind, ...] = ("lrp", "deeplift")
+
+
+@dataclass(frozen=True)
+class FeatureExplanation:
+    """An explanation by features: a method, its settings, and what is done to its values.
+
+    Parameters
+    ----------
+    method
+        One of ``METHODS``; the module defines them.
+    output
+        What is explained of a classifier: the ``"probability"`` of the predicted class, as in the paper, or its
+        ``"logit"``. By default the probability, but for ``lrp`` and ``deeplift``, which explain the logit only. Of a model
+        with one logit for two classes, the logit of the other class is minus that.
+    baseline
+        Value of every feature at the baseline (``integrated_gradients``, ``deeplift``).
+    steps
+        Points on the path at least (``integrated_gradients``); records for which they are too few get more.
+    sigma, samples
+        Standard deviation of the noise and number of draws (``smoothgrad``).
+    epsilon
+        The stabiliser of ``lrp``.
+    noise
+        Standard deviation of Gaussian noise that is added to every released value.
+    normalised
+        Divide by the sum of absolute values.
+    top
+        Release only so many values, those of largest magnitude; the others are 0.
+    decimals, digits
+        Round to so many decimal places, or to so many significant digits.
+    seed
+        Seed of all noise.
+
+    Examples
+    --------
+    >>> FeatureExplanation("smoothgrad", samples=10).name
+    'smoothgrad:samples=10'
+    >>> parse("gradient:top=5:normalised")
+    FeatureExplanation('gradient:normalised:top=5')
+    """
+
+    method: Kind
+    output: Output | None = None
+    baseline: float = 0.0
+    steps: int = 50
+    sigma: float = 0.2
+    samples: int = 50
+    epsilon: float = 1e-7
+    noise: float = 0.0
+    normalised: bool = False
+    top: int | None = None
+    decimals: int | None = None
+    digits: int | None = None
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.method not in METHODS:
+            raise InputError(f"there is no explanation {self.method!r}: choose one of {', '.join(METHODS)}")
+        if self.output not in (None, *get_args(Output)):
+            raise InputError(f"output is 'probability' or 'logit', not {self.output!r}")
+        if self.output == "probability" and self.method in LAYERWISE:
+            raise InputError(f"{self.method} explains the logit: leave output out")
+        if not isinstance(self.normalised, bool):
+            raise InputError(f"normalised is True or False, not {self.normalised!r}")
+        for name, fits, what in _NUMBERS:
+            value = getattr(self, name)
+            if not (value is None and name in _OPTIONAL) and not fits(value):
+                raise InputError(f"{name} is {what}, not {value!r}")
+
+    @property
+    def explains(self) -> Output:
+        """What is explained of a classifier."""
+        return self.output or ("logit" if self.method in LAYERWISE else "probability")
+
+    @property
+    def name(self) -> str:
+        """The method and every setting that is not the usual one, as `parse` reads it."""
+        parts: list[str] = [self.method]
+        for item in fields(self)[1:]:
+            value = getattr(self, item.name)
+            if value != item.default:
+                parts.append(item.name if value is True else f"{item.name}={value}")
+        return ":".join(parts)
+
+    def __repr__(self) -> str:
+        return f"FeatureExplanation({self.name!r})"
+
+
+def parse(name: str) -> FeatureExplanation:
+    """Read an explanation from its name, ``method:setting=value:…``; a setting that is True stands without a value.
+
+    Examples
+    --------
+    >>> parse("smoothgrad:sigma=0.1:samples=20").sigma
+    0.1
+    """
+    method, *parts = name.split(":")
+    known = {item.name for item in fields(FeatureExplanation)} - {"method"}
+    settings: dict[str, Any] = {}
+    for part in parts:
+        setting, sign, text = part.partition("=")
+        if setting not in known:
+            raise InputError(
+                f"{method} has no setting {setting!r}: choose one of {list_names(sorted(known), len(known))}"
+            )
+        if setting in settings:
+            raise InputError(f"{setting} is set twice in {name!r}: once is enough")
+        settings[setting] = _value(setting, text) if sign else True
+    return FeatureExplanation(method, **settings)  # type: ignore[arg-type]
+
+
+def _value(setting: str, text: str) -> Any:
+    if setting == "output":
+        return text
+    for read in (int, float):
+        try:
+            return read(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _whole(least: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _finite(least: float, *, above: bool = False) -> Callable[[Any], bool]:
+    def fits(value: Any) -> bool:
+        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        return number and (value > least if above else value >= least)
+
+    return fits
+
+
+_OPTIONAL = ("top", "decimals", "digits")
+_NUMBERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
+    ("baseline", _finite(-math.inf), "a number"),
+    ("steps", _whole(2), "a whole number from 2 on"),
+    ("sigma", _finite(0), "a number from 0 on"),
+    ("samples", _whole(1), "a whole number from 1 on"),
+    ("epsilon", _finite(0, above=True), "a number above 0"),
+    ("noise", _finite(0), "a number from 0 on"),
+    ("top", _whole(1), "a whole number from 1 on"),
+    ("decimals", _whole(0), "a whole number from 0 on"),
+    ("digits", _whole(1), "a whole number from 1 on"),
+    ("seed", _whole(0), "a whole number from 0 on"),
+)
