@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("scoring", "imports", "audit_cost", "download", "ridge", "networks", "leave_one_out")
+NAMES = ("scoring", "imports", "audit_cost", "download", "ridge", "networks", "leave_one_out", "explanations")
 
 
 def main() -> None:

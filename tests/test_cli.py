@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import re
 import subprocess
 import sys
 
@@ -116,6 +117,40 @@ def test_a_pickle_is_read_only_when_told_so(capsys, files):
     assert code == 2
     assert "--trust-pickle" in err
     assert audit(capsys, files, "--trust-pickle", model="model.pkl")[0] == 0
+
+
+def test_explanations_are_audited_beside_the_prediction(capsys, files, tmp_path):
+    options = ("--releases", "probabilities, gradient,smoothgrad:samples=3", "--out", tmp_path / "audit")
+    code, out, err = audit(capsys, files, *options, "--fail-if", "extra.low > 0.4")
+    assert (code, err) == (0, "")
+    assert "What each explanation adds to probabilities" in out
+    result = ls.load(tmp_path / "audit")
+    assert [extra.release for extra in result.extras] == ["gradient", "smoothgrad:samples=3"]
+    assert audit(capsys, files, *options[:2], "--fail-if", "extra.high > -1")[0] == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "model", "says"),
+    [
+        (("--releases", "probabilities,gradient"), "forest.skops", "has no gradients"),
+        (("--releases", "nonsense"), "model.skops", "no release 'nonsense'"),
+        (("--releases", ""), "model.skops", "no release ''"),
+        (("--fail-if", "extra > 0"), "model.skops", "--releases"),
+        (("--shadows", "3"), "model.skops", "even number"),
+    ],
+)
+def test_explanations_that_cannot_be_released_are_refused_in_one_sentence(capsys, files, options, model, says):
+    trust = ("--trust", "sklearn.tree._tree.Tree") if model == "forest.skops" else ()
+    code, out, err = audit(capsys, files, *options, *trust, model=model)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_an_attacker_with_shadow_models(capsys, files):
+    code, out, _ = audit(capsys, files, "--shadows", "2")
+    assert code == 0
+    assert re.search(r"1[45]\d held-out records", " ".join(out.split()))
 
 
 def test_a_regression_model_is_audited(capsys, files):

@@ -1,8 +1,11 @@
+from dataclasses import replace
+
 import pytest
 from samples import sample_audit
 
 from leakscope.errors import InputError
 from leakscope.gate import Condition
+from leakscope.results import Estimate, Extra
 
 
 @pytest.mark.parametrize(
@@ -57,3 +60,19 @@ def test_conditions_look_at_the_strongest_attack():
     rate = next(iter(audit.strongest.tpr_at_fpr))
     assert Condition.parse(f"tpr_at_fpr[{rate}].low >= 0").holds(audit)
     assert not Condition.parse("group_gap.high > 1").holds(audit)
+
+
+def test_extra_is_that_of_the_explanation_that_adds_the_most():
+    low, high = (
+        Extra(name, "probabilities", Estimate(value, value - half, value + half), *[Estimate(0.0, 0.0, 0.0)] * 3, None)
+        for name, value, half in (("gradient", 0.05, 0.01), ("lrp", 0.04, 0.03))
+    )
+    audit = replace(sample_audit(), extras=(low, high))
+    assert Condition.parse("extra >= 0.05").estimate(audit) == low.auc
+    assert Condition.parse("extra.high > 0.06").estimate(audit) == high.auc
+    assert Condition.parse("extra.high > 0.065").holds(audit)
+    assert not Condition.parse("extra.low > 0.045").holds(audit)
+    with pytest.raises(InputError, match="--releases"):
+        Condition.parse("extra > 0").check((0.1,), groups=True, explanations=False)
+    with pytest.raises(InputError, match="--releases"):
+        Condition.parse("extra > 0").holds(sample_audit())

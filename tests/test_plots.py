@@ -107,7 +107,8 @@ def left_scale(figure):
     """Pixel height to value on the left axis, which is linear, read off its labels."""
     labels = [node for node in of_class(figure, "text", "end") if float(node.attrib.get("x", 99)) < drawing.LEFT]
     heights = [float(node.attrib["y"]) - 4 for node in labels]
-    slope, intercept = np.polyfit(heights, [float(node.text.replace(",", "")) for node in labels], 1)
+    values = [float(node.text.replace(",", "").replace("−", "-")) for node in labels]
+    slope, intercept = np.polyfit(heights, values, 1)
     return lambda height: slope * height + intercept
 
 
@@ -174,6 +175,56 @@ def test_stacked_figures_do_not_touch():
     assert places[-1] + heights[-1] <= float(root.attrib["height"])
 
 
+def test_scattered_points_stand_where_both_axes_say():
+    points = [("one", Estimate(0.1, 0.05, 0.2), Estimate(0.3, 0.2, 0.4)), ("two", Estimate(0.4, 0.4, 0.4), Estimate(-0.1, -0.2, 0)),
+              ("three", Estimate(0.2, 0.1, 0.3), Estimate(0.0, -9.0, 9.0))]  # fmt: skip
+    figure = plots.scatter(
+        "t", "d", {"s": points[:2], "r": points[2:]}, x_label="x", y_label="y", marked=["two", "three"]
+    )
+    value = left_scale(figure)
+    labels = [node for node in of_class(figure, "text", "tick") if "middle" in node.attrib["class"]]
+    slope, intercept = np.polyfit(
+        [float(node.attrib["x"]) for node in labels], [float(node.text) for node in labels], 1
+    )
+    circle = [node.attrib for node in ElementTree.fromstring(figure).iter(f"{SVG}circle")][-1]
+    # coordinates are rounded to a tenth of a pixel; 320 and 682 pixels hold less than 1 each
+    assert value(float(circle["cy"])) == pytest.approx(0.3, abs=2e-3)
+    assert slope * float(circle["cx"]) + intercept == pytest.approx(0.1, abs=1e-3)
+    joined = [pair.split() for pair in of_class(figure, "path", "bound")[0].attrib["d"][1:].split("L")]
+    across = [slope * float(x) + intercept for x, _ in joined]
+    np.testing.assert_allclose(across, [0.2, 0.4], atol=1e-3)
+    np.testing.assert_allclose([value(float(y)) for _, y in joined], [0.0, -0.1], atol=2e-3)
+    level = [node.attrib for node in of_class(figure, "line", "whisker") if node.attrib["y1"] == node.attrib["y2"]]
+    lengths = sorted(slope * (float(line["x2"]) - float(line["x1"])) for line in level)
+    assert lengths[-2:] == pytest.approx([0.15, 0.2], abs=1e-3)
+    assert len(of_class(figure, "path", "arrow")) == 2  # both ends of the third
+    assert "r, three: 0.2 [0.1, 0.3]; 0 [−9, 9]" in figure
+    off = [Estimate(0.1, -50.0, 50.0), Estimate(0.2, 0.1, 0.3)]
+    assert len(of_class(plots.scatter("t", "d", {"s": [("a", *off)]}, x_label="x", y_label="y"), "path", "arrow")) == 2
+
+
+@pytest.mark.parametrize("count", [1, 5, 60])
+def test_names_of_scattered_points_never_touch(count):
+    rng = np.random.default_rng(count)
+    points = [
+        (f"explanation number {number}", estimate(x), estimate(y))
+        for number, (x, y) in enumerate(rng.random((count, 2)))
+    ]
+    marked = [points[-1][0]]
+    figure = plots.scatter("t", "d", {"s": points}, x_label="x", y_label="y", marked=marked)
+    check_inside(figure)
+    named = [
+        node
+        for node in ElementTree.fromstring(figure).iter(f"{SVG}text")
+        if (node.text or "").startswith("explanation")
+    ]
+    assert marked[0] in [node.text for node in named]
+    assert count > 5 or len(named) == count
+    boxes = [(float(node.attrib["x"]), float(node.attrib["y"]), drawing.LETTER * len(node.text)) for node in named]
+    for place, (x, y, width) in enumerate(boxes):
+        assert all(x + width <= a or a + wide <= x or abs(y - b) >= 13 for a, b, wide in boxes[:place])
+
+
 @pytest.mark.parametrize("count", [1, 2, 9, 30])
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e6])
 @pytest.mark.parametrize("logarithmic", [True, False])
@@ -238,6 +289,15 @@ def test_hostile_words_stay_words(words):
         ),
         plots.histograms(words, words, {words: [1.0, 2.0]}, x_label=words, y_label=words),
         plots.stacked(words, words, [figure, figure]),
+        plots.scatter(
+            words,
+            words,
+            {words: [(words, estimate(1.0), estimate(2.0))]},
+            x_label=words,
+            y_label=words,
+            marked=[words],
+            marked_label=words,
+        ),
     ):
         root = ElementTree.fromstring(drawn)
         assert {node.tag.removeprefix(SVG) for node in root.iter()} <= {
@@ -282,6 +342,8 @@ def test_a_figure_is_one_file_that_loads_nothing_and_speaks():
         lambda: plots.histograms("t", "d", {"s": [math.nan]}, x_label="x", logarithmic_x=False),
         lambda: plots.histograms("t", "d", {"s": [1.0]}, x_label="x", bins=0),
         lambda: plots.stacked("t", "d", []),
+        lambda: plots.scatter("t", "d", {}, x_label="x", y_label="y"),
+        lambda: plots.scatter("t", "d", {"s": []}, x_label="x", y_label="y"),
     ],
 )
 def test_what_can_not_be_drawn_is_refused_in_a_sentence(draw):

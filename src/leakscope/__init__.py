@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         bounds,
         datasets,
         experiment,
+        explanations,
         influence,
         leakage,
         learners,
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from leakscope.auditing import audit
     from leakscope.errors import InputError
     from leakscope.evidence import Attack, Evidence, Guesses, Known
+    from leakscope.explanations import explain
+    from leakscope.frontier_study import frontier
     from leakscope.model_files import load_model
     from leakscope.oracle import Oracle
     from leakscope.reconstruction import reconstruct
@@ -57,6 +60,9 @@ _HOMES = {
     "bounds": "",
     "datasets": "",
     "experiment": "",
+    "explain": "explanations",
+    "explanations": "",
+    "frontier": "frontier_study",
     "influence": "",
     "leakage": "",
     "learners": "",
@@ -72,10 +78,10 @@ _HOMES = {
 }
 
 __all__ = [
-    "Attack", "Audit", "Estimate", "Evidence", "Guesses", "InputError", "Known", "Learner", "Model", "Oracle", "Records",
-    "Risk", "Target", "Verdict", "attacks", "audit", "bounds", "datasets", "experiment", "influence", "leakage",
-    "learners", "load", "load_model", "make_target", "reconstruct", "reconstruction", "score", "sensitivity", "toys",
-    "worlds",
+    "Attack", "Audit", "Estimate", "Evidence", "Guesses", "InputError", "Known", "Learner", "Model", "Oracle",
+    "Records", "Risk", "Target", "Verdict", "attacks", "audit", "bounds", "datasets", "experiment", "explain",
+    "explanations", "frontier", "influence", "leakage", "learners", "load", "load_model", "make_target",
+    "reconstruct", "reconstruction", "score", "sensitivity", "toys", "worlds",
 ]  # fmt: skip
 
 

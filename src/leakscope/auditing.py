@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -15,16 +15,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.attacks import ATTACKS
 from leakscope.blind import blind_guesses
-from leakscope.control import ControlWorld, control_world
-from leakscope.crossfit import Hashes, Sample, cross_guess, scale_of
+from leakscope.control import control_world
+from leakscope.crossfit import Hashes, Sample
 from leakscope.errors import InputError
-from leakscope.evidence import Attack, Floats, Guesses
+from leakscope.evidence import Attack, Floats
+from leakscope.extra import extra_leakage
 from leakscope.facts import count, count_copies, describe, warn_about
 from leakscope.fingerprints import fingerprint, row_hashes
 from leakscope.releases import Progress, observe
-from leakscope.results import Audit, NotRun, Overlap
+from leakscope.results import Audit, Extra, Overlap, ShadowModels
 from leakscope.risk import (
     FALSE_POSITIVE_RATES,
     NOT_SHOWN,
@@ -35,7 +35,10 @@ from leakscope.risk import (
     exposure,
     pool_small_groups,
 )
+from leakscope.selection import Selection, select
+from leakscope.shadow import Shadows, split_holdout, train_shadows
 from leakscope.target import Target, make_target
+from leakscope.trying import try_attack
 from leakscope.verdict import choose_strongest, confidence_for_choice, judge
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread
@@ -58,6 +61,7 @@ class Settings:
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES
     retrain: bool = True
     drop_overlap: bool = False
+    shadows: int = 0
 
     def check(self) -> None:
         if not all(isinstance(number, int | float) for number in (self.confidence, self.margin)):
@@ -68,6 +72,8 @@ class Settings:
             raise InputError(f"margin must be between 0 and 0.5, not {self.margin}")
         if not self.fprs or not all(0 < fpr < 1 for fpr in self.fprs):
             raise InputError(f"false-positive rates must lie between 0 and 1, not {self.fprs}")
+        if isinstance(self.shadows, bool) or not isinstance(self.shadows, int) or self.shadows < 0 or self.shadows % 2:
+            raise InputError(f"shadows is an even number of models, or 0 for none, not {self.shadows!r}")
 
 
 def audit(
@@ -81,7 +87,9 @@ def audit(
     task: Any = None,
     classes: Any = None,
     outputs: Any = None,
+    releases: Sequence[str] | None = None,
     attacks: Sequence[Attack] | None = None,
+    shadows: int = 0,
     retrain: bool = True,
     drop_overlap: bool = False,
     confidence: float = 0.95,
@@ -99,8 +107,15 @@ def audit(
     ----------
     model, train, holdout, groups, ids, fit, task, classes, outputs
         See :func:`~leakscope.target.make_target`. ``holdout`` must be drawn like ``train`` and never trained on.
+    releases
+        What leaves the building: names such as ``["probabilities", "gradient", "smoothgrad:sigma=0.1"]``; see
+        `releases.find_release`. Each is attacked, and what an explanation adds to the prediction is measured. By default
+        labels or values, probabilities, and the losses that follow from them.
     attacks
-        By default all that fit the task (``leakscope.attacks.ATTACKS``).
+        Attacks in the place of the usual ones (``leakscope.attacks.ATTACKS``).
+    shadows
+        Number of shadow models, an even number. The attacker then knows no member, and fits on models that are trained on
+        half of the holdout. By default the attacker knows half of the members, as in the papers.
     retrain
         Train the model anew on two halves of the training records for the never-trained control, where it can be trained
         again. Otherwise the permuted control stands in, and the result says so.
@@ -127,7 +142,7 @@ def audit(
         rates = tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
     except (TypeError, ValueError) as error:
         raise InputError(f"false-positive rates must be numbers, not {fprs!r}") from error
-    settings = Settings(_whole(seed), confidence, margin, rates, retrain, drop_overlap)
+    settings = Settings(_whole(seed), confidence, margin, rates, retrain, drop_overlap, shadows)
     settings.check()
     check_work(workers, cluster, cache)
     clock = _Clock()
@@ -135,7 +150,7 @@ def audit(
         model, train, holdout, groups=groups, fit=fit, task=task, classes=classes, outputs=outputs, ids=ids
     )
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
-    return _run(target, settings, attacks, clock, again, progress)
+    return _run(target, settings, select(target, attacks, releases), clock, again, progress)
 
 
 def _whole(seed: Any) -> int:
@@ -148,15 +163,20 @@ def _whole(seed: Any) -> int:
 def _run(
     target: Target,
     settings: Settings,
-    attacks: Sequence[Attack] | None,
+    selection: Selection,
     clock: _Clock,
     again: Callable[..., list[dict[str, NDArray[Any]]]],
     progress: Progress | None,
 ) -> Audit:
-    chosen, not_run = _choose(target, attacks)
-    draws = iter(np.random.SeedSequence(settings.seed).spawn(5 + 3 * len(chosen)))
+    chosen = selection.attacks
+    draws = iter(np.random.SeedSequence(settings.seed).spawn(7 + 3 * len(chosen)))
     with clock("compare records"):
         target, hashes, overlap = _find_overlap(target, settings.drop_overlap)
+    releases = _releases_of(chosen, target)
+    shadows = None
+    if settings.shadows:
+        with clock("shadow models"):
+            target, hashes, shadows = _shadows(target, hashes, releases, settings, again)
     sample = Sample.draw(*hashes, _rng(draws))
     if sample.judged < FEWEST:
         side = "held-out" if len(np.unique(hashes[1])) == sample.judged else "training"
@@ -164,7 +184,6 @@ def _run(
             f"there are only {sample.judged} different {side} records{' left' if overlap.removed else ''}: "
             f"an audit needs at least {FEWEST} on each side"
         )
-    releases = _releases_of(chosen, target)
     with clock("predict"):
         observed = [observe(target.model, side, releases, progress) for side in (target.members, target.nonmembers)]
     with clock("retrain"):
@@ -178,26 +197,30 @@ def _run(
         blind = blind_guesses(target.members, target.nonmembers, sample, _rng(draws))
     groups, pooled = _groups(target, sample)
     chance = confidence_for_choice(settings.confidence, len(chosen), 1 + len(settings.fprs))
-    judged, both = [], []
+    trials, judged, both = [], [], []
     for done, attack in enumerate(chosen, start=1):
         with clock("attack"), one_thread():
-            trial, others = _try(attack, target, sample, observed, control, draws)
+            trial, others = try_attack(attack, target, sample, observed, control, shadows, draws)
         with clock("score"):
             confidences = (settings.confidence, chance)
             both.append(assess(trial, blind, groups, confidences=confidences, fprs=settings.fprs))
         # A copy without what scoring has cached, which for a million records is some 100 MB an attack.
         judged.append((replace(trial.target), others))
+        trials.append(replace(trial, target=replace(trial.target)))
         if progress is not None:
             progress("attacking", done, len(chosen))
     risks, careful = [plain for plain, _ in both], [wide for _, wide in both]
     best = choose_strongest(careful)
     records = _records(target, sample, *judged[best])
     audited = describe(target, sample, observed, control, settings.confidence)
+    if shadows is not None:
+        audited = replace(audited, shadow_models=ShadowModels(shadows.models, shadows.trained_on))
     return Audit(
         verdict=judge(careful[best], settings.margin, _shared(sample, hashes)),
         strongest=careful[best],
         risks=tuple(risks),
-        not_run=tuple(not_run),
+        extras=_extras(selection, trials, settings.confidence),
+        not_run=selection.not_run,
         warnings=tuple(warn_about(target, sample, overlap, count_copies(hashes[0]), audited, pooled)),
         target=audited,
         overlap=overlap,
@@ -222,23 +245,6 @@ def _rng(draws: Iterator[np.random.SeedSequence]) -> np.random.Generator:
 # --- before anything is trained -------------------------------------------------------------------------------------
 
 
-def _choose(target: Target, attacks: Sequence[Attack] | None) -> tuple[list[Attack], list[NotRun]]:
-    """Attacks that can run. One asked for by name that can't is an error; one of the default set is listed as not run."""
-    given = (attacks,) if isinstance(attacks, Attack) else attacks
-    wanted = ATTACKS[target.model.task] if given is None else tuple(given)
-    if not all(isinstance(attack, Attack) for attack in wanted):
-        raise InputError(
-            "attacks must be attacks, such as leakscope.attacks.loss_threshold('log_loss'), not their names"
-        )
-    refused = [refusal for attack in wanted if (refusal := attack.refuse(target.model)) is not None]
-    if attacks is not None and refused:
-        raise InputError(f"the attack “{refused[0].attack}” can't run: {refused[0].reason}")
-    able = [attack for attack in wanted if attack.refuse(target.model) is None]
-    if not able:
-        raise InputError("no attack was chosen: name at least one")
-    return able, refused
-
-
 def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
     """What the attacks read, and what performance is measured by."""
     performance = "labels" if target.model.task == "classification" else "squared_error"
@@ -260,47 +266,30 @@ def _find_overlap(target: Target, drop: bool) -> tuple[Target, tuple[Hashes, Has
     return target, (inside, outside), Overlap(int(shared.sum()), ids, drop)
 
 
-# --- attacking ------------------------------------------------------------------------------------------------------
-
-
-def _try(
-    attack: Attack,
+def _shadows(
     target: Target,
-    sample: Sample,
-    observed: Sequence[Mapping[str, Floats]],
-    control: ControlWorld | None,
-    draws: Iterator[np.random.SeedSequence],
-) -> tuple[Trial, Floats]:
-    """The attack on the target, on the never-trained control, and on shuffled memberships; and scores of the unjudged."""
-    inside, outside = (side[attack.release] for side in observed)
-    seen = sample.judge(inside, outside)
-    beside, others_beside = None, None
-    labels: Any = sample.judge(target.members.y, target.nonmembers.y)
-    rest = sample.members[sample.judged :]
-    others = (inside[rest], target.members.y[rest], sample.other_half)
-    if attack.beside is not None:
-        beside = sample.judge(*(side[attack.beside] for side in observed))
-        others_beside = observed[0][attack.beside][rest]
-    member, half = sample.member, sample.half
-    guesses, scores = cross_guess(
-        attack, seen, labels, member, half, _rng(draws), others=others, beside=beside, others_beside=others_beside
-    )
-    rng = _rng(draws)
-    shuffled = sample.permuted(rng)
-    permuted, _ = cross_guess(attack, seen, labels, shuffled, half, rng, beside=beside)
-    rng = _rng(draws)
-    unseen = None
-    if control is not None:
-        score, says = np.empty(len(member)), np.empty(len(member))
-        for world in (0, 1):
-            rows = np.flatnonzero(control.world == world)
-            shown = control.observed[attack.release][rows]
-            second = None if attack.beside is None else control.observed[attack.beside][rows]
-            part, _ = cross_guess(attack, shown, labels[rows], member[rows], half[rows], rng, beside=second)
-            score[rows], says[rows] = part.score, part.says_member
-        unseen = Judged(Guesses(score, says), member, scale_of(attack, half, control.world))
-    scale = scale_of(attack, half)
-    return Trial(attack, Judged(guesses, member, scale), Judged(permuted, shuffled, scale), unseen), scores
+    hashes: tuple[Hashes, Hashes],
+    releases: tuple[str, ...],
+    settings: Settings,
+    again: Callable[..., list[dict[str, NDArray[Any]]]],
+) -> tuple[Target, tuple[Hashes, Hashes], Shadows]:
+    """Half of the holdout trains the shadow models; the target goes on with the other half."""
+    if target.learner is None:
+        raise InputError("shadow models need a model that can be trained again: pass fit=, or leave shadows out")
+    rng = np.random.default_rng([settings.seed, settings.shadows])
+    theirs, rest = split_holdout(hashes[1], rng)
+    seed = int(rng.integers(2**31))
+    shadows = train_shadows(target, theirs, releases, settings.shadows, seed, again)
+    return replace(target, nonmembers=target.nonmembers.take(rest)), (hashes[0], hashes[1][rest]), shadows
+
+
+def _extras(selection: Selection, trials: Sequence[Trial], confidence: float) -> tuple[Extra, ...]:
+    """What each explanation adds to the prediction; the intervals hold for all of them at once (Bonferroni)."""
+    together = 1 - (1 - confidence) / max(1, len(selection.pairs))
+    return tuple(extra_leakage(trials[base], trials[more], together) for base, more in selection.pairs)
+
+
+# --- what the table and the record hold --------------------------------------------------------------------------------
 
 
 def _groups(target: Target, sample: Sample) -> tuple[dict[str, NDArray[Any]], list[str]]:

@@ -13,6 +13,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from leakscope.cli_frontier import frontier
 from leakscope.errors import InputError
 
 GATE_FAILED, BAD_INPUT, BROKEN, STOPPED = 1, 2, 70, 130
@@ -67,7 +68,7 @@ def _print_usage(error: Any) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, int, int], None]]:
+def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
     """Bars with the time left, on standard error, and only where someone is looking."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -120,6 +121,17 @@ def audit(
     fail_if: Annotated[
         list[str] | None, typer.Option(help="Exit 1 if this holds, such as 'auc.high > 0.6'; may be repeated.")
     ] = None,
+    releases: Annotated[
+        str | None,
+        typer.Option(
+            help="What is released, separated by commas: labels, probabilities, predictions, gradient, integrated_gradients, "
+            "smoothgrad:sigma=0.1, … (see docs/feature-explanations.md)."
+        ),
+    ] = None,
+    shadows: Annotated[
+        int,
+        typer.Option(help="The attacker knows no member and trains this many models on half of the holdout.", min=0),
+    ] = 0,
     retrain: Annotated[bool, typer.Option(help="Train control models that never saw the members.")] = True,
     drop_overlap: Annotated[
         bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")
@@ -148,7 +160,7 @@ def audit(
 
     conditions = [Condition.parse(text) for text in fail_if or []]
     for condition in conditions:
-        condition.check(FALSE_POSITIVE_RATES, groups is not None)
+        condition.check(FALSE_POSITIVE_RATES, groups is not None, explanations=_explains(releases))
     for value, name, known in ((task, "--task", TASKS), (outputs, "--outputs", OUTPUTS)):
         if value not in (None, *known):
             raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
@@ -156,9 +168,10 @@ def audit(
         check_writable(out)
     loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
     sets = read_sets((train, holdout), loaded, label=label, groups=groups, id_column=id, drop=drop)
-    with _progress() as progress:
+    with progress_bars() as progress:
         result = run(
             loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
+            releases=None if releases is None else releases.split(","), shadows=shadows,
             retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed,
             workers=workers, cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
@@ -177,11 +190,23 @@ def audit(
         raise typer.Exit(GATE_FAILED)
 
 
+def _explains(releases: str | None) -> bool:
+    """Whether an explanation is released beside a prediction."""
+    from leakscope.releases import RELEASES
+    from leakscope.selection import PREDICTIONS
+
+    names = [] if releases is None else [name.strip() for name in releases.split(",")]
+    return bool(set(names) & set(PREDICTIONS)) and not set(names) <= set(RELEASES)
+
+
 def _as_json(result: Any, conditions: list[Any], failed: list[Any]) -> str:
     from leakscope.storage import findings_to_dict
 
     gate = [{"condition": condition.text, "failed": condition in failed} for condition in conditions]
     return json.dumps(findings_to_dict(result.findings) | {"gate": gate}, indent=1, ensure_ascii=False, allow_nan=False)
+
+
+app.command()(frontier)
 
 
 @app.command()
@@ -194,7 +219,7 @@ def demo(
     """Train a model on data that ships with scikit-learn, audit it, and write the report."""
     from leakscope.demo import run
 
-    with _progress() as progress:
+    with progress_bars() as progress:
         result, command = run(out, seed, progress)
     print(result)
     print(f"\nreport: {out / 'audit' / 'report.html'}\nthe same from the command line:\n  {command}")
@@ -208,7 +233,7 @@ def selfcheck(
     """Audit worlds whose leakage is known, and say whether this installation measures right."""
     from leakscope.selfcheck import run
 
-    with _progress() as progress:
+    with progress_bars() as progress:
         checks = run(seed, progress)
     right = all(check.passed for check in checks)
     if as_json:
@@ -284,7 +309,7 @@ def leakage(
         learner, universe.y, label, l2=weights, intercept=intercept, task=task,
         widths=None if widths is None else _numbers(widths, "--widths", int), trust=tuple(trust or ()),
     )  # fmt: skip
-    with _progress() as progress:
+    with progress_bars() as progress:
         found = measures.sweep(
             made, universe.X, y, _numbers(sizes, "--sizes", int), weights, _numbers(noise, "--noise", float), records,
             draws, cast("Any", space), seed, models=models, shared=not independent, confidence=confidence, workers=workers,
@@ -374,7 +399,7 @@ def reconstruct(
     people = read_people(
         table, label, holdout=holdout, records=records, groups=groups, id_column=id, drop=drop, seed=seed
     )
-    with _progress() as progress:
+    with progress_bars() as progress:
         found = run(
             people.X, people.y, holdout=people.holdout, release=release, l2=l2, attacks=names, budget=budget,
             groups=people.groups, ids=people.ids, defended="usual" if defenses else (),
@@ -428,7 +453,7 @@ def reproduce(
     check_writable(out)
     results = []
     for wanted in papers.reproductions() if name is None else [name]:
-        with _progress() as progress:
+        with progress_bars() as progress:
             result = papers.reproduce(wanted, quick, seed, progress, workers)
         files = result.write(out)
         results.append(result.as_dict())
@@ -467,5 +492,5 @@ def fetch(name: Annotated[str, typer.Argument(help="A name from `leakscope data 
     """Download a data set once, check it, and say where it is."""
     from leakscope import datasets
 
-    with _progress() as progress:
+    with progress_bars() as progress:
         print(datasets.fetch(name, progress=lambda done, total: progress(f"fetching {name}", done, total)))

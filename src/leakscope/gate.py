@@ -1,4 +1,7 @@
-"""Conditions that a release pipeline sets: ``auc.high > 0.6`` fails the gate if it holds for the strongest attack."""
+"""Conditions that a release pipeline sets: ``auc.high > 0.6`` fails the gate if it holds for the strongest attack.
+
+``extra`` is what an explanation adds to the AUC of the prediction, for the explanation that adds the most.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from leakscope.errors import InputError
 from leakscope.results import Audit, Estimate
 
 COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
-FIGURES = ("auc", "advantage", "accuracy", "tpr_at_fpr[RATE]", "group_gap")
+FIGURES = ("auc", "advantage", "accuracy", "tpr_at_fpr[RATE]", "group_gap", "extra")
 _FORM = re.compile(
     r"\s*(?P<figure>[a-z_]+)\s*(?:\[\s*(?P<rate>[^\]]*?)\s*\])?\s*(?:\.\s*(?P<part>\w+))?"
     r"\s*(?P<sign>>=|<=|>|<)\s*(?P<limit>\S+)\s*"
@@ -29,7 +32,7 @@ class Condition:
     ('tpr_at_fpr', 0.01, 'high', 0.05)
     >>> Condition.parse("uac > 0.6")
     Traceback (most recent call last):
-    leakscope.errors.InputError: unknown figure “uac” in “uac > 0.6”: use auc, advantage, accuracy, tpr_at_fpr[RATE], group_gap
+    leakscope.errors.InputError: unknown figure “uac” in “uac > 0.6”: use auc, advantage, accuracy, tpr_at_fpr[RATE], group_gap, extra
     """
 
     text: str
@@ -45,7 +48,7 @@ class Condition:
         if found is None:
             raise InputError(f"can't read the condition “{text}”: write for example “auc.high > 0.6”")
         figure, part = found["figure"], found["part"] or "value"
-        if figure not in ("auc", "advantage", "accuracy", "tpr_at_fpr", "group_gap"):
+        if figure not in ("auc", "advantage", "accuracy", "tpr_at_fpr", "group_gap", "extra"):
             raise InputError(f"unknown figure “{figure}” in “{text}”: use {', '.join(FIGURES)}")
         if part not in ("value", "low", "high"):
             raise InputError(f"unknown part “.{part}” in “{text}”: use .value, .low or .high")
@@ -60,8 +63,12 @@ class Condition:
             raise InputError(f"“{text}” compares with something that is not a number") from error
         return cls(text.strip(), figure, rate, part, found["sign"], limit)
 
-    def check(self, rates: tuple[float, ...], groups: bool) -> None:
+    def check(self, rates: tuple[float, ...], groups: bool, explanations: bool = True) -> None:
         """Refuse, before anything is computed, a condition that this audit will have no number for."""
+        if self.figure == "extra" and not explanations:
+            raise InputError(
+                f"“{self.text}” needs an explanation beside a prediction: --releases probabilities,gradient"
+            )
         if self.rate is not None and self.rate not in rates:
             raise InputError(
                 f"“{self.text}” asks for a rate that isn't measured: use {', '.join(f'{r:g}' for r in rates)}"
@@ -76,6 +83,9 @@ class Condition:
 
     def estimate(self, audit: Audit) -> Estimate:
         risk = audit.strongest
+        if self.figure == "extra":
+            self.check((), groups=True, explanations=bool(audit.extras))
+            return max((extra.auc for extra in audit.extras), key=lambda added: float(getattr(added, self.part)))
         if self.rate is not None:
             return risk.tpr_at_fpr[self.rate]
         found = getattr(risk, self.figure)

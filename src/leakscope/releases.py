@@ -30,9 +30,11 @@ from numpy.typing import NDArray
 from leakscope.errors import InputError
 from leakscope.evidence import Floats, Labels
 from leakscope.records import take_rows
-from leakscope.target import Model, Records, predict_in_blocks
+from leakscope.target import BLOCK, Model, Records, predict_in_blocks
 
 Progress = Callable[[str, int, int], None]
+#: Records at a time where explanations are asked for, which may take seconds a thousand.
+EXPLAINED = 2048
 SMALLEST_PROBABILITY = float(np.finfo(np.float64).eps)
 
 
@@ -153,7 +155,8 @@ def observe(
     """
     chosen = {name: find_release(name) for name in releases}
     observed: dict[str, Floats] = {}
-    for rows, answers in predict_in_blocks(model, records.X, progress=progress):
+    explains = any(name not in RELEASES for name in chosen)
+    for rows, answers in predict_in_blocks(model, records.X, EXPLAINED if explains else BLOCK, progress):
         block = Block(model, take_rows(records.X, rows), records.y[rows], answers)
         for name, release in chosen.items():
             with np.errstate(over="ignore"):

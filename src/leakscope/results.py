@@ -212,6 +212,46 @@ class ControlModels:
 
 
 @dataclass(frozen=True)
+class ShadowModels:
+    """Models that an attacker who knows no member trained: each on ``records`` records at least."""
+
+    models: int
+    records: int
+
+
+@dataclass(frozen=True)
+class Extra:
+    """What an explanation gives away once the prediction is out; see `extra`.
+
+    Parameters
+    ----------
+    release, beside
+        The explanation, and the prediction that it comes with.
+    auc, advantage
+        What the attack on both gains over the attack on the prediction alone, on the same records. All intervals of the
+        extras of one audit hold together.
+    without, together
+        AUC of the two attacks.
+    control
+        ``auc`` where a model never saw the members: 0 up to chance. None without such a control.
+    """
+
+    release: str
+    beside: str
+    auc: Estimate
+    advantage: Estimate
+    without: Estimate
+    together: Estimate
+    control: Estimate | None
+
+    @property
+    def adds(self) -> bool:
+        """Whether the explanation surely adds something, also beyond the control."""
+        beyond = self.control is None or self.auc.low > max(0.0, self.control.value)
+        return self.auc.low > 0 and beyond
+
+
+@dataclass(frozen=True)
 class AuditedModel:
     """What was audited. ``judged`` is the number of members, and of non-members, that the risks rest on."""
 
@@ -224,6 +264,7 @@ class AuditedModel:
     judged: int
     performance: Performance
     control_models: ControlModels | None
+    shadow_models: ShadowModels | None = None
 
 
 @dataclass(frozen=True)
@@ -251,6 +292,7 @@ class Findings:
     versions: dict[str, str]
     seconds: dict[str, float]
     created: str
+    extras: tuple[Extra, ...] = ()
     schema_version: int = SCHEMA_VERSION
 
 

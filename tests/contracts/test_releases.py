@@ -5,7 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from leakscope.releases import RELEASES, observe
+from leakscope.adapters import estimator_model
+from leakscope.errors import InputError
+from leakscope.explanations import METHODS, FeatureExplanation, explain
+from leakscope.releases import RELEASES, find_release, observe
 from leakscope.target import Model, Records
 
 
@@ -94,3 +97,73 @@ def test_blocks_make_no_difference():
     codes = np.random.default_rng(4).integers(0, 3, n)
     seen = observe(classifier(), Records(big, codes, np.arange(n), {}), ["likelihood_loss"])["likelihood_loss"]
     np.testing.assert_array_equal(seen, RELEASES["likelihood_loss"](classifier(), big, codes))
+
+
+# --- explanations by features ---
+
+
+def linear(task="classification"):
+    from sklearn.linear_model import LinearRegression, LogisticRegression
+
+    if task == "regression":
+        return LinearRegression().fit(X, VALUES)
+    return LogisticRegression().fit(X, CODES)
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+@pytest.mark.parametrize("method", METHODS)
+def test_an_explanation_is_a_release_under_its_name(method, task):
+    name = FeatureExplanation(method, top=1).name
+    release, estimator = find_release(name), linear(task)
+    assert release.name == name
+    assert release.refuse(estimator_model(estimator)) is None
+    np.testing.assert_array_equal(release(estimator_model(estimator), X, CODES), explain(estimator, X, name))
+
+
+def test_a_name_is_written_in_one_way_only():
+    assert find_release("smoothgrad:samples=10:sigma=0.50").name == "smoothgrad:sigma=0.5:samples=10"
+    assert find_release("gradient:normalised=True:noise=0").name == "gradient:normalised"
+
+
+def test_explanations_beside_predictions_in_any_order_of_the_records():
+    model, names = (
+        estimator_model(linear()),
+        ["probabilities", "gradient", "smoothgrad:samples=3", "gradient:noise=0.1"],
+    )
+    seen = observe(model, Records(X, CODES, np.arange(50), {}), names)
+    assert {name: part.shape for name, part in seen.items()} == {
+        "probabilities": (50, 3), "gradient": (50, 2), "smoothgrad:samples=3": (50, 2), "gradient:noise=0.1": (50, 2)
+    }  # fmt: skip
+    order = np.random.default_rng(5).permutation(50)
+    again = observe(model, Records(X[order], CODES[order], order, {}), names)
+    for name in names:
+        np.testing.assert_allclose(again[name], seen[name][order], rtol=0, atol=1e-14)
+
+
+def test_explanations_of_images_are_one_row_each():
+    torch = pytest.importorskip("torch")
+    from leakscope.adapters import function_model
+
+    images = np.random.default_rng(6).normal(size=(7, 1, 3, 2))
+    module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(6, 3))
+    model = function_model(module, "classification", np.arange(3), "logits")
+    seen = observe(model, Records(images, CODES[:7], np.arange(7), {}), ["gradient"])["gradient"]
+    assert (seen.shape, seen.dtype) == ((7, 6), np.float32)
+    np.testing.assert_array_equal(seen, explain(module, images, outputs="logits").reshape(7, 6))
+
+
+def test_models_that_can_not_be_explained_say_why():
+    assert "need a torch module" in find_release("gradient").refuse(classifier())
+    assert "gives no probabilities" in find_release("gradient").refuse(_scores())
+    assert find_release("gradient:output=logit").refuse(_scores()) is None
+
+
+def _scores():
+    from sklearn.svm import LinearSVC
+
+    return estimator_model(LinearSVC().fit(X, CODES))
+
+
+def test_a_name_that_no_release_has():
+    with pytest.raises(InputError, match=r"there is no release 'saliency': choose from labels, .*gradient, .*deeplift$"):
+        find_release("saliency")

@@ -61,10 +61,12 @@ def flat(network: Any) -> Any:
 
 
 def literal(learner: MLP, X: Any, y: Any, indices: Any, rng: np.random.Generator, dtype: Any) -> Any:
-    """The usual loop: one module, torch.optim.Adam, autograd; the penalty's gradient 2λθ is its weight decay."""
+    """The usual loop: one module, torch.optim, autograd; the penalty's gradient 2λθ is its weight decay."""
     start = mlp._start(learner._shapes(X.shape[1]), rng)
     network = module(learner, start, X.shape[1], dtype)
-    optimizer = torch.optim.Adam(network.parameters(), lr=learner.rate, weight_decay=2 * learner.l2)
+    settings = {"lr": learner.rate, "weight_decay": 2 * learner.l2, "eps": 1e-8}
+    kind = {"adam": torch.optim.Adam, "adagrad": torch.optim.Adagrad}[learner.optimizer]
+    optimizer = kind(network.parameters(), **settings)
     batches = chain.from_iterable(mlp._batches(indices, learner.batch, rng))
     records = torch.from_numpy(X).to(dtype)
     for rows in islice(batches, learner.steps):
@@ -104,6 +106,32 @@ def test_stack_trains_the_networks_of_a_literal_loop(task: str, activation: Any,
         apart = np.abs(ours - theirs)
         assert apart.max() < 1e-5
         assert np.quantile(apart, 0.99) < learner.steps * 2.0**-24 * np.abs(ours).max()
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("activation", ["tanh", "relu"])
+@pytest.mark.parametrize("l2", [0.0, 0.01])
+def test_adagrad_trains_the_networks_of_a_literal_loop(task: str, activation: Any, l2: float) -> None:
+    settings = {"widths": (20, 20), "l2": l2, "steps": 70, "batch": 8, "rate": 0.01, "optimizer": "adagrad"}
+    learner, X, y = problem(task, activation=activation, **settings)
+    sets = training_sets(2)
+    stacked = learner.fit_many(X, y, sets, [generator(k) for k in range(2)])
+    for number, drawn in enumerate(sets):
+        ours, start = learner.parameters(stacked[number]), mlp._start(learner._shapes(5), generator(number))
+        assert np.abs(ours - start).max() > 0.03
+        with one_thread():
+            theirs = literal(learner, X, y, drawn, generator(number), torch.float64)
+        # The first step is the rate times the sign of the gradient, whatever its size: one that rounding makes of a
+        # zero moves a weight by 0.01. None is so small here; the others round as with Adam, times ten for the rate.
+        apart = np.abs(ours - theirs)
+        assert apart.max() < 1e-4
+        assert np.quantile(apart, 0.99) < 10 * learner.steps * 2.0**-24 * np.abs(ours).max()
+
+
+def test_the_first_step_of_adagrad_is_the_rate_times_the_sign() -> None:
+    learner, X, y = problem("regression", widths=(6,), steps=1, rate=0.01, optimizer="adagrad")
+    moved = learner.parameters(learner.fit(X, y, generator(0))) - mlp._start(learner._shapes(5), generator(0))
+    np.testing.assert_allclose(np.abs(moved), 0.01, rtol=1e-3)  # g/(|g| + 1e-8), rounded to float32
 
 
 def test_network_of_the_paper_after_all_steps() -> None:
@@ -164,6 +192,7 @@ def test_batches_are_cut_from_one_random_order_after_the_other(size: int, batch:
 SHAPES = [
     {"widths": (50, 50, 50, 50, 50), "steps": 10},
     {"widths": (13, 7), "batch": 5, "steps": 30, "l2": 0.1},
+    {"widths": (13, 7), "batch": 5, "steps": 30, "l2": 0.1, "optimizer": "adagrad"},
     {"widths": (3,), "batch": 7, "steps": 30, "activation": "relu"},
     {"widths": (), "batch": 1, "steps": 30},
 ]
@@ -317,6 +346,7 @@ def test_large_networks_come_in_small_stacks() -> None:
         ({"widths": (5.0,)}, "widths"),
         ({"activation": "gelu"}, "activation is 'tanh' or 'relu'"),
         ({"task": "ranking"}, "task"),
+        ({"optimizer": "sgd"}, "optimizer is 'adam' or 'adagrad', not 'sgd'"),
         ({"steps": 0}, "steps"),
         ({"batch": 2.5}, "batch"),
         ({"l2": -0.1}, "l2 is a number from 0 on"),

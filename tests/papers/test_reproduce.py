@@ -23,7 +23,8 @@ from leakscope.results import Estimate
 
 IDS = [
     *("farokhi-cor2", "farokhi-fig1", "farokhi-fig2", "farokhi-fig3", "farokhi-fig4", "farokhi-fig5"),
-    *("shokri-fig10", "shokri-fig15", "shokri-fig6", "shokri-fig7", "shokri-fig9"),
+    *("shokri-fig10", "shokri-fig12", "shokri-fig14", "shokri-fig15"),
+    *("shokri-fig4", "shokri-fig5", "shokri-fig6", "shokri-fig7", "shokri-fig9"),
     *("shokri-tab2", "shokri-tab3", "shokri-tab4"),
 ]
 #: Settings smaller than the quick ones.
@@ -35,6 +36,10 @@ SMALL = {
     "farokhi-fig3": FEW | {"weights": (0.0, 1.0, 1e4)},
     "farokhi-fig4": FEW | {"features": (1, 5, 12)},
     "farokhi-fig5": FEW | {"deviations": (0.0, 1.0)},
+    "shokri-fig12": {"methods": ("gradient", "lrp"), "records": 200, "judged": 60},
+    "shokri-fig14": {"features": (10, 200), "points": 400, "epochs": 3},
+    "shokri-fig4": {"sigmas": (1.0,), "samples": (1, 3), "records": 150, "judged": 60, "epochs": 3},
+    "shokri-fig5": {"features": (2, 20, 1200), "points": 400, "epochs": 3},
 }
 
 

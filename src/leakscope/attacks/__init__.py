@@ -1,6 +1,9 @@
 """The attacks. One file per method; adding one is a file here, a line in ``ATTACKS`` and a theory test (CONTRIBUTING)."""
 
 from leakscope.attacks.membership_bounded_loss import bounded_loss
+from leakscope.attacks.membership_explanation_learned import learned_explanation, learned_prediction
+from leakscope.attacks.membership_explanation_network import explanation_network
+from leakscope.attacks.membership_explanation_norm import explanation_norm
 from leakscope.attacks.membership_learned import learned
 from leakscope.attacks.membership_record_explanation import (
     by_group,
@@ -29,9 +32,14 @@ __all__ = [
     "bounded_loss",
     "by_group",
     "combined",
+    "explanation_attacks",
+    "explanation_network",
+    "explanation_norm",
     "graph_traversal",
     "influence_value",
     "learned",
+    "learned_explanation",
+    "learned_prediction",
     "likelihood_ratio",
     "loss_threshold",
     "membership_risks",
@@ -60,6 +68,25 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         learned("squared_error", "loss", "tree"),
     ),
 }
+
+
+def explanation_attacks(release: str, *, prediction: str | None = None) -> tuple[Attack, ...]:
+    """The usual attacks on an explanation by features: the tree on its 1-norm, and boosted trees on all of it.
+
+    With ``prediction``, the release that comes beside it (``"probabilities"``, ``"labels"``, or ``"predictions"`` of a
+    regression model), also boosted trees on both. The attack network (`explanation_network`) takes minutes on large data,
+    and runs only where it is asked for by name.
+
+    Examples
+    --------
+    >>> [attack.name for attack in explanation_attacks("gradient")]
+    ['tree on the 1-norm', 'boosted trees on explanation']
+    >>> explanation_attacks("gradient", prediction="probabilities")[2].name
+    'boosted trees on explanation and prediction and true label'
+    """
+    alone = (explanation_norm(release), learned_explanation(release, beside=None, true_label=False))
+    return alone if prediction is None else (*alone, learned_explanation(release, beside=prediction))
+
 
 #: What an audit of explanations by records runs unless told otherwise, by short name.
 RECONSTRUCTIONS: dict[str, Reconstruction] = {

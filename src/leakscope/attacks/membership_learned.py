@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Labels
+from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels
 from leakscope.releases import LOSSES
 
 Looks = Literal["confidences", "label and confidences", "loss"]
@@ -43,24 +43,35 @@ def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Atta
     >>> learned("probabilities", "confidences", "logistic regression").name
     'learned on confidences (logistic regression)'
     """
-    features = {"confidences": _confidences, "label and confidences": _label_and_confidences, "loss": _loss}[looks]
+    features = {"confidences": confidences, "label and confidences": label_and_confidences, "loss": _loss}[looks]
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
-        known = evidence.known
-        rows = np.arange(len(known.member))
-        if len(rows) > MOST_KNOWN:
-            rows = np.sort(rng.choice(rows, MOST_KNOWN, replace=False))
-        labels = None if known.labels is None else known.labels[rows]
-        model = _classifier(classifier, len(rows), int(rng.integers(2**31)))
+        known = thin(evidence.known, rng)
+        model = _classifier(classifier, len(known.member), int(rng.integers(2**31)))
         with warnings.catch_warnings():  # a network that would gain from more steps is still an attack
             warnings.filterwarnings("ignore", message=".*(converge|iterations).*")
-            model.fit(features(known.observed[rows], labels), known.member[rows])
+            model.fit(features(known.observed, known.labels), known.member)
         probability = model.predict_proba(features(evidence.observed, evidence.labels))[:, 1]
-        return Guesses(_log_odds(probability), (probability > 0.5).astype(np.float64))
+        return Guesses(log_odds(probability), (probability > 0.5).astype(np.float64))
 
     name = f"learned on {looks} ({classifier})"
     attack = Attack(name, release, SOURCES[looks], guess, uses_labels=looks == "label and confidences")
     return attack.reads(*LOSSES) if looks == "loss" else attack.reads("probabilities")
+
+
+def thin(known: Known, rng: np.random.Generator) -> Known:
+    """At most `MOST_KNOWN` of the known records, at random and in their order."""
+    if len(known.member) <= MOST_KNOWN:
+        return known
+    rows = np.sort(rng.choice(len(known.member), MOST_KNOWN, replace=False))
+    labels = None if known.labels is None else known.labels[rows]
+    beside = None if known.beside is None else known.beside[rows]
+    return Known(known.observed[rows], labels, known.member[rows], beside)
+
+
+def smallest_leaf(known: int) -> int:
+    """Known records that a leaf of a tree holds at least: a hundredth, and ten."""
+    return max(10, known // 100)
 
 
 def _classifier(name: Classifier, known: int, seed: int) -> Any:
@@ -72,28 +83,31 @@ def _classifier(name: Classifier, known: int, seed: int) -> Any:
 
     choices: dict[Classifier, Callable[[], Any]] = {
         "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
-        "tree": lambda: DecisionTreeClassifier(min_samples_leaf=max(10, known // 100), random_state=seed),
+        "tree": lambda: DecisionTreeClassifier(min_samples_leaf=smallest_leaf(known), random_state=seed),
         "network": lambda: make_pipeline(StandardScaler(), MLPClassifier((16, 16), random_state=seed)),
     }
     return choices[name]()
 
 
-def _log_odds(probability: Floats) -> Floats:
+def log_odds(probability: Floats) -> Floats:
+    """Natural logarithm of p / (1 - p), probabilities held 1e-12 away from 0 and 1."""
     held = np.clip(probability, 1e-12, 1 - 1e-12)
     return np.log(held) - np.log1p(-held)
 
 
-def _confidences(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG001
+def confidences(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG001
+    """Log-odds of the largest probabilities, from the largest down."""
     classes = observed.shape[1]
     ordered = -np.sort(-observed, axis=1) if classes > 2 else observed.max(axis=1, keepdims=True)
     # The last of k sorted probabilities is one minus the others.
-    return _log_odds(ordered[:, : min(MOST_CONFIDENCES, max(classes - 1, 1))])
+    return log_odds(ordered[:, : min(MOST_CONFIDENCES, max(classes - 1, 1))])
 
 
-def _label_and_confidences(observed: Floats, labels: Labels | None) -> Floats:
+def label_and_confidences(observed: Floats, labels: Labels | None) -> Floats:
+    """`confidences`, the log-odds of the true label, and its code."""
     codes = np.asarray(labels, dtype=np.intp)
     likelihood = np.take_along_axis(observed, codes[:, None], axis=1)
-    return np.hstack([_confidences(observed, None), _log_odds(likelihood), codes[:, None].astype(np.float64)])
+    return np.hstack([confidences(observed, None), log_odds(likelihood), codes[:, None].astype(np.float64)])
 
 
 def _loss(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG001

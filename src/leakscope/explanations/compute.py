@@ -23,7 +23,7 @@ from leakscope.explanations.linear import LinearView, linear_view
 from leakscope.explanations.noise import draw
 from leakscope.explanations.settings import FeatureExplanation, parse
 from leakscope.fingerprints import row_hashes
-from leakscope.models import Aligned, Model, Outputs
+from leakscope.models import Aligned, Model, Outputs, describe
 from leakscope.records import as_matrix
 
 Values = NDArray[np.floating[Any]]
@@ -81,10 +81,16 @@ def _adapt(model: Any, X: Any, outputs: Outputs | None) -> Model:
         raise InputError(
             f"a {type(model).__name__} has no derivatives that can be asked for: explanations need {WORKS}"
         )
-    call, _ = as_function(model)
-    first = np.asarray(call(as_matrix(X)[:256]))
-    kind = outputs or torch_outputs(model, first.reshape(len(first), -1))
-    return function_model(model, "classification", np.arange(max(2, first.shape[-1])), kind)
+    if outputs is None:
+        call, name = as_function(model)
+        try:
+            first = call(_numbers(X, name)[:256])
+        except InputError:
+            raise
+        except Exception as error:
+            raise InputError(f"{name} fails on these records: {describe(error)}") from error
+        outputs = torch_outputs(model, first.reshape(len(first), -1))
+    return function_model(model, "classification", np.arange(2), outputs)
 
 
 def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
@@ -92,7 +98,13 @@ def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
     view = find_view(model, how)
     table = _numbers(_columns(model, X), model.name)
     keys = row_hashes(table) if how.noise or how.method == "smoothgrad" else np.zeros(len(table), np.uint64)
-    return process(view.explain(table, how, keys), how, keys)
+    found = view.explain(table, how, keys)
+    if not np.isfinite(found).all():
+        raise InputError(
+            f"{how.method} of {model.name} is not a finite number for some records: look for missing, infinite or very large "
+            "values in them"
+        )
+    return process(found, how, keys)
 
 
 def refusal(model: Model, how: FeatureExplanation) -> str | None:
@@ -165,6 +177,8 @@ def _numbers(X: Any, name: str) -> NDArray[Any]:
     table = as_matrix(X.toarray() if hasattr(X, "toarray") else X)
     if table.dtype.kind not in "biuf":
         raise InputError(f"{name} takes numbers, and the records hold text: encode their columns first")
+    if not len(table):
+        raise InputError("there are no records to explain: pass one or more")
     return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
 
 
@@ -186,8 +200,10 @@ def process(found: Values, how: FeatureExplanation, keys: NDArray[np.uint64]) ->
         size = np.abs(flat).sum(axis=1, keepdims=True)
         flat = flat / np.where(size == 0, 1.0, size)
     if how.top is not None and how.top < flat.shape[1]:
-        least = -np.partition(-np.abs(flat), how.top - 1, axis=1)[:, how.top - 1, None]
-        flat = np.where(np.abs(flat) >= least, flat, 0.0)
+        kept = np.argpartition(-np.abs(flat), how.top - 1, axis=1)[:, : how.top]
+        largest = np.zeros_like(flat)
+        np.put_along_axis(largest, kept, np.take_along_axis(flat, kept, axis=1), axis=1)
+        flat = largest
     if how.decimals is not None:
         flat = np.round(flat, how.decimals) + 0.0
     if how.digits is not None:

@@ -3,17 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.errors import InputError
 from leakscope.explanations.noise import NOISE, draw
 from leakscope.explanations.settings import FeatureExplanation
 from leakscope.models import to_probabilities
 
 Floats = NDArray[np.float64]
 Link = Literal["softmax", "sigmoid", "scores", "values"]
+#: Of a rule of Gauss and Legendre at most: those of more take long to compute, and gain little.
+POINTS = 128
+#: By how much integrated gradients may miss the change of a probability: as a share of it, and by rounding.
+INCOMPLETE, ROUNDING = 1e-3, 1e-9
+#: Steps are multiplied up to this for records that need them.
+MOST_STEPS = 20_000
 
 _SOFTMAX = ("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")
 _SCORES = (
@@ -112,17 +120,34 @@ class LinearView:
             small = np.abs(change) < 1e-9
             slope = np.where(small, self._by_score(scores, code)[rows, code], gain / np.where(small, 1.0, change))
             return slope[:, None] * self.weights[code] * (X - how.baseline)
-        nodes, weights = quadrature(how.steps)
-        total = np.zeros_like(scores)
-        for node, weight in zip(nodes, weights, strict=True):
-            total += weight * self._by_score(start + node * (scores - start), code)
+        total, todo, steps = np.zeros_like(scores), np.arange(len(scores)), how.steps
+        while len(todo):
+            total[todo] = self._mean_slope(start, scores[todo], code[todo], steps)
+            gain = (self._probabilities(scores[todo]) - self._probabilities(start))[np.arange(len(todo)), code[todo]]
+            missed = np.abs((total[todo] * (scores[todo] - start)).sum(axis=1) - gain)
+            todo, steps = todo[~(missed <= INCOMPLETE * np.abs(gain) + ROUNDING)], 4 * steps
+            if len(todo) and steps > MOST_STEPS:
+                raise InputError(
+                    f"integrated gradients with {steps // 4} steps miss the change of the probability for {len(todo)} records: "
+                    "rescale the records, or take integrated_gradients:output=logit"
+                )
         return (total @ self.weights) * (X - how.baseline)
 
+    def _mean_slope(self, start: Floats, scores: Floats, code: NDArray[np.intp], steps: int) -> Floats:
+        """Mean of the slopes by the scores along the path."""
+        total = np.zeros_like(scores)
+        for node, weight in zip(*quadrature(steps), strict=True):
+            total += weight * self._by_score(start + node * (scores - start), code)
+        return total
 
+
+@cache
 def quadrature(steps: int) -> tuple[Floats, Floats]:
-    """Gauss-Legendre points and weights on [0, 1]."""
-    nodes, weights = np.polynomial.legendre.leggauss(steps)
-    return (nodes + 1) / 2, weights / 2
+    """Gauss-Legendre points and weights on [0, 1]; more than `POINTS` are those of several pieces, one after the other."""
+    pieces = -(-steps // POINTS)
+    nodes, weights = np.polynomial.legendre.leggauss(-(-steps // pieces))
+    starts = np.repeat(np.arange(pieces), len(nodes))
+    return (starts + np.tile((nodes + 1) / 2, pieces)) / pieces, np.tile(weights / 2, pieces) / pieces
 
 
 def linear_view(estimator: Any) -> LinearView | None:
@@ -130,10 +155,13 @@ def linear_view(estimator: Any) -> LinearView | None:
     name = type(estimator).__name__
     if type(estimator).__module__.split(".")[0] != "sklearn" or not hasattr(estimator, "coef_"):
         return None
-    weights = np.atleast_2d(np.asarray(estimator.coef_, np.float64))
+    coefficients = estimator.coef_.toarray() if hasattr(estimator.coef_, "toarray") else estimator.coef_
+    weights = np.atleast_2d(np.asarray(coefficients, np.float64))
     bias = np.broadcast_to(np.asarray(estimator.intercept_, np.float64), (len(weights),))
     if name in _VALUES:
         return LinearView(weights, bias, "values") if len(weights) == 1 else None
+    if len(weights) > 1 and (getattr(estimator, "solver", "") == "liblinear" or "ovr" in _strategy(estimator)):
+        return None  # one logistic model per class, whose probabilities are then made to add up to 1
     link: Link
     if name in _SOFTMAX or (name == "SGDClassifier" and estimator.loss == "log_loss" and len(weights) == 1):
         link = "sigmoid" if len(weights) == 1 else "softmax"
@@ -144,3 +172,7 @@ def linear_view(estimator: Any) -> LinearView | None:
     if len(weights) == 1:
         weights, bias = np.vstack([-weights, weights]), np.concatenate([-bias, bias])
     return LinearView(weights, bias, link)
+
+
+def _strategy(estimator: Any) -> str:
+    return str(getattr(estimator, "multi_class", "")) if type(estimator).__name__ in _SOFTMAX else ""

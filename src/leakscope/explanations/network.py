@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,16 @@ from leakscope.adapters import evaluation_mode
 from leakscope.errors import InputError
 from leakscope.explanations.linear import quadrature
 from leakscope.explanations.noise import mixed
-from leakscope.explanations.rules import Rules, stabilised
-from leakscope.explanations.settings import FeatureExplanation
-from leakscope.models import Outputs
+from leakscope.explanations.rules import EpsilonRule, Reference, RescaleRule, stabilised
+from leakscope.explanations.settings import LAYERWISE, FeatureExplanation
+from leakscope.models import Outputs, describe
 
-#: Rows of a pass, for records of few columns; wide records go fewer at a time.
-ROWS, NUMBERS = 8192, 1 << 22
-#: Steps of integrated gradients are doubled up to this for records that need them.
-MOST_STEPS = 1600
-#: By how much the sum of an explanation may miss the change of the output, in units of the largest output.
+#: Rows of a pass at most, and numbers that all of them may keep for the way back.
+ROWS, NUMBERS = 8192, 1 << 23
+#: By how much the sum of an explanation may miss the change of the output, as a share of the largest number in it.
 INCOMPLETE = 1e-3
+#: How often a piece of the path of integrated gradients is halved.
+HALVINGS = 40
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class NetworkView:
     def explain(self, X: NDArray[Any], how: FeatureExplanation, keys: NDArray[np.uint64]) -> NDArray[Any]:
         """Explanations of records, in the shape of the records; ``keys`` seed the noise of each."""
         with evaluation_mode(self.module), torch.enable_grad():
-            return _Work(self, how).run(X, keys)
+            return _Work(self, how, X[:1]).run(X, keys)
 
     def head(self, raw: Any, how: FeatureExplanation) -> Any:
         """What may be explained: one column per class."""
@@ -76,130 +77,237 @@ class NetworkView:
 class _Work:
     """One explanation method on one network."""
 
-    def __init__(self, view: NetworkView, how: FeatureExplanation) -> None:
+    def __init__(self, view: NetworkView, how: FeatureExplanation, first: NDArray[Any]) -> None:
         self.view, self.how = view, how
         self.state = {name: part.detach() for name, part in view.module.state_dict(keep_vars=True).items()}
         parameter = next(iter(view.module.parameters()), torch.zeros(0))
         self.dtype, self.device = parameter.dtype, parameter.device
+        self.scripted = any(isinstance(part, torch.jit.ScriptModule) for part in view.module.modules())
+        if self.scripted and how.method in LAYERWISE:
+            raise InputError(
+                f"{how.method} can't see into TorchScript, which this network is: pass the module before scripting or tracing, "
+                "or take gradient, integrated_gradients or smoothgrad"
+            )
+        self.writes = True
+        self.baseline = torch.full_like(self.tensor(first), how.baseline)
+        self.rows = self._probe(self.tensor(first))
+
+    def _probe(self, first: Any) -> int:
+        """Rows of a pass, by the numbers that one of a record keeps; and whether the network writes into its input."""
+        fixed, kept = {part.data_ptr() for part in self.state.values()}, 0
+
+        def count(part: Any) -> Any:
+            nonlocal kept
+            kept += 0 if part.data_ptr() in fixed else part.numel()
+            return part
+
+        record = first.detach().requires_grad_().clone()
+        with torch.autograd.graph.saved_tensors_hooks(count, lambda part: part):
+            self._call(record)
+        self.writes = record._version > 0
+        return int(np.clip(NUMBERS // max(kept, first.numel(), 1), 1, ROWS))
 
     def run(self, X: NDArray[Any], keys: NDArray[np.uint64]) -> NDArray[Any]:
         found = np.empty(X.shape, np.float64 if self.dtype == torch.float64 else np.float32)
         method: Callable[[Any], Any] = getattr(self, self.how.method)
-        width = {"integrated_gradients": self.how.steps, "smoothgrad": self.how.samples}.get(self.how.method, 1)
-        for rows in blocks(X, width):
+        for rows in parts(len(X), self.rows):
             self.keys = keys[rows]
             found[rows] = method(self.tensor(X[rows])).cpu().numpy()
         return found
 
     def tensor(self, X: NDArray[Any]) -> Any:
-        return torch.from_numpy(np.ascontiguousarray(X)).to(device=self.device, dtype=self.dtype)
+        rows = np.ascontiguousarray(X)
+        return torch.from_numpy(rows if rows.flags.writeable else rows.copy()).to(device=self.device, dtype=self.dtype)
 
     def outputs(self, x: Any) -> Any:
-        raw = functional_call(self.view.module, self.state, (x,))
+        """What may be explained of each record, one column per class."""
+        raw = self._call(x.clone() if self.writes else x)
         if not isinstance(raw, torch.Tensor):
             raise InputError(f"the network returns a {type(raw).__name__}: wrap it in a module that returns one tensor")
-        return self.view.head(raw, self.how)
+        if raw.numel() % len(x) or not raw.numel():
+            raise InputError(
+                f"the network gives outputs of shape {tuple(raw.shape)} for {len(x)} records: return one row for each"
+            )
+        return self.view.head(raw.reshape(len(x), -1), self.how)
 
-    def slope(self, x: Any, code: Any = None) -> tuple[Any, Any, Any]:
-        """Derivative of the explained output, that output, and its class; the class is the predicted one if not given."""
+    def _call(self, x: Any) -> Any:
+        try:
+            return self.view.module(x) if self.scripted else functional_call(self.view.module, self.state, (x,))
+        except InputError:
+            raise
+        except Exception as error:
+            if any(isinstance(part, torch.nn.Embedding | torch.nn.EmbeddingBag) for part in self.view.module.modules()):
+                raise InputError(
+                    "the network looks its records up in a table (Embedding), and whole numbers have no gradients: explain "
+                    "the part of the network that comes after it"
+                ) from error
+            raise InputError(
+                f"the network fails on records of shape {tuple(x.shape[1:])}: {describe(error)}"
+            ) from error
+
+    def slope(self, x: Any, code: Any = None) -> Any:
+        """Derivative of the explained output of a class, which is the predicted one if not given."""
         x = x.detach().requires_grad_()
         shown = self.outputs(x)
-        code = shown.detach().argmax(dim=1, keepdim=True) if code is None else code
-        own = shown.gather(1, code)
-        if not own.requires_grad:
-            raise InputError("the network's output does not depend on the records by a differentiable way")
-        (slope,) = torch.autograd.grad(own.sum(), x)
-        return slope, own.detach()[:, 0], code
+        return self._derivative(shown.gather(1, predicted(shown) if code is None else code), x)
+
+    def _derivative(self, own: Any, x: Any) -> Any:
+        try:
+            found = torch.autograd.grad(own.sum(), x, allow_unused=True)[0] if own.requires_grad else None
+        except RuntimeError as error:
+            raise InputError(f"the network can't be differentiated: {describe(error)}") from error
+        if found is None:
+            raise InputError(
+                "the network's output does not depend on the records by a differentiable way: look for detach, rounding or "
+                "comparisons in it"
+            )
+        return found
 
     # --- methods --------------------------------------------------------------------------------------------------------
 
     def gradient(self, x: Any) -> Any:
-        return self.slope(x)[0]
+        return self.slope(x)
 
     def gradient_x_input(self, x: Any) -> Any:
-        return self.slope(x)[0] * x
+        return self.slope(x).mul_(x)
 
     def smoothgrad(self, x: Any) -> Any:
-        samples = self.how.samples
+        samples, total = self.how.samples, torch.zeros_like(x)
         with torch.no_grad():
-            code = self.outputs(x).argmax(dim=1, keepdim=True)
-        moved = self.noise(x).add_(x[:, None])
-        slope, _, _ = self.slope(moved.reshape(-1, *x.shape[1:]), code.repeat_interleave(samples, dim=0))
-        return slope.reshape(moved.shape).mean(dim=1)
+            code = predicted(self.outputs(x))
+        for rows in parts(len(x), max(1, self.rows // samples)):
+            generators = [
+                torch.Generator().manual_seed(seed) for seed in mixed(self.keys[rows], self.how.seed).tolist()
+            ]
+            for draws in parts(samples, self.rows):
+                moved = self._noise(generators, draws.stop - draws.start, x).add_(x[rows, None])
+                many = code[rows].repeat_interleave(moved.shape[1], dim=0)
+                total[rows] += self.slope(moved.flatten(0, 1), many).reshape(moved.shape).sum(dim=1)
+        return total.div_(samples)
 
-    def noise(self, x: Any) -> Any:
-        """So many draws for each record, by a generator that the record and the seed make."""
-        drawn = torch.empty(len(x), self.how.samples, *x.shape[1:], dtype=self.dtype)
-        generator = torch.Generator()
-        for row, seed in zip(drawn, mixed(self.keys, self.how.seed).tolist(), strict=True):
-            generator.manual_seed(seed)
+    def _noise(self, generators: list[Any], draws: int, x: Any) -> Any:
+        """So many draws for each record, by its own generator."""
+        drawn = torch.empty(len(generators), draws, *x.shape[1:], dtype=self.dtype)
+        for row, generator in zip(drawn, generators, strict=True):
             row.normal_(0.0, self.how.sigma, generator=generator)
         return drawn.to(self.device)
 
     def integrated_gradients(self, x: Any) -> Any:
-        baseline = torch.full_like(x[:1], self.how.baseline)
         with torch.no_grad():
-            at_end, at_start = self.outputs(x), self.outputs(baseline)
-        code = at_end.argmax(dim=1, keepdim=True)
-        change = (at_end - at_start).gather(1, code)[:, 0]
-        scale = max(1.0, float(at_end.abs().max()), float(at_start.abs().max()))
-        found = torch.empty_like(x)
-        todo, steps = torch.arange(len(x), device=x.device), self.how.steps
-        while len(todo):
-            for rows in todo.split(max(1, _rows(x[0].numel()) // steps)):
-                found[rows] = self._path(x[rows], baseline, code[rows], steps)
-            missed = (found[todo].flatten(1).sum(dim=1) - change[todo]).abs()
-            todo = todo[missed > INCOMPLETE * scale]
-            if len(todo) and steps >= MOST_STEPS:
-                raise InputError(
-                    f"integrated gradients with {steps} steps still miss the change of the output by "
-                    f"{float(missed.max()):.2g} for {len(todo)} records: the output jumps along the path, so take gradient, "
-                    "or another baseline"
-                )
-            steps = min(2 * steps, max(steps, MOST_STEPS))
+            at_end, at_start = self.outputs(x), self.outputs(self.baseline)
+        code = predicted(at_end)
+        ends = at_end.gather(1, code)[:, 0], at_start[0, code[:, 0]]
+        found = self._path(x, code, torch.tensor([[0.0, 1.0]]).to(x).expand(len(x), 2))
+        missed, scale = incompleteness(found, *ends)
+        for rows in (missed > INCOMPLETE).nonzero()[:, 0].split(max(1, self.rows // self.how.steps)):
+            found[rows] = self._refine(x[rows], code[rows], scale[rows])
         return found
 
-    def _path(self, x: Any, baseline: Any, code: Any, steps: int) -> Any:
+    def _refine(self, x: Any, code: Any, scale: Any) -> Any:
+        """The integral piece by piece; those that miss their part of the change of the output are halved, and so on.
+
+        So the points go to where the slope jumps, as that of a network with relu does.
+        """
+        found, rows = torch.zeros_like(x), torch.arange(len(x), device=x.device)
+        ends = torch.tensor([[0.0, 1.0]]).to(x).expand(len(x), 2)
+        for _ in range(HALVINGS):
+            low, high = ends.T
+            middle = (low + high) / 2
+            rows, ends = rows.repeat(2), torch.stack([torch.cat([low, middle]), torch.cat([middle, high])], dim=1)
+            part = self._path(x[rows], code[rows], ends)
+            missed = (part.flatten(1).sum(dim=1) - self._gain(x[rows], code[rows], ends)).abs() / scale[rows]
+            good = missed <= INCOMPLETE / 10  # a record may have several pieces that miss something
+            found.index_add_(0, rows[good], part[good])
+            rows, ends, missed = rows[~good], ends[~good], missed[~good]
+            if not len(rows):
+                return found
+        raise InputError(
+            f"integrated gradients miss the change of the output by {float(missed.max()):.2g} of it, for some records, however "
+            "many steps they take: the output jumps along the path, so take gradient, or another baseline"
+        )
+
+    def _path(self, x: Any, code: Any, ends: Any) -> Any:
+        """The integral from one point of each record's path to another, in shares of the path."""
+        steps = self.how.steps
         nodes, weights = (torch.from_numpy(part).to(x) for part in quadrature(steps))
-        direction = x - baseline
-        points = baseline + nodes.reshape(-1, *[1] * x.ndim) * direction
-        slope, _, _ = self.slope(points.reshape(-1, *x.shape[1:]), code.repeat(steps, 1))
-        return torch.mv(slope.reshape(steps, -1).T, weights).reshape(x.shape).mul_(direction)
+        direction, shape = x - self.baseline, (-1, *[1] * (x.ndim - 1))
+        total = torch.zeros_like(x)
+        for rows in parts(len(x), max(1, self.rows // len(nodes))):
+            low, high = ends[rows].T
+            for points in parts(len(nodes), self.rows):
+                share = (low + nodes[points, None] * (high - low)).reshape(-1, *low.shape, *shape[1:])
+                moved = self.baseline + share * direction[rows]
+                slope = self.slope(moved.flatten(0, 1), code[rows].repeat(len(moved), 1))
+                total[rows] += torch.mv(slope.reshape(len(moved), -1).T, weights[points]).reshape(x[rows].shape)
+        return total.mul_(direction).mul_((ends[:, 1] - ends[:, 0]).reshape(shape))
+
+    def _gain(self, x: Any, code: Any, ends: Any) -> Any:
+        """Change of the explained output from one point of each record's path to another."""
+        found = torch.empty_like(ends)
+        with torch.no_grad():
+            for rows in parts(len(x), self.rows):
+                for end in (0, 1):
+                    share = ends[rows, end].reshape(-1, *[1] * (x.ndim - 1))
+                    shown = self.outputs(self.baseline + share * (x[rows] - self.baseline))
+                    found[rows, end] = shown.gather(1, code[rows])[:, 0]
+        return found[:, 1] - found[:, 0]
 
     def lrp(self, x: Any) -> Any:
         x = x.detach().requires_grad_()
-        with Rules(self.how.epsilon):
+        with EpsilonRule(x, self.how.epsilon):
             shown = self.outputs(x)
-        own = shown.gather(1, shown.detach().argmax(dim=1, keepdim=True))
+        own = shown.gather(1, predicted(shown))
         z = own.detach()
-        (slope,) = torch.autograd.grad((own * (z / stabilised(z, self.how.epsilon))).sum(), x)
-        return slope * x.detach()
+        return self._derivative(own * (z / stabilised(z, self.how.epsilon)), x).mul_(x.detach())
 
     def deeplift(self, x: Any) -> Any:
-        baseline = torch.full_like(x[:1], self.how.baseline)
-        both = torch.cat([x, baseline]).requires_grad_()
-        with Rules(None):
-            shown = self.outputs(both)
-        code = shown[:-1].detach().argmax(dim=1, keepdim=True)
-        own = shown[:-1].gather(1, code)
-        (slope,) = torch.autograd.grad(own.sum(), both)
-        found = slope[:-1] * (x - baseline)
-        change = own.detach()[:, 0] - shown[-1].detach()[code[:, 0]]
-        missed = float((found.flatten(1).sum(dim=1) - change).abs().max())
-        if missed > INCOMPLETE * max(1.0, float(shown.detach().abs().max())):
+        x = x.detach().requires_grad_()
+        at_start, reference = self.at_baseline
+        with RescaleRule(x, reference):
+            shown = self.outputs(x)
+        code = predicted(shown)
+        own = shown.gather(1, code)
+        found = self._derivative(own, x).mul_(x.detach() - self.baseline)
+        missed = float(incompleteness(found, own.detach()[:, 0], at_start[0, code[:, 0]])[0].max())
+        if missed > INCOMPLETE:
             raise InputError(
-                f"deeplift misses the change of the output by {missed:.2g}: the network does something that the rescale rule "
-                "can't see, so take gradient, integrated_gradients or smoothgrad"
+                f"deeplift misses the change of the output by {missed:.2g} of it: the network does something that the rescale "
+                "rule can't see, so take gradient, integrated_gradients or smoothgrad"
             )
         return found
 
+    @cached_property
+    def at_baseline(self) -> tuple[Any, Reference]:
+        """Outputs at the baseline, and what DeepLIFT notes on the way."""
+        baseline = self.baseline.detach().requires_grad_()
+        with RescaleRule(baseline) as rules:
+            shown = self.outputs(baseline)
+        return shown.detach(), rules.noted
 
-def blocks(X: NDArray[Any], width: int = 1) -> Iterator[slice]:
-    """Rows that go through the network together when each takes ``width`` passes."""
-    step = max(1, _rows(int(np.prod(X.shape[1:]))) // width)
-    for start in range(0, len(X), step):
-        yield slice(start, min(start + step, len(X)))
+
+def predicted(shown: Any) -> Any:
+    """The class of the largest output of each record, as a column."""
+    return shown.detach().argmax(dim=1, keepdim=True)
 
 
-def _rows(features: int) -> int:
-    return int(np.clip(NUMBERS // max(features, 1), 64, ROWS))
+def incompleteness(found: Any, at_end: Any, at_start: Any) -> tuple[Any, Any]:
+    """By how much the sum of each explanation misses the change of the output, as a share of a scale; and that scale.
+
+    It is the largest of the outputs and of the sum of absolute values of the explanation: their rounding is in it.
+    """
+    flat = found.flatten(1)
+    largest = torch.stack([at_end.abs(), at_start.abs(), flat.abs().sum(dim=1)]).amax(dim=0)
+    scale = torch.where(largest == 0, 1.0, largest)
+    return (flat.sum(dim=1) - (at_end - at_start)).abs() / scale, scale
+
+
+def parts(count: int, size: int) -> Iterator[slice]:
+    """Cut so many things into parts of a size at most.
+
+    Examples
+    --------
+    >>> list(parts(5, 2))
+    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
+    """
+    for start in range(0, count, size):
+        yield slice(start, min(start + size, count))

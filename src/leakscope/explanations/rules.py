@@ -9,17 +9,21 @@ being linear. Then
 * the rescale rule of DeepLIFT is :math:`x_i - \bar x_i` times it, with
   :math:`m = (f(z) - f(\bar z))/(z - \bar z)`, and :math:`f'(z)` where the two are equal
 
-[shokri2019, appendix C; Ancona et al. 2018, Propositions 1 and 2]. Of a maximum, LRP follows the winner; DeepLIFT gives the
-difference of two maxima to the winner at the record as far as it lies above that at the baseline, and otherwise to the
-winner at the baseline.
+[shokri2019, appendix C; Ancona et al. 2018, Propositions 1 and 2]. As printed there the ε-rule counts the bias once for
+every neuron that feeds into j; it is added once.
+
+Of a maximum, LRP follows the winner. DeepLIFT gives the difference of two maxima to the winner at the record as far as it
+lies above that at the baseline, and otherwise to the winner at the baseline. Both shares then lie in [0, 1].
 
 Every torch function that a network calls is seen here, whether it stands in a module or in plain code. One that is neither
-linear nor an activation is refused by name.
+linear nor an activation is refused by name; so is a tensor that comes from code into which nothing can be seen.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
 
 import torch
 from torch.overrides import TorchFunctionMode
@@ -41,10 +45,11 @@ MAXIMA = _names("max_pool1d max_pool2d max_pool3d")
 #: Linear functions, in evaluation mode; names of Python's operators and of in-place forms without their underscores.
 LINEAR = _names(
     "adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d add alpha_dropout avg_pool1d avg_pool2d avg_pool3d "
-    "batch_norm cat chunk clone concat contiguous conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
-    "conv_transpose3d dropout dropout1d dropout2d dropout3d expand feature_alpha_dropout flatten flip float get getitem "
-    "iadd index_select isub linear mean movedim narrow neg negative pad permute pixel_shuffle radd reshape roll rsub "
-    "select split squeeze stack sub subtract sum swapaxes t to transpose type_as unflatten unsqueeze view view_as"
+    "batch_norm broadcast_to cat chunk clone concat contiguous conv1d conv2d conv3d conv_transpose1d conv_transpose2d "
+    "conv_transpose3d cumsum dropout dropout1d dropout2d dropout3d expand expand_as feature_alpha_dropout flatten flip "
+    "float get getitem iadd index_select isub linear mean movedim narrow neg negative pad permute pixel_shuffle radd "
+    "repeat repeat_interleave reshape roll rsub select split squeeze stack sub subtract sum swapaxes t tile to "
+    "transpose type_as unbind unflatten unsqueeze view view_as"
 )
 #: Linear as long as one factor does not depend on the record.
 PRODUCTS = _names("addmm baddbmm bmm einsum imul matmul mm mul multiply rmatmul rmul")
@@ -55,12 +60,13 @@ SMALLEST_DIFFERENCE = 1e-6
 
 
 class _Slope(torch.autograd.Function):  # type: ignore[misc]
-    """A value with a slope of our choice."""
+    """The value of an activation, with a slope of our choice."""
 
     @staticmethod
-    def forward(ctx: Any, z: Any, value: Any, slope: Any) -> Any:  # noqa: ARG004
-        ctx.save_for_backward(slope)
-        return value.clone()
+    def forward(ctx: Any, z: Any, call: Any, rule: Any) -> Any:
+        value = call(z)
+        ctx.save_for_backward(rule(z, value, call))
+        return value
 
     @staticmethod
     def backward(ctx: Any, incoming: Any) -> Any:
@@ -68,93 +74,193 @@ class _Slope(torch.autograd.Function):  # type: ignore[misc]
 
 
 class _Maximum(torch.autograd.Function):  # type: ignore[misc]
-    """Maxima of windows, whose gradient goes to given places of the input, times given shares."""
+    """Maxima over windows in the last axes, whose gradient goes to given places of these axes, times given shares."""
 
     @staticmethod
-    def forward(ctx: Any, z: Any, value: Any, places: Any, shares: Any) -> Any:
-        ctx.save_for_backward(places, shares)
-        ctx.shape = z.shape
-        return value.clone()
+    def forward(ctx: Any, z: Any, call: Any, rule: Any, axes: int) -> Any:
+        value, place = call(z)
+        ctx.shares = rule(*(part.flatten(-axes) for part in (z, value, place)))
+        ctx.shape, ctx.axes = z.shape, axes
+        return value
 
     @staticmethod
     def backward(ctx: Any, incoming: Any) -> Any:
-        places, shares = ctx.saved_tensors
-        rows = len(incoming)
-        passed = incoming.new_zeros(ctx.shape).reshape(*ctx.shape[:2], -1)
-        for place, share in zip(places, shares, strict=True):
-            window = place.reshape(rows, ctx.shape[1], -1)
-            passed.scatter_add_(2, window, (incoming * share).reshape(window.shape))
+        passed = incoming.new_zeros(ctx.shape).flatten(-ctx.axes)
+        for place, share in ctx.shares:
+            passed.scatter_add_(-1, place, incoming.flatten(-ctx.axes) * share)
         return passed.reshape(ctx.shape), None, None, None
 
 
 class Rules(TorchFunctionMode):  # type: ignore[misc]
-    """While active, activations have the slopes of LRP, or those of DeepLIFT.
-
-    For DeepLIFT the last row of the batch is the baseline.
+    """While active, activations have the slopes of a method; see `EpsilonRule` and `RescaleRule`.
 
     Parameters
     ----------
-    epsilon
-        The stabiliser of LRP; None for DeepLIFT.
+    record
+        The tensor on which the network is called, which requires its gradient.
     """
 
-    def __init__(self, epsilon: float | None) -> None:
+    method: str
+    activations: frozenset[str]
+
+    def __init__(self, record: Any) -> None:
         super().__init__()
-        self.epsilon = epsilon
-        self.method = "deeplift" if epsilon is None else "lrp"
+        self.record = record
+        self.made: set[Any] = set()  # how every tensor came about that a function seen here gave
+
+    def slope(self, z: Any, value: Any, call: Any) -> Any:
+        """What stands in the place of the derivative of an activation at z."""
+        raise NotImplementedError
+
+    def shares(self, z: Any, value: Any, place: Any) -> list[tuple[Any, Any]]:
+        """Places in z to which the gradient of a maximum goes, and how much of it."""
+        raise NotImplementedError
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        kwargs = kwargs or {}
-        name = getattr(func, "__name__", str(func)).strip("_")
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", str(func))
         depends = [part for part in _tensors([*args, *kwargs.values()]) if part.requires_grad]
-        if not depends or self._is_linear(name, args, depends):
-            return func(*args, **kwargs)
-        if name in MAXIMA:
-            return self._maximum(name, args, kwargs)
-        if name not in (ACTIVATIONS if self.epsilon is None else THROUGH_ZERO):
-            raise InputError(
-                f"{self.method} has no rule for {name}, which the network uses: take gradient, integrated_gradients or "
-                "smoothgrad, which work for any differentiable model"
-            )
-        z = args[0]
-        value = func(z.detach().clone(), *args[1:], **kwargs)
-        return _Slope.apply(z, value, self._slope(func, z.detach(), value, args, kwargs))
+        for part in depends:
+            if part is not self.record and part.grad_fn not in self.made:
+                self._refuse(f"can't see into {type(part.grad_fn).__name__}, which a part of the network")
+        plain = name.strip("_")
+        if not depends or _is_linear(plain, args, kwargs, depends):
+            found = func(*args, **kwargs)
+        elif plain in MAXIMA:
+            found = self._maximum(plain, args, kwargs)
+        elif plain in self.activations:
+            found = self._activation(func, name, args, kwargs)
+        else:
+            self._refuse(f"has no rule for {plain}, which the network")
+        self.made.update(part.grad_fn for part in _tensors([found]) if part.requires_grad)
+        return found
 
-    def _is_linear(self, name: str, args: Any, depends: list[Any]) -> bool:
-        if name in LINEAR | QUESTIONS or (name in PRODUCTS and len(depends) == 1):
-            return True
-        return name in QUOTIENTS and len(depends) == 1 and args[0] is depends[0]
+    def _refuse(self, what: str) -> NoReturn:
+        raise InputError(
+            f"{self.method} {what} uses: take gradient, integrated_gradients or smoothgrad, which work for any "
+            "differentiable model"
+        )
 
-    def _slope(self, func: Any, z: Any, value: Any, args: Any, kwargs: Any) -> Any:
-        if self.epsilon is not None:
-            return value / stabilised(z, self.epsilon)
-        difference = z - z[-1:]
-        small = difference.abs() < SMALLEST_DIFFERENCE
-        slope = (value - value[-1:]) / torch.where(small, 1.0, difference)
-        with torch.enable_grad():
-            at = z[small].requires_grad_()
-            slope[small] = torch.autograd.grad(func(at.clone(), *args[1:], **kwargs).sum(), at)[0]
-        return slope
+    def _activation(self, func: Any, name: str, args: Any, kwargs: Any) -> Any:
+        z, *others = args if args else [kwargs.pop("input")]
+        in_place = kwargs.pop("inplace", False) or (name.endswith("_") and not name.endswith("__"))
+        call = (
+            (lambda at: func(at.clone(), *others, **kwargs)) if in_place else (lambda at: func(at, *others, **kwargs))
+        )
+        found = _Slope.apply(z, call, self.slope)
+        return z.copy_(found) if in_place else found
 
     def _maximum(self, name: str, args: Any, kwargs: Any) -> Any:
-        z, settings = args[0], {key: value for key, value in kwargs.items() if key != "return_indices"}
+        z, *others = args if args else [kwargs.pop("input")]
+        kwargs.pop("return_indices", None)
         with_places = getattr(torch.nn.functional, f"{name}_with_indices")
-        value, place = with_places(z.detach(), *args[1:], **settings)
-        if self.epsilon is not None:
-            return _Maximum.apply(z, value, place[None], torch.ones_like(value)[None])
-        difference = (z - z[-1:]).detach().reshape(*z.shape[:2], -1)
-        change = value - value[-1:]
-        places = torch.stack([place, place[-1:].expand_as(place)])
-        shares = []
-        for gain, where in zip((change.clamp_min(0), change.clamp_max(0)), places, strict=True):
-            at = difference.gather(2, where.reshape(*z.shape[:2], -1)).reshape(gain.shape)
-            shares.append(gain / torch.where(gain == 0, 1.0, at))
-        return _Maximum.apply(z, value, places, torch.stack(shares))
+        return _Maximum.apply(z, lambda at: with_places(at, *others, **kwargs), self.shares, int(name[-2]))
+
+
+class EpsilonRule(Rules):
+    """LRP by the ε-rule."""
+
+    method, activations = "lrp", THROUGH_ZERO
+
+    def __init__(self, record: Any, epsilon: float) -> None:
+        super().__init__(record)
+        self.epsilon = epsilon
+
+    def slope(self, z: Any, value: Any, call: Any) -> Any:  # noqa: ARG002
+        below = stabilised(z, self.epsilon)
+        return torch.div(value, below, out=below)
+
+    def shares(self, z: Any, value: Any, place: Any) -> list[tuple[Any, Any]]:  # noqa: ARG002
+        return [(place, torch.ones_like(value))]
+
+
+@dataclass
+class Reference:
+    """What the activations and maxima of a network get and give at the baseline, in the order of their calls."""
+
+    inputs: list[Any] = field(default_factory=list)
+    outputs: list[Any] = field(default_factory=list)
+    places: list[Any] = field(default_factory=list)
+
+    def in_turn(self) -> Iterator[tuple[Any, Any, Any]]:
+        return zip(self.inputs, self.outputs, self.places, strict=True)
+
+
+class RescaleRule(Rules):
+    """DeepLIFT by the rescale rule.
+
+    Parameters
+    ----------
+    reference
+        What `RescaleRule` of the baseline alone has noted; without it, this is what is noted.
+    """
+
+    method, activations = "deeplift", ACTIVATIONS
+
+    def __init__(self, record: Any, reference: Reference | None = None) -> None:
+        super().__init__(record)
+        self.noted = Reference()
+        self.steps = None if reference is None else reference.in_turn()
+
+    def slope(self, z: Any, value: Any, call: Any) -> Any:
+        if self.steps is None:
+            self._note(z, value, None)
+            return torch.zeros_like(z)
+        z_reference, value_reference, _ = self._next(z)
+        difference = z - z_reference
+        slope = (value - value_reference).div_(difference)
+        if len(small := (difference.abs_() < SMALLEST_DIFFERENCE).flatten().nonzero()[:, 0]):
+            with torch.enable_grad():
+                at = z.detach().flatten()[small].requires_grad_()
+                (derivative,) = torch.autograd.grad(call(at).sum(), at)
+            slope.view(-1)[small] = derivative
+        return slope
+
+    def shares(self, z: Any, value: Any, place: Any) -> list[tuple[Any, Any]]:
+        if self.steps is None:
+            self._note(z, value, place)
+            return [(place, torch.zeros_like(value))]
+        z_reference, value_reference, place_reference = self._next(z)
+        difference, change = z - z_reference, value - value_reference
+        places = (place, place_reference.expand_as(place))
+        at, at_reference = (difference.gather(-1, where) for where in places)
+        up, down = change.clamp_min(0), change.clamp_max(0)
+        share = up / torch.where(up == 0, 1.0, at)
+        share[(change == 0) & (at == 0)] = 1.0  # the same winner with the same value: the derivative
+        return [(places[0], share), (places[1], down / torch.where(down == 0, 1.0, at_reference))]
+
+    def _note(self, z: Any, value: Any, place: Any) -> None:
+        self.noted.inputs.append(z.detach().clone())  # which the network may write into later on
+        self.noted.outputs.append(value.clone())
+        self.noted.places.append(place)
+
+    def _next(self, z: Any) -> tuple[Any, ...]:
+        """The noted values of this call, shaped so that each stands beside the same neuron of every record."""
+        assert self.steps is not None
+        noted = next(self.steps, (z.new_empty(0, 0),))
+        if len(noted) == 3 and noted[0].ndim == z.ndim:
+            if all(size in (1, own) for size, own in zip(noted[0].shape, z.shape, strict=True)):
+                return noted
+            repeats = len(z) // max(1, len(noted[0]))  # several rows for each record
+            if noted[0].shape[1:] == z.shape[1:] and repeats * len(noted[0]) == len(z):
+                return tuple(part if part is None else part.repeat(repeats, *[1] * (part.ndim - 1)) for part in noted)
+        raise InputError(
+            "the network takes another way at the baseline than at the records, which deeplift can't follow: take gradient, "
+            "integrated_gradients or smoothgrad"
+        )
 
 
 def stabilised(z: Any, epsilon: float) -> Any:
     """z, moved away from zero by ε."""
-    return z + torch.where(z < 0, -epsilon, epsilon)
+    return torch.copysign(z.new_tensor(epsilon), z).add_(z)
+
+
+def _is_linear(name: str, args: Any, kwargs: Any, depends: list[Any]) -> bool:
+    if name in LINEAR:
+        return not kwargs.get("training", False)  # noise, or statistics of the batch
+    if name in QUESTIONS or (name in PRODUCTS and len(depends) == 1):
+        return True
+    return name in QUOTIENTS and len(depends) == 1 and args[0] is depends[0]
 
 
 def _tensors(values: Any) -> list[Any]:

@@ -25,7 +25,11 @@ def network_view(estimator: Any) -> NetworkView:
     module = fully_connected(layers, estimator.activation)
     kind = {"softmax": "logits", "logistic": "logits", "identity": "values"}.get(estimator.out_activation_)
     outputs = estimator.coefs_[-1].shape[1]
-    if kind is None or (estimator.out_activation_ == "logistic" and outputs > 1):
+    if kind is None:
+        raise InputError(
+            f"a network with an output of {estimator.out_activation_} can't be explained: use squared_error"
+        )
+    if (outputs > 1 and kind == "values") or (estimator.out_activation_ == "logistic" and outputs > 1):
         raise InputError("a network with several labels per record can't be explained: train one for each label")
     return NetworkView(module, kind)
 

@@ -27,7 +27,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from leakscope.errors import InputError
-from leakscope.records import list_names
+from leakscope.records import list_names, plain
 
 Kind = Literal["gradient", "gradient_x_input", "integrated_gradients", "smoothgrad", "lrp", "deeplift"]
 Output = Literal["probability", "logit"]
@@ -90,6 +90,8 @@ class FeatureExplanation:
     seed: int = 0
 
     def __post_init__(self) -> None:
+        for item in fields(self):
+            object.__setattr__(self, item.name, plain(getattr(self, item.name)))
         if self.method not in METHODS:
             raise InputError(f"there is no explanation {self.method!r}: choose one of {', '.join(METHODS)}")
         if self.output not in (None, *get_args(Output)):
@@ -102,6 +104,9 @@ class FeatureExplanation:
             value = getattr(self, name)
             if not (value is None and name in _OPTIONAL) and not fits(value):
                 raise InputError(f"{name} is {what}, not {value!r}")
+        for name, methods in _OF_METHODS.items():
+            if self.method not in methods and getattr(self, name) != type(self).__dataclass_fields__[name].default:
+                raise InputError(f"{name} is a setting of {' and '.join(methods)}, not of {self.method}: leave it out")
 
     @property
     def explains(self) -> Output:
@@ -146,8 +151,8 @@ def parse(name: str) -> FeatureExplanation:
 
 
 def _value(setting: str, text: str) -> Any:
-    if setting == "output":
-        return text
+    if setting in ("output", "normalised"):
+        return {"True": True, "False": False}.get(text, text)
     for read in (int, float):
         try:
             return read(text)
@@ -168,6 +173,13 @@ def _finite(least: float, *, above: bool = False) -> Callable[[Any], bool]:
     return fits
 
 
+_OF_METHODS: dict[str, tuple[Kind, ...]] = {
+    "baseline": ("integrated_gradients", "deeplift"),
+    "steps": ("integrated_gradients",),
+    "sigma": ("smoothgrad",),
+    "samples": ("smoothgrad",),
+    "epsilon": ("lrp",),
+}
 _OPTIONAL = ("top", "decimals", "digits")
 _NUMBERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("baseline", _finite(-math.inf), "a number"),

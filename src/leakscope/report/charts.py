@@ -138,8 +138,18 @@ def histogram_chart(bins: Sequence[Bin], title: str, description: str) -> Markup
     return _svg(parts, 394, title, description)
 
 
-def group_chart(rows: Sequence[Row], overall: float, title: str, description: str, reference: float = 0.5) -> Markup:
+def group_chart(
+    rows: Sequence[Row],
+    overall: float | None,
+    title: str,
+    description: str,
+    *,
+    reference: float = 0.5,
+    words: tuple[str, str, str] = ("AUC", "guessing", "stands out"),
+) -> Markup:
     """A forest plot: one line per group, under the name of its column, with a dashed line for everybody.
+
+    ``words`` name the axis, the line at ``reference``, and the groups that stand out.
 
     Examples
     --------
@@ -150,8 +160,9 @@ def group_chart(rows: Sequence[Row], overall: float, title: str, description: st
     left, line, gap = 158, 26, 8
     headings = sum(row.column != before for row, before in zip(rows, _columns_before(rows), strict=True))
     bottom = TOP + line * len(rows) + (line + gap) * headings
-    low = min([reference, overall, *(row.low for row in rows)])
-    high = max([reference, overall, *(row.high for row in rows)])
+    everybody = [] if overall is None else [overall]
+    low = min([reference, *everybody, *(row.low for row in rows)])
+    high = max([reference, *everybody, *(row.high for row in rows)])
     pad = 0.06 * (high - low) or 0.1
     x = svg.scale(low - pad, high + pad, left, RIGHT)
     parts: list[Markup] = []
@@ -160,10 +171,8 @@ def group_chart(rows: Sequence[Row], overall: float, title: str, description: st
             svg.line(x(tick), TOP, x(tick), bottom, "grid"),
             svg.text(x(tick), bottom + 17, f"{tick + 0.0:.4g}", "tick middle"),
         ]
-    parts += [
-        svg.line(x(reference), TOP, x(reference), bottom, "base"),
-        svg.line(x(overall), TOP, x(overall), bottom, "overall"),
-    ]
+    parts.append(svg.line(x(reference), TOP, x(reference), bottom, "base"))
+    parts += [svg.line(x(place), TOP, x(place), bottom, "overall") for place in everybody]
     height = float(TOP)
     for row, before in zip(rows, _columns_before(rows), strict=True):
         if row.column != before:
@@ -172,8 +181,8 @@ def group_chart(rows: Sequence[Row], overall: float, title: str, description: st
         parts.append(_group(row, height + line / 2, x, left))
         height += line
     parts += [
-        svg.text((left + RIGHT) / 2, bottom + 40, "AUC", "axis middle"),
-        *_legend([("overall", "everybody"), ("base", "guessing"), ("group out", "stands out")], 8),
+        svg.text((left + RIGHT) / 2, bottom + 40, words[0], "axis middle"),
+        *_legend([*(("overall", "everybody") for _ in everybody), ("base", words[1]), ("group out", words[2])], 8),
     ]
     return _svg(parts, bottom + 48, title, description)
 

@@ -53,6 +53,11 @@ def draw(summary: dict[str, Any]) -> dict[str, Markup]:
     if groups is not None:
         rows = [_row(row) for row in groups["rows"] if row["charted"]]
         charts["groups"] = group_chart(rows, groups["overall"]["value"], groups["title"], groups["description"])
+    if (extras := summary["extras"]) is not None:
+        rows = [_row({**row, "column": f"Beside {extras['beside']}", "level": row["release"], "stands_out": row["adds"]})
+                for row in extras["rows"]]  # fmt: skip
+        words = ("Gain in AUC", "adds nothing", "surely adds")
+        charts["extras"] = group_chart(rows, None, extras["title"], extras["description"], reference=0.0, words=words)
     return charts
 
 

@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from leakscope.report.caveats import summarize_caveats
+from leakscope.report.extras import summarize_extras
 from leakscope.report.words import (
     SENTENCE_LENGTH,
     Style,
@@ -72,6 +73,7 @@ def summarize(findings: Findings, exposed: list[tuple[str, float, int]]) -> dict
         "control_kind": _control_kind(findings),
         "roc": _roc(findings),
         "histogram": _histogram(strongest),
+        "extras": summarize_extras(findings),
         "groups": _groups(strongest),
         "exposed": _exposed(exposed, findings.verdict),
         "caveats": summarize_caveats(findings),
@@ -145,6 +147,11 @@ def _facts(target: AuditedModel) -> list[dict[str, str]]:
             ("Control", f"{models} retrained on {count(control.records)} other records"),
             (f"{metric} of the control on held-out records", describe(control.holdout, style)["text"]),
         ]
+    if target.shadow_models is not None:
+        shadows = target.shadow_models
+        facts.append(
+            ("Attacker", f"knows no member; {count(shadows.models)} shadow models of {count(shadows.records)} records")
+        )
     return [{"name": name, "value": value} for name, value in facts]
 
 

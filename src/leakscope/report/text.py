@@ -1,4 +1,4 @@
-"""The audit in a terminal: what ``print(result)`` shows. Plain text, some 25 lines of at most 100 columns."""
+"""The audit in a terminal: what ``print(result)`` shows. Plain text, some 25 lines of at most 100 columns, and one more for each explanation."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ def render(audit: Audit) -> str:
         "",
         *_table(summary["risks"]),
         *_wrap(summary["risks_note"].replace("stand above their", "stand before their"), most=2),
+        *_explanations(summary),
         "",
         *_doubts(summary),
     ]
@@ -71,6 +72,21 @@ def _table(risks: list[dict[str, Any]]) -> list[str]:
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     left_out = len(risks) - len(shown)
     return lines + ([f"and {count(left_out)} more with a lower AUC: see the report"] if left_out else [])
+
+
+def _explanations(summary: dict[str, Any]) -> list[str]:
+    """What each explanation adds, aligned."""
+    extras = summary["extras"]
+    if extras is None:
+        return []
+    shown = extras["rows"][:TABLE_ROWS]
+    rows = [("explanation", "adds to the AUC", "in the control")]
+    rows += [(safe_text(row["release"], 44), row["gain"], row["control_gain"]) for row in shown]
+    widths = _widths(rows)
+    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    left_out = len(extras["rows"]) - len(shown)
+    more = [f"and {count(left_out)} more that add less: see the report"] if left_out else []
+    return ["", f"What each explanation adds to {safe_text(extras['beside'], 20)}:", *lines, *more]
 
 
 def _widths(rows: Sequence[tuple[str, ...]]) -> list[int]:

@@ -1,0 +1,255 @@
+r"""What an explanation adds to the prediction: boosted trees on the prediction, and on the prediction and the explanation.
+
+The question of a user is not what an explanation gives away but what it gives away once the prediction is out
+[shokri2019, Observation 4.3]. Two attacks answer it that differ in nothing but what they see: `learned_prediction` sees
+features of the prediction, `learned_explanation` these and features of the explanation, and both fit the same classifier to
+records whose membership the attacker knows [shokri2019, section 4.1].
+
+Features of a prediction: the log-odds of the largest probabilities in falling order, the predicted class, and the
+probabilities along the first principal components of those of the known records, and with the true label its log-odds and
+its code; of a predicted label, its code, and with the true label also that and whether they agree; of a predicted value, the
+value, and with the true one the squared error. The components tell which classes come second and third. An explanation tells
+that too, and without them it would seem to add what was in the prediction.
+
+Features of an explanation :math:`\varphi`, with signed shares :math:`s_i = \varphi_i / \|\varphi\|_1`:
+
+- size: :math:`\ln \|\varphi\|_1`, and :math:`\sum_i \varphi_i`, which for a complete method such as integrated gradients is
+  the prediction less that at the baseline;
+- shape: the entropy :math:`-\sum_i |s_i| \ln |s_i|` and the share of zeros;
+- signs: :math:`\sum_i s_i`, the largest share and the smallest;
+- direction: the shares along the first principal components of the known records' shares.
+
+The components are fitted without looking at membership.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from leakscope.attacks.membership_explanation_norm import log_norm
+from leakscope.attacks.membership_learned import confidences, label_and_confidences, smallest_leaf, thin
+from leakscope.errors import InputError
+from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels
+from leakscope.explanations.settings import parse
+from leakscope.workers import one_thread
+
+Features = Callable[[Evidence | Known], Floats]
+
+PREDICTIONS = ("probabilities", "predictions", "labels")
+SOURCE = "shokri2019, section 4.2, with boosted trees"
+TREES, LEAVES, RATE = 100, 4, 0.05
+COMPONENTS = 20
+#: Known records that the components are fitted on: more move them little.
+MOST_FOR_COMPONENTS = 2_000
+#: Numbers of an explanation that are summarised at a time, which bounds memory.
+BLOCK = 1 << 22
+
+
+def learned_prediction(release: str = "probabilities", *, true_label: bool = True) -> Attack:
+    """Boosted trees on the prediction: the attack that `learned_explanation` is compared with.
+
+    Parameters
+    ----------
+    release
+        ``"probabilities"``, ``"labels"``, or ``"predictions"`` of a regression model.
+    true_label
+        Whether the attacker knows the records' true labels.
+
+    Examples
+    --------
+    >>> learned_prediction().name
+    'boosted trees on prediction and true label'
+    """
+
+    def prepare(known: Known) -> Features:
+        features = PredictionFeatures.fit(release, known.observed)
+        return lambda seen: features(seen.observed, seen.labels)
+
+    attack = Attack(_name(["prediction"], true_label), release, SOURCE, _guess(prepare), uses_labels=true_label)
+    return attack.reads(*PREDICTIONS)
+
+
+def learned_explanation(release: str, *, beside: str | None = "probabilities", true_label: bool = True) -> Attack:
+    """Boosted trees on the explanation and all that `learned_prediction` sees; with ``beside=None`` on the explanation.
+
+    Parameters
+    ----------
+    release
+        The explanation, such as ``"gradient"``.
+    beside
+        The prediction that comes with it, as for `learned_prediction`, or None.
+    true_label
+        Whether the attacker knows the records' true labels.
+
+    Examples
+    --------
+    >>> attack = learned_explanation("gradient")
+    >>> attack.name, attack.releases
+    ('boosted trees on explanation and prediction and true label', ('gradient', 'probabilities'))
+    """
+    if beside not in (None, *PREDICTIONS):
+        raise InputError(f"beside is {', '.join(map(repr, PREDICTIONS))} or None, not {beside!r}")
+
+    def prepare(known: Known) -> Features:
+        of_explanation = ExplanationFeatures.fit(known.observed)
+        of_prediction = None if beside is None else PredictionFeatures.fit(beside, _second(known))
+
+        def features(seen: Evidence | Known) -> Floats:
+            columns = [of_explanation(seen.observed)]
+            if of_prediction is not None:
+                columns.insert(0, of_prediction(_second(seen), seen.labels))
+            elif seen.labels is not None:
+                columns.insert(0, _column(seen.labels))
+            return np.hstack(columns)
+
+        return features
+
+    sees = ["explanation"] if beside is None else ["explanation", "prediction"]
+    return Attack(
+        _name(sees, true_label), parse(release).name, SOURCE, _guess(prepare), uses_labels=true_label, beside=beside
+    )
+
+
+def _name(sees: list[str], true_label: bool) -> str:
+    return f"boosted trees on {' and '.join([*sees, 'true label'] if true_label else sees)}"
+
+
+def _second(seen: Evidence | Known) -> Floats:
+    if seen.beside is None:
+        raise InputError("this attack reads a prediction beside the explanation: put it into the evidence as beside")
+    return seen.beside
+
+
+def _guess(prepare: Callable[[Known], Features]) -> Callable[[Evidence, np.random.Generator], Guesses]:
+    """The attack that fits boosted trees to features of the known records.
+
+    The number of trees is fixed: on few records stopping early costs more in records held out and in chance than it saves,
+    and the chance would blur the difference of two attacks.
+    """
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+        from sklearn.ensemble import HistGradientBoostingClassifier
+
+        known = thin(evidence.known, rng)
+        trees = HistGradientBoostingClassifier(
+            learning_rate=RATE,
+            max_iter=TREES,
+            max_leaf_nodes=LEAVES,
+            min_samples_leaf=smallest_leaf(len(known.member)),
+            early_stopping=False,
+            random_state=0,
+        )
+        with one_thread():  # sums in another order are rounded differently
+            features = prepare(known)
+            trees.fit(features(known), known.member)
+            score = trees.decision_function(features(evidence))
+        return Guesses(score, (score > 0).astype(np.float64))
+
+    return guess
+
+
+@dataclass(frozen=True)
+class Components:
+    """The first principal components of some rows."""
+
+    centre: Floats
+    directions: Floats
+
+    @classmethod
+    def fit(cls, rows: Floats, count: int = COMPONENTS) -> Components:
+        """At most ``count`` components, and not more than there can be.
+
+        Examples
+        --------
+        >>> Components.fit(np.array([[0.0, 1.0], [0.0, 3.0]]))(np.array([[5.0, 4.0]])).round(2)
+        array([[2.]])
+        """
+        from sklearn.utils.extmath import randomized_svd
+
+        centre = rows.mean(axis=0)
+        most = max(1, min(count, len(rows) - 1, rows.shape[1]))
+        return cls(centre, randomized_svd(rows - centre, most, random_state=0)[2].T)
+
+    def __call__(self, rows: Floats) -> Floats:
+        return np.asarray((rows - self.centre) @ self.directions, dtype=np.float64)
+
+
+@dataclass(frozen=True)
+class PredictionFeatures:
+    """Features of predictions, and of how they compare with the true labels where these are known.
+
+    Examples
+    --------
+    >>> features = PredictionFeatures.fit("predictions", np.zeros((2, 1)))
+    >>> features(np.array([[2.0], [3.0]]), np.array([2.5, 3.0]))
+    array([[2.  , 0.25],
+           [3.  , 0.  ]])
+    """
+
+    release: str
+    components: Components | None
+
+    @classmethod
+    def fit(cls, release: str, known: Floats) -> PredictionFeatures:
+        components = Components.fit(_evenly(known)) if release == "probabilities" else None
+        return cls(release, components)
+
+    def __call__(self, prediction: Floats, labels: Labels | None) -> Floats:
+        true = None if labels is None else _column(labels)
+        if self.release == "predictions":
+            return prediction if true is None else np.hstack([prediction, (prediction - true) ** 2])
+        if self.components is None:
+            return prediction if true is None else np.hstack([prediction, true, prediction == true])
+        largest = confidences(prediction, None) if labels is None else label_and_confidences(prediction, labels)
+        return np.hstack([largest, _column(prediction.argmax(axis=1)), self.components(prediction)])
+
+
+@dataclass(frozen=True)
+class ExplanationFeatures:
+    """Features of explanations: size, shape, signs and direction, as the module defines them.
+
+    Examples
+    --------
+    >>> features = ExplanationFeatures.fit(np.array([[1.0, 0.0, 0.0, 0.0], [0.0, 2.0, 0.0, 0.0]]))
+    >>> features(np.array([[0.5, 0.5, 0.0, -1.0]]))[:, :7].round(2)
+    array([[ 0.69,  0.  ,  1.04,  0.25,  0.  ,  0.25, -0.5 ]])
+    """
+
+    components: Components
+
+    @classmethod
+    def fit(cls, known: Floats) -> ExplanationFeatures:
+        return cls(Components.fit(_shares(_evenly(known))))
+
+    def __call__(self, explanation: Floats) -> Floats:
+        step = max(1, BLOCK // explanation.shape[1])
+        return np.vstack([self._block(explanation[i : i + step]) for i in range(0, len(explanation), step)])
+
+    def _block(self, explanation: Floats) -> Floats:
+        share = _shares(explanation)
+        magnitude = np.abs(share)
+        entropy = -np.sum(magnitude * np.log(np.where(magnitude > 0, magnitude, 1)), axis=1)
+        size = [log_norm(explanation), explanation.sum(axis=1, dtype=np.float64)]
+        shape = [entropy, np.mean(explanation == 0, axis=1)]
+        signs = [share.sum(axis=1), share.max(axis=1), share.min(axis=1)]
+        return np.hstack([np.column_stack([*size, *shape, *signs]), self.components(share)])
+
+
+def _shares(explanation: Floats) -> Floats:
+    values = np.asarray(explanation, dtype=np.float64)
+    norm = np.abs(values).sum(axis=1, keepdims=True)
+    return np.asarray(np.divide(values, norm, out=np.zeros_like(values), where=norm > 0))
+
+
+def _evenly(known: Floats) -> Floats:
+    """Evenly spaced rows, few enough to fit components quickly."""
+    if len(known) <= MOST_FOR_COMPONENTS:
+        return known
+    return known[np.linspace(0, len(known) - 1, MOST_FOR_COMPONENTS).astype(np.intp)]
+
+
+def _column(labels: Labels) -> Floats:
+    return np.asarray(labels, dtype=np.float64)[:, None]

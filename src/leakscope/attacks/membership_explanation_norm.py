@@ -1,0 +1,62 @@
+r"""The attack on an explanation's size: a decision tree on one number, the 1-norm :math:`\|\varphi(x)\|_1 = \sum_i |\varphi_i(x)|`.
+
+A network with saturating outputs is flat around the records it was trained on, so that their gradients are small. If that
+is all an attack finds, a tree on the 1-norm alone does as well as a network on the whole explanation
+[shokri2019, section 4.3.3 (1), Fig. 2], and nothing is left of it once explanations are divided by their 1-norm
+[section 4.3.3 (2)]. The tree looks at neither labels nor predictions, and makes no difference between the norm and any
+increasing function of it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
+from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.explanations.settings import parse
+
+SMALLEST_NORM = float(np.finfo(np.float32).tiny)
+
+
+def explanation_norm(release: str) -> Attack:
+    """A decision tree on the 1-norm of an explanation [shokri2019, section 4.3.3 (1)].
+
+    A leaf holds at least ten known records and a hundredth of them; the score is its log-odds of membership.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.arange(400) % 2 == 0
+    >>> gradients = rng.normal(size=(400, 20)) * np.where(member, 1.0, 2.0)[:, None]
+    >>> from leakscope.attacks import Known
+    >>> evidence = Evidence(gradients[:4], None, Known(gradients[4:], None, member[4:]))
+    >>> explanation_norm("gradient").guess(evidence, rng).says_member
+    array([1., 0., 1., 0.])
+    """
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+        from sklearn.tree import DecisionTreeClassifier
+
+        known = thin(evidence.known, rng)
+        tree = DecisionTreeClassifier(min_samples_leaf=smallest_leaf(len(known.member)), random_state=0)
+        tree.fit(log_norm(known.observed)[:, None], known.member)
+        probability = tree.predict_proba(log_norm(evidence.observed)[:, None])[:, 1]
+        return Guesses(log_odds(probability), (probability > 0.5).astype(np.float64))
+
+    source = "shokri2019, section 4.3.3 (1), Fig. 2"
+    return Attack("tree on the 1-norm", parse(release).name, source, guess)
+
+
+def log_norm(explanation: Floats) -> Floats:
+    """Natural logarithm of each row's 1-norm to five decimals, at least that of the smallest float32.
+
+    Rounded, since norms that differ by the rounding of a sum only, such as those of normalised explanations, tell nothing
+    that an attack is to find.
+
+    Examples
+    --------
+    >>> log_norm(np.array([[1.0, -2.0], [0.0, 0.0]]))
+    array([  1.09861, -87.33654])
+    """
+    norm = np.abs(explanation).sum(axis=1, dtype=np.float64)
+    return np.asarray(np.log(np.maximum(norm, SMALLEST_NORM)).round(5))

@@ -1,0 +1,79 @@
+"""The command ``leakscope frontier``."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leakscope.errors import InputError
+
+
+def frontier(
+    model: Annotated[Path, typer.Argument(help="The model: .skops, or a pickle with --trust-pickle.")],
+    train: Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")],
+    holdout: Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")],
+    label: Annotated[str, typer.Option(help="The column that the model predicts.")],
+    explanations: Annotated[
+        str | None,
+        typer.Option(
+            help="Which, separated by commas, such as gradient,gradient:top=5,smoothgrad:sigma=0.5; by default many."
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for frontier.json, frontier.csv and frontier.svg.", file_okay=False)
+    ] = None,
+    baseline: Annotated[float, typer.Option(help="What a feature is set to when it is removed.")] = 0.0,
+    records: Annotated[int, typer.Option(help="Held-out records to measure faithfulness on.")] = 300,
+    id: Annotated[str | None, typer.Option(help="Column that names the records; not shown to the model.")] = None,  # noqa: A002
+    drop: Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")] = None,
+    retrain: Annotated[bool, typer.Option(help="Train control models that never saw the members.")] = True,
+    drop_overlap: Annotated[
+        bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")
+    ] = False,
+    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    margin: Annotated[
+        float, typer.Option(help="What beats another surely may be worse by this in one respect.")
+    ] = 0.05,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    workers: Annotated[
+        int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")
+    ] = None,
+    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
+    cache: Annotated[Path | None, typer.Option(help="Folder that keeps finished retrainings.", file_okay=False)] = None,
+    trust_pickle: Annotated[
+        bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")
+    ] = False,
+    trust: Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")] = False,
+) -> None:
+    """Weigh how much explanations say about a model against what they give away of its training set."""
+    from leakscope.cli import progress_bars
+    from leakscope.frontier_study import frontier as run
+    from leakscope.model_files import load_model
+    from leakscope.storage import check_writable
+    from leakscope.tables import read_sets
+
+    names = None if explanations is None else [name.strip() for name in explanations.split(",") if name.strip()]
+    if names == []:
+        raise InputError("--explanations names none: leave it out, or say which, such as gradient,gradient:top=5")
+    if out is not None:
+        check_writable(out)
+    loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
+    sets = read_sets((train, holdout), loaded, label=label, groups=None, id_column=id, drop=drop)
+    with progress_bars() as progress:
+        found = run(
+            loaded, sets.train, sets.holdout, names, baseline=baseline, records=records, retrain=retrain,
+            drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed, workers=workers,
+            cluster=cluster, cache=cache, progress=progress,
+        )  # fmt: skip
+    if out is not None:
+        found.save(out)
+    if as_json:
+        print(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    print(found)
+    if out is not None:
+        print(f"\nfiles: {out / 'frontier.json'}, frontier.csv, frontier.svg")

@@ -1,0 +1,53 @@
+"""What an explanation gives away once the prediction is out: the same attack with and without it, on the same records.
+
+The attacker holds the prediction and the true label, and in a second run the explanation too, with the same kind of
+classifier over all features of the first. The difference of the two is the extra leakage [shokri2019, Observation 4.3, where
+the paper finds none]. It is paired: both runs are judged on the same records, which makes its interval much narrower than
+that of either. The interval may lie below 0, since a classifier that is offered what does not help can do worse by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from leakscope import intervals
+from leakscope.ranking import Part, split
+from leakscope.results import Estimate, Extra
+from leakscope.risk import Judged, Trial
+
+
+def extra_leakage(without: Trial, together: Trial, confidence: float) -> Extra:
+    """Compare an attack on the prediction and the explanation with one on the prediction alone.
+
+    Parameters
+    ----------
+    without, together
+        The two attacks, judged on the same records in the same halves.
+    confidence
+        Confidence of every interval.
+    """
+    control = None
+    if without.control is not None and together.control is not None:
+        control = _auc_difference(together.control, without.control, confidence)
+    return Extra(
+        release=together.attack.release,
+        beside=without.attack.release,
+        auc=_auc_difference(together.target, without.target, confidence),
+        advantage=_advantage_difference(together.target, without.target, confidence),
+        without=intervals.auc(without.target.ranking, confidence),
+        together=intervals.auc(together.target.ranking, confidence),
+        control=control,
+    )
+
+
+def _auc_difference(together: Judged, without: Judged, confidence: float) -> Estimate:
+    return intervals.paired_auc_difference(together.scores, without.scores)(confidence)
+
+
+def _advantage_difference(together: Judged, without: Judged, confidence: float) -> Estimate:
+    """Difference of two advantages: changes of the decision lie in [-1, 1], half of them plus one half in [0, 1]."""
+    change = (together.guesses.says_member - without.guesses.says_member + 1) / 2
+    parts: list[Part] = split(change, together.member, together.scale)
+    half = intervals.mean_difference(parts, confidence)
+    low, high = max(-2.0, 2 * half.low), min(2.0, 2 * half.high)
+    return replace(half, value=2 * half.value, low=low, high=high, method="Agresti-Caffo, paired")

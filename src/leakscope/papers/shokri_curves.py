@@ -1,0 +1,166 @@
+"""What Figures 1, 2 and 3 of shokri2019 share: the sets, curves against the degree of overfitting, and the verdict.
+
+Intervals are over records, for the networks that were trained: records of several draws are pooled, and compared within
+each. They say nothing of how much another start of the training would change.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from leakscope import plots
+from leakscope.papers.reproduction import Cell
+from leakscope.papers.shokri_targets import READING, SIZE, Case, Stopped, accuracy, load, moved, pool
+from leakscope.results import Estimate
+from leakscope.risk import Judged
+
+NO_NUMBERS = "The extracted text of the paper has no numbers of this figure: its statements are compared."
+ABOVE_CHANCE = "Attack accuracy above one half (points of 100)"
+#: Columns for what `state` gives.
+STATE = ["reached", "epochs", "train", "test"]
+
+
+def cases(
+    keys: Sequence[str], size: int, draws: int, large_draws: int, widths: Sequence[int] = (), epochs: int | None = None
+) -> tuple[list[Case], list[str]]:
+    """The sets that are here, and words for those that are not.
+
+    Parameters
+    ----------
+    size
+        Training records at most, and as many for the test.
+    draws, large_draws
+        Draws of the sets that have fewer than `SIZE` records to train on, and of the others.
+    widths, epochs
+        In place of those of the set.
+    """
+    found, absent = [], []
+    for key in keys:
+        source = load(key)
+        if source is None:
+            absent.append(f"{key} is neither in the mirror folder nor in the cache")
+            continue
+        own = source.training
+        training = own._replace(widths=tuple(widths) or own.widths, epochs=epochs or own.epochs)
+        times = large_draws if source.size == SIZE else draws
+        found.append(Case(source, min(size, source.size), training, times))
+    return found, absent
+
+
+def settings(
+    found: Sequence[Case], absent: Sequence[str], gaps: Sequence[float], seed: int, **more: Any
+) -> dict[str, Any]:
+    """All that the numbers depend on."""
+    return {
+        "reading": READING,
+        "stands_in": [case.source.stands_in for case in found if case.source.stands_in],
+        "absent": list(absent),
+        "cases": [
+            {"data": case.source.name, "size": case.size, "draws": case.draws, **case.training._asdict()}
+            for case in found
+        ],
+        "gaps": list(gaps),
+        **more,
+        "seed": seed,
+    }
+
+
+class Finding(NamedTuple):
+    """A statement of the paper, whether the numbers bear it out, and the numbers; None: they can't tell."""
+
+    name: str
+    holds: bool | None
+    words: str
+
+
+def verdict(findings: Sequence[Finding], notes: Sequence[str] = ()) -> str:
+    """Whether all, some or none of the statements hold, and on what that rests.
+
+    Examples
+    --------
+    >>> verdict([Finding("4.1", True, "accuracy rises"), Finding("4.2", False, "loss is not best"), Finding("4.3", None, "?")])
+    'agrees in part (4.1): 4.1: accuracy rises; 4.2 differs: loss is not best; 4.3 is open: ?'
+    """
+    told = [finding for finding in findings if finding.holds is not None]
+    agreeing = [finding.name for finding in told if finding.holds]
+    if not told:
+        head = "neither agrees nor differs"
+    elif len(agreeing) == len(told):
+        head = "agrees" if len(told) == len(findings) else "agrees as far as can be told"
+    else:
+        head = f"agrees in part ({', '.join(agreeing)})" if agreeing else "differs"
+    way = {True: "", False: " differs", None: " is open"}
+    words = [f"{finding.name}{way[finding.holds]}: {finding.words}" for finding in findings]
+    return f"{head}: {'; '.join([*words, *notes])}"
+
+
+def not_reached(found: Sequence[Case], table: Sequence[Sequence[Sequence[Any]]], gaps: Sequence[float]) -> list[str]:
+    """Words for the gaps that no draw of a set reached."""
+    notes = []
+    for case, row in zip(found, table, strict=True):
+        missing = [f"{gap:g}" for gap, drawn in zip(sorted(gaps), row, strict=True) if not drawn]
+        if missing:
+            notes.append(
+                f"{case.source.name} does not reach a gap of {', '.join(missing)} in {case.training.epochs} epochs"
+            )
+    return notes
+
+
+class Group(NamedTuple):
+    """The networks of all draws that were stopped at one gap: their answers together, their state, and how many they are."""
+
+    answers: dict[str, Judged]
+    state: list[Cell]
+    draws: int
+
+
+def by_gap(row: Sequence[Sequence[tuple[Stopped, Mapping[str, Judged]]]], gaps: Sequence[float]) -> dict[float, Group]:
+    """The answers of a set by the gaps that it reached, those of all draws pooled."""
+    groups = {}
+    for gap, drawn in zip(sorted(gaps), row, strict=True):
+        if drawn:
+            answers = {name: pool([answer[name] for _, answer in drawn]) for name in drawn[0][1]}
+            groups[gap] = Group(answers, state([stopped for stopped, _ in drawn]), len(drawn))
+    return groups
+
+
+def state(drawn: Sequence[Stopped]) -> list[Cell]:
+    """Mean over draws of the gap, the epochs and the two accuracies: what the networks were, not an estimate."""
+    values = [(stopped.gap, stopped.epochs, stopped.train, stopped.test) for stopped in drawn]
+    return [round(float(value), 4) for value in np.mean(values, axis=0)]
+
+
+def accuracy_curves(groups: Mapping[float, Group], names: Sequence[str]) -> dict[str, list[tuple[float, Estimate]]]:
+    """Accuracy of each attack against the gap, in points of a hundred above one half."""
+    return {
+        name: [(gap, moved(accuracy(group.answers[name]), -50, 100)) for gap, group in groups.items()] for name in names
+    }
+
+
+def drawing(
+    title: str,
+    words: str,
+    found: Sequence[Case],
+    curves: Callable[[int], Mapping[str, Sequence[tuple[float, Estimate]]]],
+    y_label: str,
+) -> str:
+    """One plot for each set that has a point, below each other; ``curves`` gives those of a set by its place."""
+    parts = []
+    for place, case in enumerate(found):
+        series = {name: points for name, points in curves(place).items() if points}
+        if series:
+            parts.append(
+                plots.lines(
+                    case.source.name,
+                    f"{title}: {case.source.name}.",
+                    series,
+                    x_label="Training accuracy minus test accuracy",
+                    y_label=y_label,
+                    logarithmic_x=False,
+                    logarithmic_y=False,
+                )
+            )
+    return plots.stacked(title, words, parts)

@@ -1,0 +1,323 @@
+r"""What Figures 5 and 14 of shokri2019 have in common: networks on synthetic data of more and more features.
+
+The data [shokri2019, section 4.4 and appendix D] are those of scikit-learn's ``make_classification`` with every feature
+informative and one corner of a hypercube per class. A record of class c is
+
+.. math:: x = v_c + A_c^\top z, \qquad z \sim N(0, I_n), \quad (A_c)_{ij} \sim U(-1, 1), \quad v_c \in \{-1, 1\}^n,
+
+with a corner :math:`v_c` and a matrix :math:`A_c` for each class, drawn once; the label of one record in a hundred is
+drawn anew. They are made here, in half the memory and a third of the time. A feature so has variance n/3, and a class its
+own covariance: what is called the number of features is the scale of the inputs too, and it saturates tanh.
+
+Half of the records train the network and half test it. ‖∇c(x)‖₁ is the 1-norm of the gradient of the predicted class's
+probability. Its correlation with membership (1 for members, 0 for others) is Pearson's, 0 where all norms are equal; the
+AUC is that of −‖∇c‖₁, which large norms of few records don't move.
+
+The paper leaves open what our reading fills in:
+
+* Batches are of 100 records, and weights start uniform on ±1/√inputs.
+* A decay of 1e-7 per step lowers the rate of Adagrad by 0.1 % over a training: it is left out.
+* 100 classes need 7 features, or corners are shared: scikit-learn refuses fewer, and so do we.
+
+Intervals are Student's, over networks. Each has its own draw of the data up to ``FEATURES_OF_OWN_DRAW`` features; above,
+networks share one draw and differ by the half they train on, their start and the order of the records: intervals are for
+other halves of these data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.intervals import mean, proportion
+from leakscope.papers.reproduction import Cell, ends
+from leakscope.papers.trends import shown
+from leakscope.ranking import Ranking, split
+from leakscope.results import Estimate
+from leakscope.workers import one_thread, run_tasks
+from leakscope.worlds import Progress
+
+Size = Literal["small", "base", "big"]
+Points = NDArray[Any]  # float32, which is what networks compute with
+Labels = NDArray[np.intp]
+Booleans = NDArray[np.bool_]
+
+#: Neurons of each hidden layer.
+WIDTHS: dict[Size, tuple[int, ...]] = {"small": (5,), "base": (50, 50), "big": (100, 100, 100)}
+RANDOM_LABELS = 0.01
+BATCH, RATE = 100, 0.01
+FEATURES_OF_OWN_DRAW = 1000
+ALMOST_NONE = 0.05  # a correlation of this size counts as almost none
+NUMBERS = 1 << 22  # of a matrix, or of gradients, at a time
+
+
+class Effort(NamedTuple):
+    """How much is done: records in all, passes over the training half, and networks of each kind."""
+
+    points: int
+    epochs: int
+    networks: int
+
+
+class Measured(NamedTuple):
+    """Of one network."""
+
+    correlation: float
+    auc: float
+    train_accuracy: float
+    test_accuracy: float
+
+
+def draw_points(features: int, classes: int, points: int, rng: np.random.Generator) -> tuple[Points, Labels]:
+    """Records and labels by the law of the module, class after class.
+
+    Examples
+    --------
+    >>> X, y = draw_points(features=3, classes=4, points=8, rng=np.random.default_rng(0))
+    >>> X.shape, y
+    ((8, 3), array([0, 0, 1, 1, 2, 2, 3, 3]))
+    """
+    X = np.empty((points, features), np.float32)
+    y = np.sort(np.arange(points) % classes)
+    width = max(1, NUMBERS // features)
+    for code, corner in enumerate(_corners(features, classes, rng)):
+        rows = slice(*np.searchsorted(y, [code, code + 1]))
+        z = rng.standard_normal((rows.stop - rows.start, features), np.float32)
+        for start in range(0, features, width):
+            columns = slice(start, min(start + width, features))
+            mixing = 2 * rng.random((features, columns.stop - start), np.float32) - 1
+            np.matmul(z, mixing, out=X[rows, columns])
+        X[rows] += corner
+    anew = rng.random(points) < RANDOM_LABELS
+    y[anew] = rng.integers(classes, size=int(anew.sum()))
+    return X, y
+
+
+def _corners(features: int, classes: int, rng: np.random.Generator) -> Points:
+    """Different corners of the hypercube, one per class; the first 30 coordinates tell them apart."""
+    telling = min(features, 30)
+    codes = rng.choice(2**telling, classes, replace=False)
+    bits = np.column_stack(
+        [codes[:, None] >> np.arange(telling) & 1, rng.integers(2, size=(classes, features - telling))]
+    )
+    return np.asarray(2 * bits - 1, np.float32)
+
+
+# --- networks -----------------------------------------------------------------------------------------------------------
+
+
+def measure(
+    features: int, classes: int, sizes: Sequence[Size], effort: Effort, seed: int
+) -> dict[Size, list[Measured]]:
+    """Draw data, train networks of each size on halves of them, and look at members and others; all sizes see the same."""
+    from leakscope.learners import MLP
+
+    rng = np.random.default_rng([seed, features, classes])
+    draws = effort.networks if features <= FEATURES_OF_OWN_DRAW else 1
+    drawn = [draw_points(features, classes, effort.points, rng) for _ in range(draws)]
+    X, y = drawn[0] if draws == 1 else (np.vstack([x for x, _ in drawn]), np.hstack([labels for _, labels in drawn]))
+    orders = [rng.permutation(effort.points) + effort.points * (number % draws) for number in range(effort.networks)]
+    half = effort.points // 2
+    found: dict[Size, list[Measured]] = {}
+    for size in sizes:
+        learner = MLP(
+            widths=WIDTHS[size],
+            steps=max(1, effort.epochs * half // BATCH),
+            batch=BATCH,
+            rate=RATE,
+            task="classification",
+            optimizer="adagrad",
+            inputs=features,
+            classes=classes,
+        )
+        rngs = [
+            np.random.default_rng([seed, features, classes, *WIDTHS[size], number]) for number in range(len(orders))
+        ]
+        found[size] = []
+        for start in range(0, len(orders), learner.chunk):
+            part = slice(start, start + learner.chunk)
+            models = learner.fit_many(X, y, [order[:half] for order in orders[part]], rngs[part])
+            for model, order in zip(models, orders[part], strict=True):
+                found[size].append(_look(learner, model, X, y, order, np.arange(len(order)) < half))
+    return found
+
+
+def _look(learner: Any, model: Any, X: Points, y: Labels, order: Labels, member: Booleans) -> Measured:
+    """What a network shows of the records in this order, the members first."""
+    from leakscope.explanations import explain
+    from leakscope.explanations.scikit_networks import module_of
+
+    module = module_of(learner, model)
+    norms, right = np.empty(len(order)), np.empty(len(order), bool)
+    step = max(1, NUMBERS // X.shape[1])
+    for start in range(0, len(order), step):
+        rows = order[start : start + step]
+        block = slice(start, start + len(rows))
+        norms[block] = np.abs(explain(module, X[rows], "gradient", outputs="logits")).sum(axis=1, dtype=np.float64)
+        log_odds = learner.outputs(model, X[rows])  # of each class but the first, against the first
+        predicted = np.where(log_odds.max(axis=1) > 0, 1 + log_odds.argmax(axis=1), 0)
+        right[block] = predicted == y[rows]
+    return Measured(
+        correlation(norms, member),
+        Ranking.of(split(-norms, member)).auc,
+        float(right[member].mean()),
+        float(right[~member].mean()),
+    )
+
+
+def correlation(values: NDArray[np.float64], member: Booleans) -> float:
+    """Pearson's coefficient of values and membership; 0 where all values are equal.
+
+    Examples
+    --------
+    >>> round(correlation(np.array([1.0, 2.0, 3.0, 4.0]), np.array([True, True, False, False])), 3)
+    -0.894
+    """
+    spread = float(np.std(values))
+    if spread == 0:
+        return 0.0
+    return float(np.mean((values - values.mean()) * (member - member.mean())) / (spread * np.std(member)))
+
+
+# --- what is found for each number of features and classes ------------------------------------------------------------------
+
+
+class Row(NamedTuple):
+    """Networks of one size on data of so many features and classes."""
+
+    features: int
+    classes: int
+    size: Size
+    networks: int
+    correlation: Estimate
+    auc: Estimate
+    train_accuracy: Estimate
+    test_accuracy: Estimate
+
+    @property
+    def place(self) -> str:
+        return f"n = {self.features:,}"
+
+
+MEASURES = ("correlation", "auc", "train_accuracy", "test_accuracy")
+COLUMNS = [
+    "features", "classes", "network",
+    *(f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")),
+    "networks", "note",
+]  # fmt: skip
+
+
+def study(
+    name: str,
+    features: Sequence[int],
+    classes: Sequence[int],
+    sizes: Sequence[Size],
+    effort: Effort,
+    *,
+    seed: int,
+    progress: Progress | None,
+    workers: int | None,
+) -> list[Row]:
+    """A row for every size, number of classes and number of features, in this order; ``progress`` hears under ``name``."""
+    jobs = [(count, k) for k in classes for count in sorted(features) if k <= 2**count]
+
+    def run(task: range) -> dict[Size, list[Measured]]:
+        with one_thread():
+            return measure(*jobs[task.start], sizes, effort, seed)
+
+    tasks = [range(job, job + 1) for job in sorted(range(len(jobs)), key=lambda job: -jobs[job][0])]  # longest first
+    answers: dict[tuple[int, int], dict[Size, list[Measured]]] = {}
+    for task, answer in run_tasks(run, tasks, workers):
+        answers[jobs[task.start]] = answer
+        if progress is not None:
+            progress(name, len(answers), len(jobs))
+    return [
+        _row(count, k, size, answers[count, k][size], effort)
+        for size in sizes
+        for k in classes
+        for count in sorted(features)
+        if (count, k) in answers
+    ]
+
+
+def table(rows: Sequence[Row], features: Sequence[int], classes: Sequence[int]) -> list[list[Cell]]:
+    """Rows in the order of `COLUMNS`, and after them one for all data that can't be."""
+    cells: list[list[Cell]] = [
+        [row.features, row.classes, row.size,
+         *(cell for found in (row.correlation, row.auc, row.train_accuracy, row.test_accuracy) for cell in ends(found)),
+         row.networks, "networks share one draw of the data" if row.features > FEATURES_OF_OWN_DRAW else None]
+        for row in rows
+    ]  # fmt: skip
+    for k in classes:
+        for count in sorted(features):
+            if k > 2**count:
+                why = f"{k} classes need as many corners, and a hypercube of {count} has {2**count}"
+                cells.append([count, k, *[None] * (len(COLUMNS) - 4), 0, why])
+    return cells
+
+
+def _row(features: int, classes: int, size: Size, found: Sequence[Measured], effort: Effort) -> Row:
+    columns = np.array(found).T
+    means = [mean(column) for column in columns]
+    half = effort.points // 2
+    accuracies = [_inside(means[place], columns[place], half) for place in (2, 3)]
+    return Row(features, classes, size, len(found), means[0], means[1], *accuracies)
+
+
+def _inside(found: Estimate, shares: NDArray[np.float64], records: int) -> Estimate:
+    """The interval of shares kept inside 0 and 1, and no narrower than the records alone make it."""
+    least = proportion(round(float(shares.sum()) * records), records * len(shares))
+    low, high = min(found.low, least.low), max(found.high, least.high)
+    return Estimate(found.value, max(0.0, low), min(1.0, high), n=found.n, method="Student, over networks")
+
+
+def settings(
+    features: Sequence[int], classes: Sequence[int], sizes: Sequence[Size], effort: Effort, seed: int
+) -> dict[str, Any]:
+    """All that the numbers depend on."""
+    return {
+        "data": "make_classification of scikit-learn: every feature informative, one corner of the hypercube per class, 1 % of labels random",
+        "features": list(features),
+        "classes": list(classes),
+        "networks": {size: list(WIDTHS[size]) for size in sizes},
+        "training": f"tanh, Adagrad with rate {RATE} and no decay, batches of {BATCH}, which the paper does not state",
+        **effort._asdict(),
+        "seed": seed,
+    }
+
+
+def magnitude(found: Estimate) -> Estimate:
+    """The estimate of an absolute value.
+
+    Examples
+    --------
+    >>> magnitude(Estimate(-0.3, -0.4, -0.2)), magnitude(Estimate(-0.1, -0.3, 0.1))
+    (0.30 [0.20, 0.40], 0.10 [0.00, 0.30])
+    """
+    sides = sorted((abs(found.low), abs(found.high)))
+    low = 0.0 if found.low <= 0 <= found.high else sides[0]
+    return Estimate(abs(found.value), low, sides[1], found.confidence, n=found.n, method=found.method)
+
+
+def at(row: Row, found: Estimate) -> str:
+    """An estimate with its place, in words."""
+    return f"{shown(found)} at {row.place}"
+
+
+def summary(statements: Sequence[tuple[bool, str]]) -> str:
+    """How many statements hold, and each of them in words.
+
+    Examples
+    --------
+    >>> summary([(True, "small for few features"), (False, "large for many")])
+    'agrees in part, 1 of 2 statements hold: small for few features; not so: large for many'
+    """
+    hold = sum(holds for holds, _ in statements)
+    if not statements:
+        return "neither agrees nor differs: the paper says nothing of these settings"
+    head = "agrees" if hold == len(statements) else "agrees in part" if hold else "differs"
+    words = "; ".join(said if holds else f"not so: {said}" for holds, said in statements)
+    return f"{head}, {hold} of {len(statements)} statements hold: {words}"

@@ -1,0 +1,253 @@
+"""[shokri2019, Figure 1, section 4.3.3]: accuracy of five attackers against the degree of overfitting.
+
+All see the predicted label. Beside it they have the gradient (∇c), the gradient and the true label (∇c; l), the prediction
+vector (c), or the gradient and the prediction vector (∇c; c), each with the network of appendix A; the fifth has the loss
+and a threshold that is best on the records it knows.
+
+A control shuffles the memberships before the attack on ∇c; c: its accuracy is chance. The curve is called straight where
+the interval of a parabola's bend, fitted to the points by their intervals, holds zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from leakscope.attacks import explanation_network
+from leakscope.evidence import Attack, Evidence, Guesses
+from leakscope.intervals import normal_quantile
+from leakscope.papers.reproduction import Cell, Reproduction, ends
+from leakscope.papers.shokri_curves import (
+    ABOVE_CHANCE,
+    NO_NUMBERS,
+    STATE,
+    Finding,
+    Group,
+    accuracy_curves,
+    by_gap,
+    cases,
+    drawing,
+    not_reached,
+    settings,
+    verdict,
+)
+from leakscope.papers.shokri_targets import (
+    GAPS,
+    Case,
+    Stopped,
+    accuracy,
+    auc,
+    gain,
+    judge,
+    over_targets,
+    watch,
+)
+from leakscope.papers.trends import shown, trend
+from leakscope.results import Estimate
+from leakscope.risk import Judged
+from leakscope.worlds import Progress
+
+ID = "shokri-fig1"
+TITLE = "Accuracy of membership attacks by overfitting, with gradients, predictions and the loss"
+PAPER = {
+    "source": "Shokri, Strobel and Zick 2019, section 4.3.3 and Figure 1",
+    "statement": (
+        "4.1: the accuracy of all attacks grows with the degree of overfitting, linearly. 4.2: attacks by the loss are best; on "
+        "the hospital data the true label with the gradient is all that beats a guess. 4.3: the gradient adds nothing "
+        "significant to the prediction vector."
+    ),
+    "numbers": NO_NUMBERS + " Hospital does not pass a gap of 0.1, and Adult has next to none.",
+}
+FULL = {
+    "keys": ("purchase100", "texas100", "cifar100", "diabetes130", "adult"),
+    "gaps": GAPS,
+    "size": 10_000,
+    "judged": 2505,
+    "draws": 2,
+    "large_draws": 1,
+    "widths": (),
+    "epochs": 30,
+}
+QUICK = {
+    "keys": ("purchase100",),
+    "gaps": (0.1, 0.25),
+    "size": 200,
+    "judged": 200,
+    "draws": 1,
+    "large_draws": 1,
+    "widths": (64,),
+    "epochs": 2,
+}
+
+LOSS, BOTH, PREDICTION, CONTROL = "loss", "∇c; c", "c", "control"
+SCENARIOS = ("∇c", "∇c; l", PREDICTION, BOTH, LOSS)
+RELEASES = ("labels", "probabilities", "gradient", "log_loss")
+COLUMNS = [
+    *("data", "gap", "attack", *STATE, "accuracy", "accuracy_low", "accuracy_high", "auc", "auc_low", "auc_high"),
+    *("loss_better", "loss_better_low", "loss_better_high", "over_c", "over_c_low", "over_c_high"),
+    *("control", "control_low", "control_high", "draws", "note"),
+]
+
+
+def run(
+    keys: Sequence[str],
+    gaps: Sequence[float],
+    size: int,
+    judged: int,
+    draws: int,
+    large_draws: int,
+    widths: Sequence[int],
+    epochs: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Attack every target with what each attacker has; ``judged`` is how many members the attacks see at most."""
+    found, absent = cases(keys, size, draws, large_draws, widths)
+    attacks = scenarios(epochs)
+
+    def measure(stopped: Stopped, rng: np.random.Generator) -> dict[str, Judged]:
+        seen = watch(stopped, RELEASES, rng, judged)
+        answers = {name: judge(attack, seen, rng) for name, attack in attacks.items()}
+        return answers | {CONTROL: judge(attacks[BOTH], seen, rng, permuted=True)}
+
+    answers = over_targets(ID, found, gaps, measure, seed=seed, progress=progress, workers=workers)
+    pooled = [by_gap(row, gaps) for row in answers]
+    findings = _findings(found, pooled)
+    words = verdict(findings, [*not_reached(found, answers, gaps), *absent])
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings=settings(found, absent, gaps, seed, judged=judged, attack_epochs=epochs),
+        columns=COLUMNS,
+        rows=[
+            row
+            for case, targets in zip(found, pooled, strict=True)
+            for group in targets.items()
+            for row in _rows(case, *group)
+        ],
+        paper=PAPER,
+        verdict=words,
+        svg=drawing(
+            TITLE, words, found, lambda place: accuracy_curves(pooled[place], (*SCENARIOS, CONTROL)), ABOVE_CHANCE
+        ),
+    )
+
+
+def scenarios(epochs: int) -> dict[str, Attack]:
+    """The five attacks by the names of the paper."""
+    return {
+        "∇c": explanation_network("gradient", epochs=epochs),
+        "∇c; l": explanation_network("gradient", true_label=True, epochs=epochs),
+        PREDICTION: explanation_network("probabilities", epochs=epochs),
+        BOTH: explanation_network("gradient", prediction=True, epochs=epochs),
+        LOSS: Attack("fitted loss threshold", "log_loss", "shokri2019, section 4.2", _by_loss, fixed_scale=True),
+    }
+
+
+def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    """The threshold of the loss with the most right answers on the known records."""
+    loss, known = evidence.observed[:, 0], evidence.known
+    order = np.argsort(known.observed[:, 0], kind="stable")
+    values, member = known.observed[order, 0], known.member[order]
+    last = np.append(values[1:] != values[:-1], True)  # equal losses can't be told apart
+    right = np.where(last, np.cumsum(np.where(member, 1, -1)), -len(member))
+    return Guesses(-loss, (loss <= values[np.argmax(right)]).astype(np.float64))
+
+
+def _rows(case: Case, gap: float, group: Group) -> list[list[Cell]]:
+    answers = group.answers
+    rows: list[list[Cell]] = []
+    for name in SCENARIOS:
+        own = answers[name]
+        behind = gain(answers[LOSS], own) if name != LOSS else None
+        over = gain(own, answers[PREDICTION]) if name == BOTH else None
+        control = accuracy(answers[CONTROL]) if name == BOTH else None
+        cells = [cell for number in (accuracy(own), auc(own), behind, over, control) for cell in ends(number)]
+        rows.append([case.source.name, gap, name, *group.state, *cells, group.draws, case.source.stands_in or None])
+    return rows
+
+
+# --- the observations ---------------------------------------------------------------------------------------------------
+
+
+def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> list[Finding]:
+    findings = []
+    for case, targets in zip(found, pooled, strict=True):
+        if not targets:
+            continue
+        name, most = case.source.name, max(targets)
+        if len(targets) > 1:
+            findings.append(_growth(name, targets))
+        findings += [
+            _loss_is_best(name, most, targets[most].answers),
+            _nothing_added(name, most, targets[most].answers),
+        ]
+        if case.source.key == "diabetes130":
+            findings.append(_only_with_labels(name, targets[most].answers))
+    return findings
+
+
+def _growth(name: str, targets: dict[float, Group]) -> Finding:
+    """Observation 4.1: the accuracy of every attack rises with the gap; and is it straight?"""
+    words, rising = [], []
+    for attack in SCENARIOS:
+        points = [accuracy(group.answers[attack]) for group in targets.values()]
+        rising.append(trend(points) == "rises")
+        bend = curvature(list(targets), points)
+        straight = (
+            ""
+            if bend is None
+            else ", straight"
+            if bend.low <= 0 <= bend.high
+            else f", bent {'up' if bend.value > 0 else 'down'}"
+        )
+        words.append(f"{attack} {trend(points)} from {shown(points[0])} to {shown(points[-1])}{straight}")
+    places = f"from a gap of {min(targets):g} to {max(targets):g}"
+    return Finding(f"4.1 on {name}", all(rising), f"{places} {', '.join(words)}")
+
+
+def curvature(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None:
+    """The factor of x² in the parabola fitted by weighted least squares; None for fewer than four points.
+
+    The points are taken as independent, each with the standard error that its 95 % interval shows.
+
+    Examples
+    --------
+    >>> curvature([0, 1, 2, 3], [Estimate(at**2, at**2 - 0.1, at**2 + 0.1) for at in range(4)])
+    1.00 [0.90, 1.10]
+    """
+    if len(points) < 4:
+        return None
+    z = normal_quantile(0.95)
+    deviations = np.array([(point.high - point.low) / (2 * z) for point in points])
+    values = np.array([point.value for point in points])
+    factors, covariance = np.polyfit(np.asarray(x, float), values, 2, w=1 / deviations, cov="unscaled")
+    value, half = float(factors[0]), z * float(np.sqrt(covariance[0, 0]))
+    return Estimate(value, value - half, value + half, method="weighted least squares")
+
+
+def _loss_is_best(name: str, gap: float, answers: dict[str, Judged]) -> Finding:
+    """Observation 4.2: some are surely worse than the loss, and none is surely better; open if none differs surely."""
+    behind = {attack: gain(answers[LOSS], answers[attack]) for attack in SCENARIOS if attack != LOSS}
+    beaten = [attack for attack, by in behind.items() if by.low > 0]
+    above = [attack for attack, by in behind.items() if by.high < 0]
+    holds = False if above else True if beaten else None
+    words = ", ".join(f"{attack} by {shown(by)}" for attack, by in behind.items())
+    return Finding(f"4.2 on {name}", holds, f"at a gap of {gap:g} the loss beats {words}")
+
+
+def _nothing_added(name: str, gap: float, answers: dict[str, Judged]) -> Finding:
+    """Observation 4.3: ∇c; c is not surely better than c."""
+    over = gain(answers[BOTH], answers[PREDICTION])
+    return Finding(f"4.3 on {name}", over.low <= 0, f"at a gap of {gap:g} the gradient adds {shown(over)} to c")
+
+
+def _only_with_labels(name: str, answers: dict[str, Judged]) -> Finding:
+    """Observation 4.2, hospital: ∇c; l beats a guess, and ∇c, c and ∇c; c don't."""
+    points = {attack: accuracy(answers[attack]) for attack in SCENARIOS}
+    beats = {attack for attack, point in points.items() if point.low > 0.5}
+    holds = "∇c; l" in beats and not beats & {"∇c", PREDICTION, BOTH}
+    words = ", ".join(f"{attack} {shown(point)}" for attack, point in points.items())
+    return Finding(f"4.2 on {name}, labels only", holds, words)

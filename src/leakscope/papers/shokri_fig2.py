@@ -1,0 +1,155 @@
+"""[shokri2019, Figure 2, section 4.3.3 (1) and (2)]: the whole gradient against its 1-norm, and normalised gradients.
+
+If the 1-norm of the gradient is what gives members away, a decision tree on that one number does as well as a network on the
+whole gradient, and gradients divided by their 1-norm tell nothing. The tree on normalised gradients sees the number 1 and
+can't but guess: the network is the test. A control shuffles the memberships before that attack.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from leakscope.attacks import explanation_network, explanation_norm
+from leakscope.papers.reproduction import Cell, Reproduction, ends
+from leakscope.papers.shokri_curves import (
+    ABOVE_CHANCE,
+    NO_NUMBERS,
+    STATE,
+    Finding,
+    Group,
+    accuracy_curves,
+    by_gap,
+    cases,
+    drawing,
+    not_reached,
+    settings,
+    verdict,
+)
+from leakscope.papers.shokri_targets import GAPS, Case, Stopped, accuracy, auc, gain, judge, over_targets, watch
+from leakscope.papers.trends import shown
+from leakscope.risk import Judged
+from leakscope.worlds import Progress
+
+ID = "shokri-fig2"
+TITLE = "A network on the whole gradient against a tree on its 1-norm, by overfitting"
+PAPER = {
+    "source": "Shokri, Strobel and Zick 2019, section 4.3.3 (1) and (2) and Figure 2",
+    "statement": (
+        "1: a decision tree on the 1-norm of the gradient is competitive with a network on the whole gradient (Purchase: slightly "
+        "worse, Texas: almost the same, CIFAR-100: better). 2: attacks on normalised gradients do not beat a guess."
+    ),
+    "numbers": NO_NUMBERS,
+}
+FULL = {
+    "keys": ("purchase100", "texas100", "cifar100"),
+    "gaps": GAPS,
+    "size": 10_000,
+    "judged": 2505,
+    "draws": 2,
+    "large_draws": 1,
+    "widths": (),
+    "epochs": 30,
+}
+QUICK = {
+    "keys": ("purchase100",),
+    "gaps": (0.1, 0.25),
+    "size": 200,
+    "judged": 200,
+    "draws": 1,
+    "large_draws": 1,
+    "widths": (64,),
+    "epochs": 2,
+}
+
+CLOSE = 0.05  # accuracies that differ by no more are called competitive
+NORMALISED = "gradient:normalised"
+NETWORK, TREE, NETWORK_NORMALISED, TREE_NORMALISED = "network", "tree", "network, normalised", "tree, normalised"
+ATTACKS, CONTROL = (NETWORK, TREE, NETWORK_NORMALISED, TREE_NORMALISED), "control"
+COLUMNS = [
+    *("data", "gap", "attack", *STATE, "accuracy", "accuracy_low", "accuracy_high", "auc", "auc_low", "auc_high"),
+    *("network_better", "network_better_low", "network_better_high"),
+    *("control", "control_low", "control_high", "draws", "note"),
+]
+
+
+def run(
+    keys: Sequence[str],
+    gaps: Sequence[float],
+    size: int,
+    judged: int,
+    draws: int,
+    large_draws: int,
+    widths: Sequence[int],
+    epochs: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Attack every target by network and tree, on gradients and on normalised ones."""
+    found, absent = cases(keys, size, draws, large_draws, widths)
+
+    def measure(stopped: Stopped, rng: np.random.Generator) -> dict[str, Judged]:
+        seen = watch(stopped, ("labels", "gradient", NORMALISED), rng, judged)
+        attacks = {
+            NETWORK: explanation_network("gradient", epochs=epochs),
+            TREE: explanation_norm("gradient"),
+            NETWORK_NORMALISED: explanation_network(NORMALISED, epochs=epochs),
+            TREE_NORMALISED: explanation_norm(NORMALISED),
+        }
+        answers = {name: judge(attack, seen, rng) for name, attack in attacks.items()}
+        return answers | {CONTROL: judge(attacks[NETWORK_NORMALISED], seen, rng, permuted=True)}
+
+    answers = over_targets(ID, found, gaps, measure, seed=seed, progress=progress, workers=workers)
+    pooled = [by_gap(row, gaps) for row in answers]
+    words = verdict(_findings(found, pooled), [*not_reached(found, answers, gaps), *absent])
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings=settings(found, absent, gaps, seed, judged=judged, attack_epochs=epochs, close=CLOSE),
+        columns=COLUMNS,
+        rows=[
+            row
+            for case, targets in zip(found, pooled, strict=True)
+            for gap, group in targets.items()
+            for row in _rows(case, gap, group)
+        ],
+        paper=PAPER,
+        verdict=words,
+        svg=drawing(
+            TITLE, words, found, lambda place: accuracy_curves(pooled[place], (*ATTACKS, CONTROL)), ABOVE_CHANCE
+        ),
+    )
+
+
+def _rows(case: Case, gap: float, group: Group) -> list[list[Cell]]:
+    rows: list[list[Cell]] = []
+    for name in ATTACKS:
+        own = group.answers[name]
+        behind = gain(group.answers[NETWORK], own) if name != NETWORK else None
+        control = accuracy(group.answers[CONTROL]) if name == NETWORK_NORMALISED else None
+        cells = [cell for number in (accuracy(own), auc(own), behind, control) for cell in ends(number)]
+        rows.append([case.source.name, gap, name, *group.state, *cells, group.draws, case.source.stands_in or None])
+    return rows
+
+
+def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> list[Finding]:
+    """At the largest gap of each set: does the tree come close to the network, and do normalised gradients tell anything?"""
+    findings = []
+    for case, targets in zip(found, pooled, strict=True):
+        if not targets:
+            continue
+        gap, answers = max(targets), targets[max(targets)].answers
+        network, tree, normalised = (accuracy(answers[name]) for name in (NETWORK, TREE, NETWORK_NORMALISED))
+        behind = gain(answers[NETWORK], answers[TREE])
+        words = (
+            f"at a gap of {gap:g} the network has {shown(network)} and is {shown(behind)} above the tree, {shown(tree)}"
+        )
+        surely = behind.high <= CLOSE, behind.low > CLOSE
+        close = True if surely[0] else False if surely[1] else None
+        findings.append(Finding(f"1 on {case.source.name}", close, words))
+        ranked = auc(answers[NETWORK_NORMALISED])
+        words = f"the network on normalised gradients has {shown(normalised)}, AUC {shown(ranked)}"
+        findings.append(Finding(f"2 on {case.source.name}", max(normalised.low, ranked.low) <= 0.5, words))
+    return findings

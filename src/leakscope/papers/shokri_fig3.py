@@ -1,0 +1,235 @@
+r"""[shokri2019, Figure 3, section 4.3.3 (3)]: does membership correlate with how sure the model is, and with the gradient?
+
+The variance of the prediction vector is :math:`\mathrm{Var}(c(x)) = \frac1k\sum_i (c_i(x) - \frac1k)^2`, the size of the
+gradient :math:`\|\nabla c(x)\|_1`. Pearson's correlation is taken of each with membership (1 for members) and between the
+two, within each network, and averaged over the draws. The figure shows absolute values, as the paper's does; the table has
+the signs. Gradients have heavy tails, so that Fisher's interval does not hold: records are drawn anew, members and
+non-members each among themselves, and the interval is between the percentiles of the bootstrap.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from leakscope.evidence import Floats
+from leakscope.papers.reproduction import Cell, Reproduction, ends
+from leakscope.papers.shokri_curves import (
+    NO_NUMBERS,
+    STATE,
+    Finding,
+    cases,
+    drawing,
+    not_reached,
+    settings,
+    state,
+    verdict,
+)
+from leakscope.papers.shokri_targets import GAPS, Case, Stopped, over_targets, watch
+from leakscope.papers.trends import shown
+from leakscope.ranking import Booleans
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+ID = "shokri-fig3"
+TITLE = "Correlation of membership with the variance of the prediction and the 1-norm of the gradient, by overfitting"
+PAPER = {
+    "source": "Shokri, Strobel and Zick 2019, section 4.3.3 (3) and Figure 3",
+    "statement": (
+        "Membership correlates with the variance of the prediction and with the 1-norm of the gradient, and the two with each "
+        "other, though not strongly (Purchase). On CIFAR-100 there is some correlation, which turns its sign as overfitting "
+        "grows."
+    ),
+    "numbers": (
+        NO_NUMBERS
+        + " Its text and the caption disagree on the sign of the variance: surer on members (text, Purchase), or "
+        "negative (caption; text, Texas)."
+    ),
+}
+FULL = {
+    "keys": ("purchase100", "texas100", "cifar100", "diabetes130", "adult"),
+    "gaps": GAPS,
+    "size": 10_000,
+    "draws": 3,
+    "large_draws": 1,
+    "widths": (),
+    "resamples": 1000,
+}
+QUICK = {
+    "keys": ("purchase100",),
+    "gaps": (0.1, 0.25),
+    "size": 200,
+    "draws": 1,
+    "large_draws": 1,
+    "widths": (64,),
+    "resamples": 200,
+}
+
+VARIANCE, NORM, BETWEEN = "membership and variance", "membership and 1-norm", "variance and 1-norm"
+PAIRS = (VARIANCE, NORM, BETWEEN)
+BLOCK = 100  # resamples at a time: 16 MB for 20,000 records
+STRONG = 0.7  # a correlation above which half of the variance is shared
+COLUMNS = ["data", "gap", "pair", *STATE, "correlation", "correlation_low", "correlation_high", "draws", "note"]
+
+
+class Signals(NamedTuple):
+    """What an attacker may look at, of the members and non-members of one network."""
+
+    variance: Floats
+    norm: Floats
+    member: Booleans
+
+
+def run(
+    keys: Sequence[str],
+    gaps: Sequence[float],
+    size: int,
+    draws: int,
+    large_draws: int,
+    widths: Sequence[int],
+    resamples: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Correlate what every target shows of its members and non-members with their membership."""
+    found, absent = cases(keys, size, draws, large_draws, widths)
+    answers = over_targets(ID, found, gaps, signals, seed=seed, progress=progress, workers=workers)
+    rng = np.random.default_rng([seed, resamples])
+    rows: list[list[Cell]] = []
+    points: list[dict[float, dict[str, Estimate]]] = []
+    for case, row in zip(found, answers, strict=True):
+        points.append({})
+        for gap, drawn in zip(sorted(gaps), row, strict=True):
+            if drawn:
+                measured = estimates([answer for _, answer in drawn], resamples, rng)
+                points[-1][gap] = measured
+                rows += [
+                    [case.source.name, gap, pair, *state([stopped for stopped, _ in drawn]), *ends(measured[pair]),
+                     len(drawn), case.source.stands_in or None]
+                    for pair in PAIRS
+                ]  # fmt: skip
+    words = verdict(_findings(found, points), [*not_reached(found, answers, gaps), *absent])
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings=settings(found, absent, gaps, seed, resamples=resamples, strong=STRONG),
+        columns=COLUMNS,
+        rows=rows,
+        paper=PAPER,
+        verdict=words,
+        svg=drawing(TITLE, words, found, lambda place: _curves(points[place]), "Correlation, absolute value"),
+    )
+
+
+def signals(stopped: Stopped, rng: np.random.Generator) -> Signals:
+    """Variance of the prediction vector and 1-norm of the gradient, of equally many members and non-members."""
+    seen = watch(stopped, ("probabilities", "gradient"), rng)
+    gradient = seen.observed["gradient"]
+    norm = np.abs(gradient).sum(axis=1, dtype=np.float64)
+    return Signals(seen.observed["probabilities"].var(axis=1), norm, seen.sample.member)
+
+
+def correlations(found: Signals, counts: Floats | None = None) -> Floats:
+    """Pearson's correlations of the three pairs: one row, or one for each row of ``counts``, how often a record is counted.
+
+    Examples
+    --------
+    >>> norm = np.array([1.0, 2.0, 3.0, 4.0])
+    >>> correlations(Signals(-norm, norm, norm < 2.5)).round(3)
+    array([[ 0.894, -0.894, -1.   ]])
+    """
+    columns = [np.asarray(column, np.float64) for column in (found.variance, found.norm, found.member)]
+    x, y, m = (
+        (column - column.mean()) / (column.std() or 1.0) for column in columns
+    )  # products of raw values round worse
+    weights = np.ones((1, len(m))) if counts is None else counts
+    sums = (
+        weights @ np.stack([x, y, m, x * x, y * y, m * m, x * m, y * m, x * y], axis=1) / weights.sum(axis=1)[:, None]
+    )
+    mean, square = sums[:, :3], sums[:, 3:6]
+    deviation = np.sqrt(np.maximum(square - mean**2, 0.0))
+    covariance = np.stack(
+        [
+            sums[:, 6 + place] - mean[:, one] * mean[:, other]
+            for place, (one, other) in enumerate(((0, 2), (1, 2), (0, 1)))
+        ],
+        axis=1,
+    )
+    product = np.stack([deviation[:, one] * deviation[:, other] for one, other in ((0, 2), (1, 2), (0, 1))], axis=1)
+    found_values: Floats = np.divide(covariance, product, out=np.zeros_like(covariance), where=product > 0)
+    return np.clip(found_values, -1.0, 1.0)
+
+
+def estimates(drawn: Sequence[Signals], resamples: int, rng: np.random.Generator) -> dict[str, Estimate]:
+    """Mean of each correlation over the draws, with the percentile interval of a stratified bootstrap."""
+    value = np.mean([correlations(one)[0] for one in drawn], axis=0)
+    again = np.mean([_resampled(one, resamples, rng) for one in drawn], axis=0)
+    low, high = np.quantile(again, [0.025, 0.975], axis=0)
+    n = sum(len(one.member) for one in drawn)
+    ordered = zip(PAIRS, value.tolist(), np.minimum(low, value).tolist(), np.maximum(high, value).tolist(), strict=True)
+    return {
+        pair: Estimate(point, least, most, n=n, method="bootstrap, percentiles") for pair, point, least, most in ordered
+    }
+
+
+def _resampled(found: Signals, resamples: int, rng: np.random.Generator) -> Floats:
+    """Correlations of so many resamples, in blocks that bound the memory."""
+    parts = []
+    for start in range(0, resamples, BLOCK):
+        counts = np.empty((min(BLOCK, resamples - start), len(found.member)))
+        for side in (found.member, ~found.member):
+            size = int(side.sum())
+            counts[:, side] = rng.multinomial(size, np.full(size, 1 / size), size=len(counts))
+        parts.append(correlations(found, counts))
+    return np.concatenate(parts)
+
+
+def _curves(points: Mapping[float, Mapping[str, Estimate]]) -> dict[str, list[tuple[float, Estimate]]]:
+    return {pair: [(gap, absolute(measured[pair])) for gap, measured in points.items()] for pair in PAIRS}
+
+
+def absolute(point: Estimate) -> Estimate:
+    """The absolute value; an interval around zero begins there.
+
+    Examples
+    --------
+    >>> absolute(Estimate(-0.2, -0.3, -0.1)), absolute(Estimate(0.1, -0.2, 0.4))
+    (0.20 [0.10, 0.30], 0.10 [0.00, 0.40])
+    """
+    low, high = sorted((abs(point.low), abs(point.high)))
+    low = 0.0 if point.low <= 0 <= point.high else low
+    return Estimate(abs(point.value), low, high, point.confidence, n=point.n, method=point.method)
+
+
+def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str, Estimate]]]) -> list[Finding]:
+    """At the largest gap of each set: are there correlations, and is that between the two signals weak?"""
+    findings = []
+    for case, by_gap in zip(found, points, strict=True):
+        if not by_gap:
+            continue
+        most, name = by_gap[max(by_gap)], case.source.name
+        there = [pair for pair in PAIRS if not most[pair].low <= 0 <= most[pair].high]
+        words = ", ".join(f"{pair} {shown(most[pair])}" for pair in PAIRS)
+        few = case.source.key in ("diabetes130", "adult")  # section 4.4: few features, no correlation
+        holds = not {VARIANCE, NORM} & set(there) if few else len(there) == len(PAIRS)
+        said = "no correlation with membership" if few else "correlations"
+        findings.append(Finding(f"{said} on {name}", holds, f"at a gap of {max(by_gap):g} {words}"))
+        if case.source.key == "purchase100":
+            weak = absolute(most[BETWEEN])
+            surely = True if weak.high < STRONG else False if weak.low > STRONG else None
+            findings.append(Finding(f"variance and 1-norm not strongly on {name}", surely, f"{shown(most[BETWEEN])}"))
+        if case.source.key == "cifar100":
+            findings += [
+                _turn(name, pair, [measured[pair] for measured in by_gap.values()]) for pair in (VARIANCE, NORM)
+            ]
+    return findings
+
+
+def _turn(name: str, pair: str, series: Sequence[Estimate]) -> Finding:
+    """Whether a correlation is surely of one sign at one gap and of the other at another."""
+    holds = any(point.low > 0 for point in series) and any(point.high < 0 for point in series)
+    words = f"{shown(series[0])} at the smallest gap and {shown(series[-1])} at the largest"
+    return Finding(f"sign of {pair} turns on {name}", holds, words)

@@ -1,0 +1,106 @@
+"""Which attacks run: those that were named, or those on what is released; and why others can't."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from leakscope.attacks import ATTACKS, explanation_attacks, learned_prediction
+from leakscope.errors import InputError
+from leakscope.evidence import Attack
+from leakscope.records import list_names, take_rows
+from leakscope.releases import RELEASES, Block, find_release
+from leakscope.results import NotRun
+from leakscope.target import Target
+
+#: What anyone can work out who gets the release on the left and knows a record's label.
+FOLLOWS = {
+    "labels": ("labels",),
+    "probabilities": ("labels", "probabilities", "log_loss", "likelihood_loss", "squared_error"),
+    "predictions": ("predictions", "squared_error"),
+}
+#: What an explanation can come beside, the most telling first.
+PREDICTIONS = ("probabilities", "predictions", "labels")
+#: Records that a release is tried on before anything is trained.
+PROBE = 8
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Attacks that run, those that can't, and which pairs of the first say what an explanation adds.
+
+    ``pairs`` holds for each explanation the places of the attack without it and of the one with it.
+    """
+
+    attacks: tuple[Attack, ...]
+    not_run: tuple[NotRun, ...]
+    pairs: tuple[tuple[int, int], ...] = ()
+
+
+def select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None) -> Selection:
+    """One asked for by name that can't run is an error; one of the usual set is listed as not run."""
+    if attacks is not None and releases is not None:
+        raise InputError("name attacks or releases, not both: an attack says itself which release it reads")
+    if releases is not None:
+        return _by_release(target, releases)
+    given = (attacks,) if isinstance(attacks, Attack) else attacks
+    wanted = ATTACKS[target.model.task] if given is None else tuple(given)
+    if not all(isinstance(attack, Attack) for attack in wanted):
+        raise InputError(
+            "attacks must be attacks, such as leakscope.attacks.loss_threshold('log_loss'), not their names"
+        )
+    refused = [refusal for attack in wanted if (refusal := attack.refuse(target.model)) is not None]
+    if attacks is not None and refused:
+        raise InputError(f"the attack “{refused[0].attack}” can't run: {refused[0].reason}")
+    able = tuple(attack for attack in wanted if attack.refuse(target.model) is None)
+    if not able:
+        raise InputError("no attack was chosen: name at least one")
+    return Selection(able, tuple(refused))
+
+
+def _by_release(target: Target, releases: Sequence[str]) -> Selection:
+    names = [releases] if isinstance(releases, str) else list(releases)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError("releases must be names, such as ['probabilities', 'gradient']")
+    found = [find_release(name.strip()) for name in names]
+    if twice := {release.name for release in found if [other.name for other in found].count(release.name) > 1}:
+        raise InputError(f"the release {list_names(sorted(twice))} is named twice: once is enough")
+    for release in found:
+        if reason := release.refuse(target.model) or _trouble(target, release):
+            raise InputError(f"this model can't release {release.name}: {reason.rstrip('.')}")
+    plain = [release.name for release in found if release.name in RELEASES]
+    readable = {name for release in plain for name in FOLLOWS.get(release, (release,))}
+    chosen = [
+        attack
+        for attack in ATTACKS[target.model.task]
+        if set(attack.releases) <= readable and attack.refuse(target.model) is None
+    ]
+    explained = [release.name for release in found if release.name not in RELEASES]
+    prediction = next((name for name in PREDICTIONS if name in plain), None)
+    pairs: list[tuple[int, int]] = []
+    if explained and prediction is not None:
+        chosen.append(learned_prediction(prediction))
+    base = len(chosen) - 1
+    for name in explained:
+        chosen += explanation_attacks(name, prediction=prediction)
+        if prediction is not None:  # the last of them reads both
+            pairs.append((base, len(chosen) - 1))
+    if not chosen:
+        raise InputError(
+            f"no attack reads {list_names(names)} alone: add probabilities, or predictions of a regression"
+        )
+    return Selection(tuple(chosen), (), tuple(pairs))
+
+
+def _trouble(target: Target, release: Any) -> str | None:
+    """What goes wrong when a few records are asked for: a network shows what it does only when it is run."""
+    if release.name in RELEASES:
+        return None
+    records = target.members
+    few = slice(0, min(PROBE, len(records)))
+    try:
+        release.observe(Block(target.model, take_rows(records.X, few), records.y[few]))
+    except InputError as error:
+        return str(error)
+    return None

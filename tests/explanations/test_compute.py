@@ -1,0 +1,252 @@
+"""Explanations of anyone's model: pipelines, scikit-learn's networks, what is done to the values, and refusals."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.sparse import issparse
+from sklearn import ensemble, neighbors, svm
+from sklearn.compose import ColumnTransformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.neural_network import MLPClassifier, MLPRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from leakscope.adapters import estimator_model, function_model
+from leakscope.errors import InputError
+from leakscope.explanations import METHODS, explain, explain_model, parse, refusal
+from leakscope.explanations.compute import process
+from leakscope.models import Model, align
+from leakscope.releases import find_release
+
+RNG = np.random.default_rng(0)
+X = RNG.normal(size=(50, 4))
+TWO = (X[:, 0] - X[:, 1] + RNG.normal(size=50) > 0).astype(int)
+THREE = np.argsort(np.argsort(X[:, 0] + RNG.normal(size=50))) // 17
+KEYS = np.zeros(1, np.uint64)
+
+
+def differences(probability: Any, rows: Any, step: float = 1e-5) -> Any:
+    """Central differences of a function of records, by each column."""
+    moves = step * np.eye(rows.shape[1])
+    return np.column_stack([(probability(rows + move) - probability(rows - move)) / (2 * step) for move in moves])
+
+
+# --- scikit-learn's networks ---
+
+
+@pytest.mark.parametrize("activation", ["identity", "logistic", "tanh", "relu"])
+@pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
+def test_networks_of_scikit_learn_against_finite_differences(activation: Any, labels: Any) -> None:
+    pytest.importorskip("torch")
+    estimator = MLPClassifier((6, 5), activation=activation, max_iter=30, random_state=0, solver="sgd")
+    estimator.n_iter_no_change = 100
+    with pytest.warns(UserWarning, match="Maximum iterations"):
+        estimator.fit(X, labels)
+    code, rows = estimator.predict_proba(X).argmax(axis=1), np.arange(len(X))
+    expected = differences(lambda moved: estimator.predict_proba(moved)[rows, code], X)
+    np.testing.assert_allclose(explain(estimator, X), expected, rtol=0, atol=1e-8)
+    complete = explain(estimator, X, "integrated_gradients").sum(axis=1)
+    change = estimator.predict_proba(X)[rows, code] - estimator.predict_proba(np.zeros((1, 4)))[0, code]
+    np.testing.assert_allclose(complete, change, rtol=0, atol=1e-3)
+
+
+@pytest.mark.parametrize("activation", ["identity", "logistic", "tanh", "relu"])
+def test_regressions_of_scikit_learn_against_finite_differences(activation: Any) -> None:
+    pytest.importorskip("torch")
+    estimator = MLPRegressor(
+        hidden_layer_sizes=(6,), activation=activation, max_iter=30, random_state=0, n_iter_no_change=100
+    )
+    with pytest.warns(UserWarning, match="Maximum iterations"):
+        estimator.fit(X, X[:, 0] - X[:, 1] ** 2)
+    np.testing.assert_allclose(explain(estimator, X), differences(estimator.predict, X), rtol=0, atol=1e-8)
+
+
+def test_networks_that_give_something_else_are_refused() -> None:
+    pytest.importorskip("torch")
+    several = MLPRegressor(hidden_layer_sizes=(3,), max_iter=2)
+    with pytest.warns(UserWarning, match="Maximum iterations"):
+        several.fit(X, X[:, :2])
+    with pytest.raises(InputError):
+        explain(several, X)
+    exponential = MLPRegressor(hidden_layer_sizes=(3,), max_iter=2, loss="poisson")
+    with pytest.warns(UserWarning, match="Maximum iterations"):
+        exponential.fit(X, np.abs(X[:, 0]))
+    with pytest.raises(InputError, match="an output of exp can't be explained"):
+        explain(exponential, X)
+
+
+# --- pipelines ---
+
+
+def test_columns_of_a_pipeline_are_those_of_its_last_step() -> None:
+    pipeline = make_pipeline(StandardScaler(), LogisticRegression()).fit(X, TWO)
+    scaled = pipeline[0].transform(X)
+    for method in METHODS:
+        np.testing.assert_array_equal(explain(pipeline, X, method), explain(pipeline[-1], scaled, method))
+    frame = pd.DataFrame(X, columns=list("abcd"))
+    named = make_pipeline(StandardScaler(), LogisticRegression()).fit(frame, TWO)
+    expected = explain(named, frame)
+    np.testing.assert_allclose(expected, explain(pipeline, X), rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(explain(named, frame[list("dcba")]), expected)
+    np.testing.assert_array_equal(explain(named, X), expected)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_a_pipeline_that_encodes_text(sparse: bool) -> None:
+    people = pd.DataFrame({"age": X[:, 0], "city": RNG.choice(["Rome", "Lima", "Oslo"], 50), "income": X[:, 1]})
+    encode = ColumnTransformer(
+        [("city", OneHotEncoder(sparse_output=sparse), ["city"])],
+        remainder=StandardScaler(),
+        sparse_threshold=1.0 if sparse else 0.0,
+    )
+    pipeline = make_pipeline(encode, LogisticRegression()).fit(people, TWO)
+    columns = pipeline[0].transform(people)
+    assert issparse(columns) == sparse
+    found = explain(pipeline, people)
+    assert found.shape == (50, 5)
+    dense = columns.toarray() if sparse else columns
+    code, rows = pipeline.predict_proba(people).argmax(axis=1), np.arange(50)
+    expected = differences(lambda moved: pipeline[-1].predict_proba(moved)[rows, code], dense)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8)
+
+
+def test_a_model_in_the_order_of_other_classes() -> None:
+    """Explanations are of the predicted class, in whatever column it stands."""
+    model = estimator_model(LogisticRegression().fit(X, THREE))
+    aligned = align(model, np.array([2, 1, 0]))
+    assert aligned.predict is not model.predict
+    for method in METHODS:
+        np.testing.assert_array_equal(explain_model(aligned, X, parse(method)), explain_model(model, X, parse(method)))
+
+
+def test_records_of_the_caller_are_left_alone() -> None:
+    pytest.importorskip("torch")
+    network = MLPClassifier((5,), solver="lbfgs", max_iter=500, random_state=0).fit(X, TWO)
+    rows = X.copy()
+    rows.flags.writeable = False
+    for model in (LogisticRegression().fit(X, TWO), network):
+        for method in METHODS:
+            explain(model, rows, f"{method}:noise=0.1:top=2:normalised:digits=1")
+    np.testing.assert_array_equal(rows, X)
+
+
+# --- what is done to the values ---
+
+
+def test_values_are_released_in_turn_by_hand() -> None:
+    """Noise, then the norm, then the largest, then rounding."""
+    found = np.array([[3.0, -1.0, 0.0, 4.0]])
+    assert process(found, parse("gradient:normalised"), KEYS).tolist() == [[0.375, -0.125, 0, 0.5]]
+    assert process(found, parse("gradient:top=2"), KEYS).tolist() == [[3, 0, 0, 4]]
+    assert process(found, parse("gradient:normalised:top=1:decimals=0"), KEYS).tolist() == [[0, 0, 0, 0]]
+    assert process(found, parse("gradient:normalised:top=1:digits=1"), KEYS).tolist() == [[0, 0, 0, 0.5]]
+    assert process(np.zeros((1, 3)), parse("gradient:normalised:digits=2"), KEYS).tolist() == [[0, 0, 0]]
+    assert process(found, parse("gradient:top=99"), KEYS).tolist() == found.tolist()
+
+
+def test_no_more_than_the_chosen_number_of_values_is_released() -> None:
+    tied = np.array([[1.0, -1.0, 1.0, 1.0, 0.5], [2.0, 2.0, 2.0, 2.0, 3.0]])
+    for top in (1, 2, 3):
+        kept = process(tied, parse(f"gradient:top={top}"), np.zeros(2, np.uint64))
+        assert (np.count_nonzero(kept, axis=1) == top).all()
+        assert ((kept == 0) | (kept == tied)).all()
+    assert process(tied, parse("gradient:top=1"), np.zeros(2, np.uint64))[1].tolist() == [0, 0, 0, 0, 3]
+
+
+@pytest.mark.parametrize("digits", [1, 2, 5])
+def test_significant_digits_are_those_of_python(digits: int) -> None:
+    values = np.concatenate([RNG.normal(size=200) * 10.0 ** RNG.integers(-8, 8, 200), [0.0, -0.0, 1.0, 99.5, -0.095]])
+    found = process(values[None], parse(f"gradient:digits={digits}"), KEYS)[0]
+    expected = np.array([float(f"{value:.{digits - 1}e}") for value in values])
+    # a value half-way between two may go either way
+    np.testing.assert_allclose(found, expected, rtol=10.0 ** (1 - digits))
+    assert (np.abs(found / np.where(expected == 0, 1, expected) - (expected != 0)) < 1e-12).mean() > 0.98
+
+
+def test_decimal_places_are_those_of_numpy_without_a_negative_zero() -> None:
+    values = RNG.normal(size=(3, 50))
+    found = process(values, parse("gradient:decimals=1"), np.zeros(3, np.uint64))
+    np.testing.assert_array_equal(found, np.round(values, 1))
+    assert not np.signbit(found[found == 0]).any()
+
+
+def test_form_and_precision_of_the_values_are_kept() -> None:
+    images = RNG.normal(size=(6, 2, 3, 3)).astype(np.float32)
+    for name in (
+        "gradient:noise=0.1",
+        "gradient:normalised",
+        "gradient:top=3",
+        "gradient:digits=2",
+        "gradient:decimals=3",
+    ):
+        found = process(images, parse(name), np.arange(6, dtype=np.uint64))
+        assert (found.shape, found.dtype) == (images.shape, np.float32)
+
+
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        ensemble.RandomForestClassifier(3),
+        ensemble.HistGradientBoostingClassifier(max_iter=3),
+        neighbors.KNeighborsClassifier(3),
+        svm.SVC(),
+        make_pipeline(StandardScaler(), ensemble.RandomForestClassifier(3)),
+    ],
+    ids=lambda estimator: type(estimator).__name__,
+)
+def test_models_without_gradients_are_refused_with_what_works(estimator: Any) -> None:
+    estimator.fit(X, TWO)
+    with pytest.raises(InputError, match="has no gradients") as refused:
+        explain(estimator, X)
+    for works in ("torch module", "linear, logistic and MLP", "explanations by training records"):
+        assert works in str(refused.value)
+    assert refusal(estimator_model(estimator), parse("gradient")) == str(refused.value)
+    assert find_release("gradient").refuse(estimator_model(estimator)) == str(refused.value)
+
+
+def test_functions_are_refused() -> None:
+    def guess(rows: Any) -> Any:
+        return np.full((len(rows), 2), 0.5)
+
+    message = "explanations(?: by features)? need a torch module"
+    with pytest.raises(InputError, match=message):
+        explain(guess, X)
+    called = function_model(guess, "classification", np.arange(2), "probabilities")
+    assert "is a function that can't be differentiated" in str(refusal(called, parse("lrp")))
+    by_hand = Model("mine", "classification", np.arange(2), True, guess)
+    assert "torch module" in str(refusal(by_hand, parse("gradient")))
+
+
+def test_onnx_is_refused(tmp_path: Any) -> None:
+    skl2onnx = pytest.importorskip("skl2onnx")
+    from leakscope.model_files import load_model
+
+    estimator = LogisticRegression().fit(X, TWO)
+    file = tmp_path / "model.onnx"
+    file.write_bytes(skl2onnx.to_onnx(estimator, X[:1].astype(np.float32)).SerializeToString())
+    with pytest.raises(InputError, match="need a torch module"):
+        explain(load_model(file), X)
+
+
+@pytest.mark.parametrize(
+    ("rows", "message"),
+    [
+        (X[:, :3], "trained on 4 columns"),
+        (X[:0], "no records to explain"),
+        (np.full((2, 4), np.nan), "is not a finite number"),
+        (np.array([["a", "b", "c", "d"]]), "hold text"),
+    ],
+)
+def test_records_that_can_not_be_explained(rows: Any, message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        explain(LogisticRegression().fit(X, TWO), rows)
+
+
+def test_a_model_that_is_not_fitted() -> None:
+    with pytest.raises(InputError, match="is not fitted"):
+        explain(LogisticRegression(), X)

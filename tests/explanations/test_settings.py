@@ -1,0 +1,128 @@
+"""The name of an explanation says all of it, and nothing that makes no sense can be asked for."""
+
+import dataclasses
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from leakscope.errors import InputError
+from leakscope.explanations import METHODS, FeatureExplanation, parse
+
+NUMBERS = st.floats(0, 1e6, allow_nan=False, allow_subnormal=True)
+COUNTS = st.integers(1, 10**6)
+VALUES = {
+    "output": st.sampled_from([None, "probability", "logit"]),
+    "baseline": st.floats(-1e300, 1e300),
+    "steps": st.integers(2, 10**6),
+    "sigma": NUMBERS,
+    "samples": COUNTS,
+    "epsilon": st.floats(1e-300, 1e3),
+    "noise": NUMBERS,
+    "normalised": st.booleans(),
+    "top": st.none() | COUNTS,
+    "decimals": st.none() | st.integers(0, 20),
+    "digits": st.none() | COUNTS,
+    "seed": st.integers(0, 2**63),
+}
+OWN = {
+    "gradient": (),
+    "gradient_x_input": (),
+    "integrated_gradients": ("baseline", "steps"),
+    "smoothgrad": ("sigma", "samples"),
+    "lrp": ("epsilon",),
+    "deeplift": ("baseline",),
+}
+ANY = ("noise", "normalised", "top", "decimals", "digits", "seed")
+
+
+@st.composite
+def explanations(draw: st.DrawFn) -> FeatureExplanation:
+    method = draw(st.sampled_from(METHODS))
+    names = [*OWN[method], *ANY, *(["output"] if method not in ("lrp", "deeplift") else [])]
+    chosen = draw(st.lists(st.sampled_from(names), unique=True))
+    return FeatureExplanation(method, **{name: draw(VALUES[name]) for name in chosen})
+
+
+def test_every_setting_is_covered_here() -> None:
+    assert {item.name for item in dataclasses.fields(FeatureExplanation)} == {"method", *VALUES}
+    assert set(OWN) == set(METHODS)
+
+
+@given(explanations())
+def test_the_name_is_read_back_as_the_same_explanation(how: FeatureExplanation) -> None:
+    assert parse(how.name) == how
+    assert parse(how.name).name == how.name
+    assert eval(repr(how), {"FeatureExplanation": parse}) == how
+
+
+@given(explanations())
+def test_settings_may_stand_in_any_order(how: FeatureExplanation) -> None:
+    method, *parts = how.name.split(":")
+    assert parse(":".join([method, *reversed(parts)])) == how
+
+
+def test_usual_settings_do_not_stand_in_the_name() -> None:
+    assert [FeatureExplanation(method).name for method in METHODS] == list(METHODS)
+    assert FeatureExplanation("smoothgrad", sigma=0.2, samples=50).name == "smoothgrad"
+    assert parse("gradient:normalised").name == parse("gradient:normalised=True").name == "gradient:normalised"
+    assert parse("gradient:normalised=False").name == "gradient"
+
+
+def test_numbers_of_numpy_are_those_of_python() -> None:
+    how = FeatureExplanation("smoothgrad", sigma=np.float64(0.5), samples=np.int64(7), top=np.int32(3))
+    assert how == parse("smoothgrad:sigma=0.5:samples=7:top=3")
+    assert repr(how) == "FeatureExplanation('smoothgrad:sigma=0.5:samples=7:top=3')"
+
+
+def test_the_paper_explains_probabilities_and_layers_explain_logits() -> None:
+    explains = {method: FeatureExplanation(method).explains for method in METHODS}
+    assert explains == dict.fromkeys(METHODS, "probability") | {"lrp": "logit", "deeplift": "logit"}
+    assert parse("gradient:output=logit").explains == "logit"
+
+
+@pytest.mark.parametrize(
+    ("name", "message"),
+    [
+        ("saliency", "there is no explanation 'saliency': choose one of gradient, "),
+        ("", "there is no explanation ''"),
+        ("gradient:depth=3", "gradient has no setting 'depth': choose one of 'baseline', 'decimals', "),
+        ("gradient:", "gradient has no setting ''"),
+        ("gradient:top=3:top=4", "top is set twice"),
+        ("gradient:output=loss", "output is 'probability' or 'logit', not 'loss'"),
+        ("lrp:output=probability", "lrp explains the logit: leave output out"),
+        ("deeplift:output=probability", "deeplift explains the logit: leave output out"),
+        ("gradient:normalised=yes", "normalised is True or False, not 'yes'"),
+        ("integrated_gradients:baseline=nan", "baseline is a number, not nan"),
+        ("deeplift:baseline=mean", "baseline is a number, not 'mean'"),
+        ("integrated_gradients:baseline=1e999", "baseline is a number, not inf"),
+        ("integrated_gradients:steps=1", "steps is a whole number from 2 on, not 1"),
+        ("integrated_gradients:steps=10.5", "steps is a whole number from 2 on, not 10.5"),
+        ("smoothgrad:sigma=-1", "sigma is a number from 0 on, not -1"),
+        ("smoothgrad:sigma", "sigma is a number from 0 on, not True"),
+        ("smoothgrad:samples=0", "samples is a whole number from 1 on, not 0"),
+        ("smoothgrad:samples=2.0", "samples is a whole number from 1 on, not 2.0"),
+        ("lrp:epsilon=0", "epsilon is a number above 0, not 0"),
+        ("gradient:noise=-0.1", "noise is a number from 0 on"),
+        ("gradient:top=0", "top is a whole number from 1 on, not 0"),
+        ("gradient:top=many", "top is a whole number from 1 on, not 'many'"),
+        ("gradient:decimals=-1", "decimals is a whole number from 0 on"),
+        ("gradient:digits=0", "digits is a whole number from 1 on"),
+        ("gradient:seed=-1", "seed is a whole number from 0 on"),
+        ("gradient:sigma=0.1", "sigma is a setting of smoothgrad, not of gradient: leave it out"),
+        ("lrp:baseline=1", "baseline is a setting of integrated_gradients and deeplift, not of lrp"),
+    ],
+)
+def test_wrong_names_are_refused_in_one_sentence(name: str, message: str) -> None:
+    with pytest.raises(InputError) as refused:
+        parse(name)
+    assert str(refused.value).startswith(message) or message in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+@pytest.mark.parametrize("value", [None, "3", [3], math.nan, True])
+def test_values_of_another_kind_are_refused(value: object) -> None:
+    with pytest.raises(InputError, match="steps is a whole number"):
+        FeatureExplanation("integrated_gradients", steps=value)  # type: ignore[arg-type]

@@ -1,0 +1,281 @@
+"""Figures 5, 14, 4 and 12 of shokri2019: the data against scikit-learn, gradients by hand, and the rules of the verdicts."""
+
+import numpy as np
+import pytest
+
+from leakscope.evidence import Guesses
+from leakscope.learners import MLP
+from leakscope.papers import shokri_dimensions, shokri_fig4, shokri_fig5, shokri_fig12, shokri_fig14
+from leakscope.papers.shokri_dimensions import (
+    COLUMNS,
+    Effort,
+    Row,
+    correlation,
+    draw_points,
+    measure,
+    study,
+    summary,
+    table,
+)
+from leakscope.papers.shokri_fig4 import Norms, Setting
+from leakscope.ranking import Scale
+from leakscope.results import Estimate
+from leakscope.risk import Judged
+
+
+def around(value, half=0.01):
+    return Estimate(value, value - half, value + half)
+
+
+# --- the data -------------------------------------------------------------------------------------------------------
+
+
+def test_points_are_corners_plus_mixed_normals_as_written():
+    """The literal loop over classes, with each matrix drawn whole: the same numbers from the same generator."""
+    ours, labels = draw_points(6, 3, 30, np.random.default_rng(7))
+    rng = np.random.default_rng(7)
+    codes = rng.choice(2**6, 3, replace=False)
+    rng.integers(2, size=(3, 0))
+    for code in range(3):
+        corner = np.array([2.0 * (codes[code] >> bit & 1) - 1 for bit in range(6)])
+        z = rng.standard_normal((10, 6), np.float32)
+        A = 2 * rng.random((6, 6), np.float32) - 1
+        for row in range(10):
+            expected = corner + A.T.astype(np.float64) @ z[row]
+            np.testing.assert_allclose(ours[10 * code + row], expected, atol=1e-5)
+    anew = rng.random(30) < 0.01
+    np.testing.assert_array_equal(labels[~anew], np.repeat(np.arange(3), 10)[~anew])
+
+
+@pytest.mark.parametrize("numbers", [1 << 22, 8 * 3])
+def test_the_law_is_that_of_scikit_learn(monkeypatch, numbers):
+    """Variance n/3 around corners at ±1, whether matrices are drawn whole or three columns at a time."""
+    from sklearn.datasets import make_classification
+
+    monkeypatch.setattr(shokri_dimensions, "NUMBERS", numbers)
+    n, k, points = 8, 4, 2000
+
+    def moments(X, y):
+        parts = [X[y == code] for code in range(k)]
+        within = np.mean([part.var(axis=0, ddof=1) for part in parts], axis=0)  # of each feature
+        corners = np.mean([part.mean(axis=0) ** 2 - part.var(axis=0, ddof=1) / len(part) for part in parts])
+        return [*within, corners]
+
+    def theirs(seed):
+        return make_classification(
+            points, n, n_informative=n, n_redundant=0, n_clusters_per_class=1, n_classes=k, random_state=seed
+        )
+
+    ours = np.array([moments(*draw_points(n, k, points, np.random.default_rng(seed))) for seed in range(60)])
+    sklearn = np.array([moments(*theirs(seed)) for seed in range(60)])
+    for sample in (ours, sklearn):
+        errors = sample.std(axis=0, ddof=1) / np.sqrt(60)
+        assert (np.abs(sample[:, :n].mean(axis=0) - n / 3) < 4.5 * errors[:n] + 0.01 * n / 3).all()
+    error = np.hypot(ours[:, n].std(ddof=1), sklearn[:, n].std(ddof=1)) / np.sqrt(60)
+    assert abs(ours[:, n].mean() - sklearn[:, n].mean()) < 4.5 * error
+    assert ours[:, n].mean() == pytest.approx(
+        1.0, abs=0.1
+    )  # one label in a hundred is random, which draws means together
+
+
+def test_corners_are_different_and_one_label_in_a_hundred_is_random():
+    X, y = draw_points(7, 100, 20_000, np.random.default_rng(0))
+    codes = np.repeat(np.arange(100), 200)
+    moved = float(np.mean(y != codes))
+    share = 0.01 * 99 / 100
+    assert abs(moved - share) < 4 * np.sqrt(share / 20_000)
+    corners = shokri_dimensions._corners(7, 100, np.random.default_rng(0))
+    assert len(np.unique(corners, axis=0)) == 100
+    assert set(np.unique(shokri_dimensions._corners(40, 5, np.random.default_rng(0)))) == {-1.0, 1.0}
+    assert X.dtype == np.float32
+
+
+# --- what is measured -----------------------------------------------------------------------------------------------
+
+
+def test_the_correlation_is_pearsons():
+    rng = np.random.default_rng(0)
+    member = rng.random(500) < 0.3
+    values = rng.exponential(1 + member)
+    assert correlation(values, member) == pytest.approx(np.corrcoef(values, member)[0, 1], abs=1e-12)
+    assert correlation(np.full(500, 3.0), member) == 0.0
+
+
+@pytest.mark.parametrize("classes", [2, 3])
+def test_norms_and_accuracies_are_those_of_the_formulas(monkeypatch, classes):
+    """One hidden layer by hand: ∂c_k/∂x = c_k (∂f_k − Σ c_j ∂f_j), ∂f_j/∂x = W₁ diag(1 − h²) w_j; blocks of four records."""
+    monkeypatch.setattr(shokri_dimensions, "NUMBERS", 4 * 6)
+    X, y = draw_points(6, classes, 60, np.random.default_rng(0))
+    learner = MLP(
+        widths=(5,),
+        steps=200,
+        batch=10,
+        rate=0.05,
+        task="classification",
+        optimizer="adagrad",
+        inputs=6,
+        classes=classes,
+    )
+    order = np.random.default_rng(1).permutation(60)
+    (model,) = learner.fit_many(X, y, [order[:30]], [np.random.default_rng(2)])
+    member = np.arange(60) < 30
+    found = shokri_dimensions._look(learner, model, X, y, order, member)
+
+    theta = model.astype(np.float64)
+    W1, b1 = theta[:30].reshape(6, 5), theta[30:35]
+    W2, b2 = theta[35 : 35 + 5 * (classes - 1)].reshape(5, classes - 1), theta[35 + 5 * (classes - 1) :]
+    W2, b2 = np.column_stack([np.zeros(5), W2]), np.append(0.0, b2)
+    norms, right = [], []
+    for row in order:
+        h = np.tanh(X[row] @ W1 + b1)
+        f = h @ W2 + b2
+        c = np.exp(f - f.max()) / np.exp(f - f.max()).sum()
+        slopes = W1 @ ((1 - h**2)[:, None] * W2)
+        k = c.argmax()
+        norms.append(np.abs(c[k] * (slopes[:, k] - slopes @ c)).sum())
+        right.append(k == y[row])
+    norms, right = np.array(norms), np.array(right)
+    assert found.correlation == pytest.approx(np.corrcoef(norms, member)[0, 1], abs=1e-4)  # gradients are float32
+    pairs = norms[:30, None] < norms[None, 30:]
+    assert found.auc == pytest.approx(pairs.mean(), abs=2e-3)  # a pair or two may change places by rounding
+    assert (found.train_accuracy, found.test_accuracy) == (right[:30].mean(), right[30:].mean())
+
+
+def test_the_same_seed_gives_the_same_bits_and_sizes_do_not_disturb_each_other():
+    effort = Effort(points=200, epochs=2, networks=2)
+    both = measure(4, 3, ("small", "base"), effort, seed=3)
+    assert measure(4, 3, ("base",), effort, seed=3)["base"] == both["base"]
+    assert measure(4, 3, ("base",), effort, seed=4)["base"] != both["base"]
+
+
+def test_networks_have_their_own_draws_only_up_to_some_features(monkeypatch):
+    drawn = []
+
+    def counted(*words):
+        drawn.append(words[0])
+        return draw_points(*words)
+
+    monkeypatch.setattr(shokri_dimensions, "draw_points", counted)
+    monkeypatch.setattr(shokri_dimensions, "FEATURES_OF_OWN_DRAW", 5)
+    for features in (5, 6):
+        found = measure(features, 2, ("small",), Effort(100, 1, 3), seed=0)["small"]
+        assert len(set(found)) == 3
+    assert drawn == [5, 5, 5, 6]
+
+
+def test_nothing_is_found_before_training_and_much_after_overfitting():
+    """One step on a hundred of 10,000 records tells nothing: correlations within 4/√N; 200 features and 100 records, much."""
+    untrained = measure(20, 2, ("base",), Effort(20_000, epochs=0, networks=2), seed=0)["base"]
+    assert all(abs(one.correlation) < 4 / np.sqrt(20_000) for one in untrained)
+    assert all(abs(one.auc - 0.5) < 4 * np.sqrt(1 / (12 * 5000)) for one in untrained)
+    trained = measure(200, 2, ("base",), Effort(200, epochs=100, networks=2), seed=0)["base"]
+    assert all(one.auc > 0.8 and one.correlation < -0.2 and one.train_accuracy > one.test_accuracy for one in trained)
+
+
+# --- rows, statements and figures -----------------------------------------------------------------------------------
+
+
+def test_data_that_can_not_be_stand_in_the_table_with_the_reason():
+    heard = []
+    rows = study(
+        "x", (8, 2), (5,), ("small",), Effort(60, 1, 2), seed=0, progress=lambda *step: heard.append(step), workers=1
+    )
+    assert [(row.features, row.classes, row.networks) for row in rows] == [(8, 5, 2)]
+    assert heard == [("x", 1, 1)]
+    cells = table(rows, (8, 2), (5,))
+    assert [len(row) for row in cells] == [len(COLUMNS)] * 2
+    assert cells[1][:2] == [2, 5]
+    assert set(cells[1][2:-2]) == {None}
+    assert cells[1][-2:] == [0, "5 classes need as many corners, and a hypercube of 2 has 4"]
+    assert 0 <= rows[0].train_accuracy.low < rows[0].train_accuracy.high <= 1
+
+
+def test_accuracies_that_agree_still_have_an_interval():
+    from leakscope.intervals import mean, proportion
+
+    found = shokri_dimensions._inside(mean(np.ones(3)), np.ones(3), 50)
+    assert (found.low, found.high) == (proportion(150, 150).low, 1.0)
+
+
+def paper_rows(classes, size="base", change=None):
+    """Rows as the paper describes them."""
+    change = change or {}
+    plan = {
+        10: (0.0, 0.99, 0.98), 100: (-0.02, 1.0, 0.97), 1000: (-0.3, 0.99, 0.8), 3072: (-0.4, 0.9, 0.6),
+        10_000: (-0.1, 0.6, 0.5),
+    }  # fmt: skip
+    if classes > 2:
+        plan = {10: (0.0, 0.3, 0.2), 100: (-0.02, 0.3, 0.1), 1000: (-0.5, 0.7, 0.02), 10_000: (-0.1, 0.6, 0.01)}
+    return [
+        Row(n, classes, size, 3, around(change.get(n, r)), around(0.6), around(train), around(test))
+        for n, (r, train, test) in plan.items()
+    ]
+
+
+def test_the_verdict_of_figure_5_follows_the_rows():
+    holds = [part for k in (2, 100) for part in shokri_fig5._statements(k, paper_rows(k))]
+    assert summary(holds).startswith("agrees, 11 of 11 statements hold: 2 classes: almost no correlation")
+    few = shokri_fig5._statements(2, paper_rows(2, change={100: 0.2}))
+    assert [holds for holds, _ in few] == [False, True, True, True, True, True]
+    assert "0.2 [0.19, 0.21] at n = 100" in few[0][1]
+    none = shokri_fig5._statements(100, paper_rows(100, change={1000: 0.0, 10_000: 0.0}))
+    assert [holds for holds, _ in none] == [True, False, False, True, True]
+    still = shokri_fig5._statements(2, paper_rows(2, change={10_000: -0.6}))
+    assert [holds for holds, _ in still][:3] == [True, True, False]
+
+
+def test_the_verdict_of_figure_14_follows_the_rows():
+    rows = [*paper_rows(2, "small", {1000: -0.1, 3072: -0.2}), *paper_rows(2), *paper_rows(2, "big", {100: -0.2})]
+    said = shokri_fig14._statements(2, rows)
+    assert [holds for holds, _ in said] == [True] * 5
+    assert "base at 1,000 and 3,072 and 10,000, big at 100 and 1,000" in said[-1][1]
+    alike = [row for size in shokri_fig14.SIZES for row in paper_rows(2, size)]
+    assert [holds for holds, _ in shokri_fig14._statements(2, alike)] == [True, True, True, False, False]
+    assert summary([]).startswith("neither agrees nor differs")
+
+
+def norms(rng, shift, count=800):
+    """Norms of members around one, those of others around 1 + shift, with a tree that cuts in the middle."""
+    member = np.repeat([True, False], count)
+    values = rng.normal(1 + shift * ~member, 0.3).clip(0.01)
+    decision = ((values < 1 + shift / 2) if shift >= 0 else (values > 1 + shift / 2)).astype(float)
+    one = np.zeros(2 * count, np.intp)
+    return Norms(values, member, Judged(Guesses(decision, decision), member, Scale(one, one)))
+
+
+def test_figure_4_tells_failure_from_a_sign_that_turns():
+    rng = np.random.default_rng(0)
+    settings = [Setting(0.0, 0), Setting(0.2, 1), Setting(0.2, 9), Setting(1.0, 1), Setting(1.0, 9)]
+    looks = [norms(rng, shift) for shift in (1.0, 0.0, 0.0, -0.4, -0.5)]
+    rows = shokri_fig4._rows("end", [("end", 0.3, looks), ("end", 0.4, looks)], settings)
+    assert rows[0].gap == pytest.approx(0.35)
+    assert rows[0].auc.low > 0.95
+    assert len(rows[0].members) == 2 * 800
+    said = shokri_fig4._statements(rows)
+    assert [holds for holds, _ in said][:2] == [True, True]
+    assert said[3][0] is False
+    assert "σ = 1: the attack fails with one noisy sample" in said[3][1]
+    (turned,) = shokri_fig4._turned(rows)
+    assert turned.startswith("in 2 of 5 settings members have the larger norms, most at end, σ = 1, 9 samples")
+    assert not shokri_fig4._turned(rows[:3])
+    assert all(len(row.cells()) == len(shokri_fig4.COLUMNS) for row in rows)
+
+
+def guessed(rng, rate, count=1000):
+    """An attack that is right so often."""
+    member = np.repeat([True, False], count)
+    says = np.where(rng.random(2 * count) < rate, member, ~member).astype(float)
+    half = np.arange(2 * count) % 2
+    return Judged(Guesses(says, says), member, Scale(half, np.zeros(2 * count, np.intp)))
+
+
+def test_the_verdict_of_figure_12_follows_the_accuracies():
+    rng = np.random.default_rng(0)
+    rates = {"gradient": 0.7, "integrated_gradients": 0.7, "lrp": 0.55, "deeplift": 0.75, "smoothgrad": 0.5}
+    found = {(method, name): guessed(rng, rate) for method, rate in rates.items() for name in ("network", "tree")}
+    said = shokri_fig12._statements(0.25, found)
+    assert [holds for holds, _ in said] == [True, True, True, False, True]
+    found["smoothgrad", "tree"] = guessed(rng, 0.65)  # another attack does what the network can't
+    assert shokri_fig12._statements(0.25, found)[-1][0] is False
+    found["gradient", "network"] = guessed(rng, 0.5)
+    assert [holds for holds, _ in shokri_fig12._statements(0.25, found)] == [False]

@@ -1,0 +1,217 @@
+"""What an explanation adds to the prediction, in worlds where that is known."""
+
+import numpy as np
+import pytest
+import torch
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LinearRegression, LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import leakscope as ls
+from leakscope import InputError
+from leakscope.attacks import loss_threshold
+from leakscope.extra import extra_leakage
+from leakscope.report.extras import signed, summarize_extras
+
+N, COLUMNS = 400, 6
+
+
+class Steep(torch.nn.Module):
+    """Says the same of everybody, but its slope is twice as large at records that it trained on with chance ``sure``.
+
+    The value of ``x - x.detach()`` is 0 and its derivative is 1.
+    """
+
+    def __init__(self, members, sure=1.0):
+        super().__init__()
+        rng = np.random.default_rng(0)
+        steep = members[rng.random(len(members)) < sure]
+        self.register_buffer("steep", torch.from_numpy(np.sort(steep[:, 0])))
+
+    def forward(self, x):
+        slope = 1 + torch.isin(x[:, :1].detach(), self.steep).float()
+        rise = (slope * (x - x.detach())).sum(dim=1, keepdim=True)
+        return torch.cat([torch.full_like(rise, 0.5), torch.full_like(rise, -0.5)], dim=1) + rise * torch.tensor(
+            [1.0, -1.0]
+        )
+
+
+def two_sets(seed=0):
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2 * N, COLUMNS)).astype(np.float32)
+    y = np.arange(2 * N) % 2
+    return (X[:N], y[:N]), (X[N:], y[N:])
+
+
+def run(model, train, holdout, releases, **options):
+    return ls.audit(model, train, holdout, releases=releases, **options)
+
+
+@pytest.mark.parametrize("sure", [1.0, 0.5])
+def test_an_explanation_that_tells_all_adds_what_it_must(sure):
+    """The AUC beside a prediction that says nothing is 1 - (1 - sure) / 2, up from one half."""
+    train, holdout = two_sets()
+    found = run(Steep(train[0], sure), train, holdout, ["probabilities", "gradient"], outputs="logits", retrain=False)
+    (extra,) = found.extras
+    assert (extra.release, extra.beside) == ("gradient", "probabilities")
+    share = np.mean(np.isin(train[0][:, 0], Steep(train[0], sure).steep.numpy()))
+    assert extra.auc.low <= share / 2 <= extra.auc.high
+    assert extra.advantage.low <= share <= extra.advantage.high
+    assert extra.adds
+    assert extra.together.value - extra.without.value == pytest.approx(extra.auc.value)
+    assert found.verdict.kind == "leaks"
+
+
+def test_a_normalised_explanation_of_that_model_adds_nothing():
+    train, holdout = two_sets()
+    found = run(
+        Steep(train[0]), train, holdout, ["probabilities", "gradient:normalised"], outputs="logits", retrain=False
+    )
+    (extra,) = found.extras
+    assert not extra.adds
+    assert extra.auc.low <= 0 <= extra.auc.high
+
+
+def test_where_the_model_never_saw_the_members_nothing_is_added():
+    train, holdout = two_sets()
+
+    def fit(X, y, rng):  # noqa: ARG001
+        return Steep(X)
+
+    found = run(Steep(train[0]), train, holdout, ["probabilities", "gradient"], outputs="logits", fit=fit)
+    (extra,) = found.extras
+    assert extra.adds
+    assert extra.control.low <= 0 <= extra.control.high
+
+
+def test_a_linear_model_is_explained_without_torch_and_adds_nothing():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(1200, 4))
+    y = (X[:, 0] + rng.normal(size=1200) > 0).astype(int)
+    model = make_pipeline(StandardScaler(), LogisticRegression()).fit(X[:600], y[:600])
+    releases = ["probabilities", "gradient", "smoothgrad:samples=5", "lrp"]
+    found = run(model, (X[:600], y[:600]), (X[600:], y[600:]), releases)
+    assert [extra.release for extra in found.extras] == releases[1:]
+    for extra in found.extras:
+        assert not extra.adds
+        # the intervals hold together for the three
+        assert extra.auc.confidence == pytest.approx(1 - 0.05 / 3)
+
+
+def test_a_regression_model_releases_predictions_and_explanations():
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(800, 3))
+    y = X[:, 0] + rng.normal(size=800)
+    model = LinearRegression().fit(X[:400], y[:400])
+    found = run(model, (X[:400], y[:400]), (X[400:], y[400:]), ["predictions", "gradient_x_input"])
+    assert found.extras[0].beside == "predictions"
+    assert {risk.release for risk in found.risks} == {"squared_error", "predictions", "gradient_x_input"}
+
+
+def test_releases_decide_what_is_attacked():
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
+    model = LogisticRegression().fit(X[:200], y[:200])
+    sets = (X[:200], y[:200]), (X[200:], y[200:])
+    labels = run(model, *sets, ["labels"], retrain=False)
+    assert {risk.release for risk in labels.risks} == {"labels"}
+    assert labels.extras == ()
+    beside_labels = run(model, *sets, ["labels", "gradient"], retrain=False)
+    assert [(extra.release, extra.beside) for extra in beside_labels.extras] == [("gradient", "labels")]
+    alone = run(model, *sets, ["gradient"], retrain=False)
+    assert {risk.release for risk in alone.risks} == {"gradient"}
+    assert alone.extras == ()
+
+
+@pytest.mark.parametrize(
+    ("releases", "says"),
+    [
+        (["probabilities", "saliency"], "no release 'saliency'"),
+        (["probabilities", "gradient:top=0"], "top is a whole number"),
+        (["probabilities", "gradient:depth=3"], "no setting 'depth'"),
+        (["gradient", "gradient"], "named twice"),
+        ([], "must be names"),
+        (["predictions"], "is a release of regression models"),
+    ],
+)
+def test_wrong_releases_are_refused_in_one_sentence(releases, says):
+    rng = np.random.default_rng(3)
+    X, y = rng.normal(size=(100, 3)), rng.integers(0, 2, 100)
+    model = LogisticRegression().fit(X[:50], y[:50])
+    with pytest.raises(InputError, match=says):
+        run(model, (X[:50], y[:50]), (X[50:], y[50:]), releases)
+
+
+def test_a_model_without_gradients_is_told_what_would_work():
+    train, holdout = two_sets()
+    forest = RandomForestClassifier(5, random_state=0).fit(*train)
+    with pytest.raises(
+        InputError, match=r"can't release gradient: RandomForestClassifier has no gradients.*torch module"
+    ):
+        run(forest, train, holdout, ["probabilities", "gradient"])
+
+
+def test_a_layer_that_a_method_cannot_handle_is_named_before_anything_is_trained():
+    train, holdout = two_sets()
+    network = torch.nn.Sequential(torch.nn.Linear(COLUMNS, 4), torch.nn.LayerNorm(4), torch.nn.Linear(4, 2))
+
+    def fit(X, y, rng):  # noqa: ARG001
+        raise AssertionError("nothing should be trained")
+
+    with pytest.raises(InputError, match="can't release lrp: lrp has no rule for layer_norm"):
+        run(network, train, holdout, ["probabilities", "lrp"], fit=fit, outputs="logits")
+
+
+def test_attacks_and_releases_exclude_each_other():
+    train, holdout = two_sets()
+    with pytest.raises(InputError, match="not both"):
+        ls.audit(
+            Steep(train[0]), train, holdout, outputs="logits", releases=["labels"], attacks=[loss_threshold("log_loss")]
+        )
+
+
+def test_extras_survive_being_saved(tmp_path):
+    train, holdout = two_sets()
+    found = run(Steep(train[0]), train, holdout, ["probabilities", "gradient"], outputs="logits", retrain=False)
+    found.save(tmp_path / "audit")
+    again = ls.load(tmp_path / "audit")
+    assert again == found
+    page = (tmp_path / "audit" / "report.html").read_text()
+    assert "What releasing each explanation adds" in page
+    assert "surely adds" in page
+    assert "What each explanation adds to probabilities" in str(found)
+
+
+def test_the_section_says_what_adds_and_what_does_not():
+    train, holdout = two_sets()
+    releases = ["probabilities", "gradient", "gradient:normalised"]
+    found = run(Steep(train[0]), train, holdout, releases, outputs="logits", retrain=False)
+    section = summarize_extras(found)
+    assert section is not None
+    assert [row["adds"] for row in section["rows"]] == [True, False]
+    gradient, normalised = sorted(found.extras, key=lambda extra: -extra.auc.value)
+    assert signed(gradient.auc) in section["finding"]
+    assert signed(normalised.auc) in section["finding"]
+
+
+def test_the_interval_of_the_advantage_covers():
+    """Two attacks whose decisions are independent coins with known rates: coverage of the difference over 400 draws."""
+    from leakscope.evidence import Attack, Guesses
+    from leakscope.ranking import Scale
+    from leakscope.risk import Judged, Trial
+
+    rng = np.random.default_rng(5)
+    member = np.repeat([True, False], 150)
+    scale = Scale(np.zeros(300, np.intp), np.zeros(300, np.intp))
+    truth = (0.7 - 0.3) - (0.6 - 0.4)
+    covered = 0
+    for _ in range(400):
+        judged = []
+        for hit, alarm in ((0.6, 0.4), (0.7, 0.3)):
+            says = (rng.random(300) < np.where(member, hit, alarm)).astype(float)
+            judged.append(Judged(Guesses(says + 1e-3 * rng.random(300), says), member, scale))
+        trials = [Trial(Attack("coin", "gradient", "", None), one, one, None) for one in judged]
+        extra = extra_leakage(*trials, confidence=0.9)
+        covered += extra.advantage.low <= truth <= extra.advantage.high
+    assert covered / 400 > 0.9 - 3 * np.sqrt(0.9 * 0.1 / 400)

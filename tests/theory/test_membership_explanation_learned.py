@@ -1,0 +1,220 @@
+"""Boosted trees on prediction and explanation: what the explanation adds is what theory says it holds."""
+
+import numpy as np
+import pytest
+from samples import draw
+from scipy.special import betainc, expit, ndtr
+
+from leakscope.attacks import learned_explanation, learned_prediction
+from leakscope.attacks.membership_explanation_learned import (
+    Components,
+    ExplanationFeatures,
+    PredictionFeatures,
+)
+from leakscope.crossfit import cross_guess, scale_of
+from leakscope.errors import InputError
+from leakscope.evidence import Evidence, Known
+from leakscope.intervals import auc as auc_interval
+from leakscope.intervals import paired_auc_difference
+from leakscope.ranking import Ranking, split
+
+N = 2000  # members, and as many non-members
+ERROR = np.sqrt(1 / (6 * N))  # of an AUC, at most
+SLACK = 0.03  # what trees lose to the best attack
+ALONE = learned_explanation("gradient", beside=None, true_label=False)
+MEMBER = np.repeat([True, False], N)
+
+
+def scores_of(attack, observed, rng, *, labels=None, beside=None, member=None):
+    sample = draw(N, N, rng)
+    member = MEMBER if member is None else member
+    labels = np.zeros(2 * N, dtype=int) if labels is None else labels
+    guesses, _ = cross_guess(attack, observed, labels, member, sample.half, rng, beside=beside)
+    return split(guesses.score, member, scale_of(attack, sample.half))
+
+
+def scaled(features, ratio, rng):
+    """Explanations φ = s·g with g standard normal, s = 1 for members and s = ratio for others."""
+    return rng.normal(size=(2 * N, features)) * np.where(MEMBER, 1.0, ratio)[:, None]
+
+
+def confident(rng):
+    """Probabilities of two classes, the log-odds of class 0 being N(2, 1) for members and N(1, 1) for others."""
+    p = expit(rng.normal(1.0 * MEMBER + 1.0, 1.0))
+    return np.column_stack([p, 1 - p])
+
+
+def test_alone_it_comes_close_to_the_best_attack_on_scaled_gaussians_and_not_above():
+    """No attack passes P(χ²_d < r²·χ²_d'), the AUC of the 2-norm, an F distribution with (d, d) degrees at r²."""
+    rng = np.random.default_rng(0)
+    d, ratio = 20, 1.2
+    best = betainc(d / 2, d / 2, ratio**2 / (1 + ratio**2))
+    found = Ranking.of(scores_of(ALONE, scaled(d, ratio, rng), rng)).auc
+    assert best - SLACK - 3 * ERROR < found < best + 3 * ERROR
+
+
+def test_nothing_is_left_of_that_world_once_it_is_normalised():
+    rng = np.random.default_rng(1)
+    observed = scaled(20, 2.0, rng).astype(np.float32)
+    observed /= np.abs(observed).sum(axis=1, keepdims=True)
+    found = auc_interval(Ranking.of(scores_of(ALONE, observed, rng)), 0.999)
+    assert found.low <= 0.5 <= found.high
+
+
+def test_a_direction_is_found_that_the_norm_does_not_see():
+    """Members and others lean apart in one of fifty features, by four standard deviations: Φ(4/√2) = 0.998 unnormalised."""
+    rng = np.random.default_rng(2)
+    observed = rng.normal(size=(2 * N, 50))
+    observed[:, 0] += np.where(MEMBER, 2.0, -2.0)
+    observed /= np.abs(observed).sum(axis=1, keepdims=True)
+    assert Ranking.of(scores_of(ALONE, observed, rng)).auc > 0.95
+
+
+def test_what_follows_from_the_prediction_adds_nothing():
+    """The gradient of a logistic model, p(1 - p)·w, is a function of the prediction."""
+    rng = np.random.default_rng(3)
+    p = confident(rng)
+    explanation = p.prod(axis=1, keepdims=True) * np.linspace(-1, 1, 7)
+    without = scores_of(learned_prediction(), p, np.random.default_rng(4))
+    together = scores_of(learned_explanation("gradient"), explanation, np.random.default_rng(4), beside=p)
+    added = paired_auc_difference(together, without)(0.99)
+    assert added.low <= 0 <= added.high
+    assert abs(added.value) < 0.01
+
+
+def test_what_is_independent_of_the_prediction_adds_what_it_holds():
+    """Log-odds and log-norm both a standard deviation apart: Φ(1/√2) = 0.760 alone, Φ(1) = 0.841 together."""
+    rng = np.random.default_rng(5)
+    p = confident(rng)
+    size = np.exp(rng.normal(-1.0 * MEMBER, 1.0))
+    explanation = size[:, None] * np.linspace(-1, 1, 7)
+    without = scores_of(learned_prediction(), p, np.random.default_rng(6))
+    together = scores_of(learned_explanation("gradient"), explanation, np.random.default_rng(6), beside=p)
+    added = paired_auc_difference(together, without)(0.999)
+    assert ndtr(1 / np.sqrt(2)) - SLACK - 3 * ERROR < Ranking.of(without).auc < ndtr(1 / np.sqrt(2)) + 3 * ERROR
+    assert ndtr(1) - SLACK - 3 * ERROR < Ranking.of(together).auc < ndtr(1) + 3 * ERROR
+    assert added.low <= ndtr(1) - ndtr(1 / np.sqrt(2)) <= added.high
+    assert added.low > 0
+
+
+def test_shuffled_memberships_are_chance():
+    rng = np.random.default_rng(7)
+    p = confident(rng)
+    member = rng.permutation(MEMBER)
+    for attack, observed, beside in (
+        (learned_prediction(), p, None),
+        (learned_explanation("gradient"), scaled(20, 2.0, rng), p),
+    ):
+        found = auc_interval(Ranking.of(scores_of(attack, observed, rng, beside=beside, member=member)), 0.999)
+        assert found.low <= 0.5 <= found.high
+
+
+def test_of_a_regression_model_it_sees_the_squared_error_if_it_knows_the_label():
+    """Residuals N(0, 1) for members and N(0, 2²) for others: AUC 2/π·arctan 2; without labels there is nothing."""
+    rng = np.random.default_rng(8)
+    value = rng.normal(size=2 * N)
+    labels = value + rng.normal(size=2 * N) * np.where(MEMBER, 1.0, 2.0)
+    explanation = np.tile(np.linspace(-1, 1, 7), (2 * N, 1))
+    best = 2 / np.pi * np.arctan(2)
+    for attack, observed, beside in (
+        (learned_prediction("predictions"), value[:, None], None),
+        (learned_explanation("gradient", beside="predictions"), explanation, value[:, None]),
+    ):
+        found = Ranking.of(scores_of(attack, observed, rng, labels=labels, beside=beside)).auc
+        assert best - SLACK - 3 * ERROR < found < best + 3 * ERROR
+    blind = scores_of(learned_prediction("predictions", true_label=False), value[:, None], rng, labels=labels)
+    found = auc_interval(Ranking.of(blind), 0.999)
+    assert found.low <= 0.5 <= found.high
+
+
+def test_of_a_label_it_sees_whether_it_is_right():
+    """Right for 9 of 10 members and 6 of 10 others: AUC 1/2 + (0.9 - 0.6)/2."""
+    rng = np.random.default_rng(9)
+    labels = rng.integers(0, 3, 2 * N)
+    right = rng.random(2 * N) < np.where(MEMBER, 0.9, 0.6)
+    predicted = np.where(right, labels, (labels + 1) % 3)[:, None].astype(float)
+    found = Ranking.of(scores_of(learned_prediction("labels"), predicted, rng, labels=labels)).auc
+    assert abs(found - 0.65) < SLACK + 3 * ERROR
+
+
+def test_the_prediction_tells_which_class_comes_second():
+    """Members' second class is the next, others' the one after: sorted probabilities are the same for all."""
+    rng = np.random.default_rng(10)
+    first = rng.integers(0, 3, 2 * N)
+    second = (first + np.where(MEMBER, 1, 2)) % 3
+    p = np.full((2 * N, 3), 0.1)
+    p[np.arange(2 * N), first], p[np.arange(2 * N), second] = 0.6, 0.3
+    assert Ranking.of(scores_of(learned_prediction(true_label=False), p, rng)).auc > 0.99
+
+
+def test_with_the_explanation_it_sees_every_feature_that_it_sees_without():
+    """The features of both attacks, literally, as they reach the trees."""
+    rng = np.random.default_rng(11)
+    p, explanation, labels = confident(rng), scaled(6, 2.0, rng), rng.integers(0, 2, 2 * N)
+    seen = []
+
+    class Trees:
+        def __init__(self, **settings):
+            seen.append(settings)
+
+        def fit(self, X, member):  # noqa: ARG002
+            seen.append(X)
+
+        def decision_function(self, X):
+            return np.zeros(len(X))
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sklearn.ensemble.HistGradientBoostingClassifier", Trees)
+        learned_prediction().guess(Evidence(p, labels, Known(p, labels, MEMBER)), rng)
+        evidence = Evidence(explanation, labels, Known(explanation, labels, MEMBER, p), p)
+        learned_explanation("gradient").guess(evidence, rng)
+    assert seen[0] == seen[2]
+    np.testing.assert_array_equal(seen[3][:, : seen[1].shape[1]], seen[1])
+    assert seen[3].shape[1] > seen[1].shape[1]
+
+
+def test_features_of_an_explanation_by_hand_and_in_blocks():
+    rng = np.random.default_rng(12)
+    known = np.vstack([rng.normal(size=(40, 5)), np.zeros((1, 5))])
+    features = ExplanationFeatures.fit(known)
+    some = np.array([[2.0, -1.0, 0.0, 0.0, 1.0], [0.0, 0.0, 0.0, 0.0, 0.0]])
+    expected = [
+        [np.log(4), 2.0, -0.5 * np.log(0.5) - 0.5 * np.log(0.25), 0.4, 0.5, 0.5, -0.25],
+        [np.log(np.finfo(np.float32).tiny), 0, 0, 1, 0, 0, 0],
+    ]
+    np.testing.assert_allclose(features(some)[:, :7], expected, atol=1e-5)
+    whole = features(known)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("leakscope.attacks.membership_explanation_learned.BLOCK", 35)
+        np.testing.assert_allclose(features(known), whole, rtol=1e-12, atol=1e-14)
+
+
+def test_components_are_those_of_the_covariance_matrix():
+    rng = np.random.default_rng(13)
+    rows = rng.normal(size=(300, 8)) * np.arange(1, 9)
+    components = Components.fit(rows, 3)
+    values, vectors = np.linalg.eigh(np.cov(rows.T))
+    overlap = np.abs(components.directions.T @ vectors[:, ::-1][:, :3])
+    np.testing.assert_allclose(overlap, np.eye(3), atol=1e-6)
+    np.testing.assert_allclose(np.var(components(rows), axis=0, ddof=1), values[::-1][:3], rtol=1e-9)
+
+
+def test_explanations_that_are_all_alike_or_have_one_feature_are_no_trouble():
+    rng = np.random.default_rng(14)
+    for observed in (np.zeros((2 * N, 3)), np.ones((2 * N, 1)), scaled(1, 2.0, rng).astype(np.float32)):
+        assert np.isfinite(np.concatenate([part.members for part in scores_of(ALONE, observed, rng)])).all()
+    assert PredictionFeatures.fit("probabilities", np.full((5, 2), 0.5))(np.eye(2), None).shape == (2, 4)
+
+
+def test_what_it_can_not_read_is_one_sentence():
+    with pytest.raises(
+        InputError, match=r"^beside is 'probabilities', 'predictions', 'labels' or None, not 'log_loss'$"
+    ):
+        learned_explanation("gradient", beside="log_loss")
+    with pytest.raises(InputError, match="there is no explanation 'labels'"):
+        learned_explanation("labels")
+    with pytest.raises(InputError, match="reads probabilities or predictions or labels, not 'gradient'"):
+        learned_prediction("gradient")
+    evidence = Evidence(np.eye(4), None, Known(np.eye(4), None, np.arange(4) < 2))
+    with pytest.raises(InputError, match="reads a prediction beside the explanation"):
+        learned_explanation("gradient", true_label=False).guess(evidence, np.random.default_rng(0))

@@ -1,0 +1,238 @@
+"""The attack network: it is the one of appendix A, finds what there is to find, and nothing where there is nothing."""
+
+import copy
+import sys
+
+import numpy as np
+import pytest
+from samples import draw
+from scipy.special import betainc
+
+from leakscope.attacks import explanation_network
+from leakscope.attacks.membership_explanation_network import attack_network
+from leakscope.crossfit import cross_guess, scale_of
+from leakscope.errors import InputError, MissingExtraError
+from leakscope.evidence import Evidence, Known
+from leakscope.intervals import auc as auc_interval
+from leakscope.ranking import Ranking, split
+
+N = 1000  # members, and as many non-members
+MEMBER = np.repeat([True, False], N)
+ERROR = np.sqrt(1 / (6 * N))  # of an AUC, at most
+
+
+def scaled(features, ratio, rng):
+    """Explanations φ = s·g with g standard normal, s = 1 for members and s = ratio for others."""
+    return rng.normal(size=(2 * N, features)) * np.where(MEMBER, 1.0, ratio)[:, None]
+
+
+def ranking_of(attack, observed, rng, *, beside=None, member=MEMBER):
+    sample = draw(N, N, rng)
+    beside = np.zeros((2 * N, 1)) if beside is None and attack.beside is not None else beside
+    guesses, _ = cross_guess(attack, observed, np.zeros(2 * N, dtype=int), member, sample.half, rng, beside=beside)
+    return Ranking.of(split(guesses.score, member, scale_of(attack, sample.half)))
+
+
+def made_up(attack, n=100, classes=3, features=4):
+    """Evidence of the attack's shape with nothing in it; member and not in turn."""
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet(np.ones(classes), 2 * n)
+    observed = p if attack.release == "probabilities" else rng.normal(size=(2 * n, features)).astype(np.float32)
+    beside = {None: None, "probabilities": p, "labels": p.argmax(axis=1)[:, None].astype(float)}[attack.beside]
+    labels = rng.integers(0, classes, 2 * n) if attack.uses_labels else None
+
+    def part(values, rows):
+        return None if values is None else values[rows]
+
+    known, asked = slice(0, n), slice(n, 2 * n)
+    return Evidence(
+        observed[asked],
+        part(labels, asked),
+        Known(observed[known], part(labels, known), np.arange(n) % 2 == 0, part(beside, known)),
+        part(beside, asked),
+    )
+
+
+SCENARIOS = {
+    "∇c": explanation_network("gradient", epochs=2),
+    "∇c; l": explanation_network("gradient", true_label=True, epochs=2),
+    "c": explanation_network("probabilities", epochs=2),
+    "∇c; c": explanation_network("gradient", prediction=True, epochs=2),
+    "all": explanation_network("gradient", prediction=True, true_label=True, epochs=2),
+}
+every_scenario = pytest.mark.parametrize("scenario", SCENARIOS)
+
+
+def test_its_layers_are_those_of_appendix_a():
+    """With k = 100 and d = 600, all inputs: [k, 512, 64] twice, [k, 1024, 512, 64], [d, 1024, 512, 64], [256, 64, 1]."""
+    network = attack_network(100, 600, ["explanation", "prediction", "true label"])
+    sizes = {
+        name: [tuple(layer.weight.shape[::-1]) for layer in part if hasattr(layer, "weight")]
+        for name, part in network.items()
+    }
+    assert sizes == {
+        "predicted label": [(100, 512), (512, 64)],
+        "true label": [(100, 512), (512, 64)],
+        "prediction": [(100, 1024), (1024, 512), (512, 64)],
+        "explanation": [(600, 1024), (1024, 512), (512, 64)],
+        "joint": [(256, 64), (64, 1)],
+    }
+    weights = 2 * (100 * 512 + 512 * 64) + (100 + 600) * 1024 + 2 * (1024 * 512 + 512 * 64) + 256 * 64 + 64
+    biases = 2 * (512 + 64) + 2 * (1024 + 512 + 64) + 64 + 1
+    assert sum(parameter.numel() for parameter in network.parameters()) == weights + biases
+    kinds = [type(layer).__name__ for part in network.values() for layer in part]
+    assert kinds == ["Linear", "ReLU"] * 11 + ["Linear"]
+
+
+def test_with_fewer_inputs_the_joint_network_is_as_wide_as_what_joins():
+    for sees, width in ((["explanation"], 128), (["prediction"], 128), (["explanation", "true label"], 192)):
+        network = attack_network(10, 20, sees)
+        assert set(network) == {"predicted label", "joint", *sees}
+        assert network["joint"][0].in_features == width
+
+
+def test_scenarios_read_what_the_paper_says():
+    reads = {name: (attack.releases, attack.uses_labels) for name, attack in SCENARIOS.items()}
+    assert reads == {
+        "∇c": (("gradient", "labels"), False),
+        "∇c; l": (("gradient", "labels"), True),
+        "c": (("probabilities",), False),
+        "∇c; c": (("gradient", "probabilities"), False),
+        "all": (("gradient", "probabilities"), True),
+    }
+    assert len({attack.name + attack.release for attack in SCENARIOS.values()}) == len(SCENARIOS)
+
+
+def test_it_comes_close_to_the_best_attack_on_scaled_gaussians_and_not_above():
+    """No attack passes the AUC of the 2-norm, an F distribution with (d, d) degrees at r²."""
+    rng = np.random.default_rng(0)
+    d, ratio = 10, 1.6
+    best = betainc(d / 2, d / 2, ratio**2 / (1 + ratio**2))
+    found = ranking_of(explanation_network("gradient"), scaled(d, ratio, rng), rng).auc
+    assert best - 0.05 - 3 * ERROR < found < best + 3 * ERROR
+
+
+def test_nothing_is_left_of_that_world_once_it_is_normalised():
+    rng = np.random.default_rng(1)
+    observed = scaled(10, 1.6, rng).astype(np.float32)
+    observed /= np.abs(observed).sum(axis=1, keepdims=True)
+    found = auc_interval(ranking_of(explanation_network("gradient:normalised", epochs=10), observed, rng), 0.999)
+    assert found.low <= 0.5 <= found.high
+
+
+def test_shuffled_memberships_are_chance():
+    rng = np.random.default_rng(2)
+    member = rng.permutation(MEMBER)
+    found = auc_interval(
+        ranking_of(explanation_network("gradient", epochs=10), scaled(10, 1.6, rng), rng, member=member), 0.999
+    )
+    assert found.low <= 0.5 <= found.high
+
+
+def test_the_predicted_and_the_true_label_are_seen():
+    """Every explanation is alike; members are those of class 1, or those whose label is predicted."""
+    rng = np.random.default_rng(3)
+    n = 400
+    labels, predicted, blank = rng.integers(0, 3, n), rng.integers(0, 3, n), np.ones((n, 2))
+
+    def right(member, true_label):
+        attack = explanation_network("gradient", true_label=true_label)
+        true = labels if true_label else None
+        second = predicted[:, None].astype(float)
+        known, asked = slice(0, 300), slice(300, n)
+        guesses = attack.guess(
+            Evidence(
+                blank[asked],
+                None if true is None else true[asked],
+                Known(blank[known], None if true is None else true[known], member[known], second[known]),
+                second[asked],
+            ),
+            np.random.default_rng(4),
+        )
+        return np.mean((guesses.says_member > 0) == member[asked])
+
+    assert right(predicted == 1, true_label=False) == 1
+    assert right(labels == predicted, true_label=True) == 1
+
+
+@every_scenario
+def test_the_same_seed_gives_the_same_guesses_and_the_evidence_is_left_alone(scenario):
+    import torch
+
+    attack = SCENARIOS[scenario]
+    evidence = made_up(attack)
+    before = copy.deepcopy(evidence)
+    threads, state = torch.get_num_threads(), torch.random.get_rng_state()
+    first = attack.guess(evidence, np.random.default_rng(5)).score
+    torch.manual_seed(99)
+    second, other = (attack.guess(evidence, np.random.default_rng(seed)).score for seed in (5, 6))
+    torch.random.set_rng_state(state)
+    np.testing.assert_array_equal(first, second)
+    assert (first != other).any()
+    assert torch.get_num_threads() == threads
+    for one, two in ((evidence, before), (evidence.known, before.known)):
+        for name in ("observed", "labels", "beside"):
+            np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
+
+
+@every_scenario
+def test_the_answer_about_a_record_does_not_depend_on_who_else_is_asked_about(scenario):
+    attack = SCENARIOS[scenario]
+    evidence = made_up(attack)
+    order = np.random.default_rng(4).permutation(100)[:7]
+
+    def some(values):
+        return None if values is None else values[order]
+
+    few = Evidence(some(evidence.observed), some(evidence.labels), evidence.known, some(evidence.beside))
+    everyone, asked = (attack.guess(e, np.random.default_rng(5)).score for e in (evidence, few))
+    np.testing.assert_allclose(asked, everyone[order], rtol=1e-12, atol=1e-12)
+
+
+def test_labels_change_nothing_for_one_who_does_not_know_them():
+    rng = np.random.default_rng(6)
+    attack = SCENARIOS["∇c"]
+    observed, second, half = scaled(4, 2.0, rng), np.zeros((2 * N, 1)), np.arange(2 * N) % 2
+    one, other = (
+        cross_guess(attack, observed, labels, MEMBER, half, np.random.default_rng(7), beside=second)[0].score
+        for labels in (np.zeros(2 * N, dtype=int), rng.integers(0, 5, 2 * N))
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_units_do_not_matter():
+    """The scale is a power of two here, so that dividing by it rounds nothing."""
+    attack = SCENARIOS["∇c"]
+    evidence = made_up(attack)
+    known = evidence.known
+    unit = np.float32(2.0**-30)
+    smaller = Evidence(
+        unit * evidence.observed, None, Known(unit * known.observed, None, known.member, known.beside), evidence.beside
+    )
+    one, other = (attack.guess(e, np.random.default_rng(8)).score for e in (evidence, smaller))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_a_class_that_no_known_record_has_and_explanations_of_zero_are_no_trouble():
+    attack = SCENARIOS["∇c"]
+    evidence = made_up(attack)
+    known = evidence.known
+    unseen = Evidence(evidence.observed, None, known, np.full((100, 1), 9.0))
+    blank = Evidence(
+        0 * evidence.observed, None, Known(0 * known.observed, None, known.member, known.beside), known.beside
+    )
+    for odd in (unseen, blank):
+        assert np.isfinite(attack.guess(odd, np.random.default_rng(9)).score).all()
+
+
+def test_what_it_can_not_do_is_one_sentence(monkeypatch):
+    with pytest.raises(InputError, match="epochs is a whole number from 1 on, not 0"):
+        explanation_network("gradient", epochs=0)
+    with pytest.raises(InputError, match="there is no explanation 'labels'"):
+        explanation_network("labels")
+    evidence = made_up(SCENARIOS["c"])
+    with pytest.raises(InputError, match="reads a prediction beside the explanation"):
+        SCENARIOS["∇c"].guess(evidence, np.random.default_rng(0))
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(MissingExtraError, match=r"the attack network needs .* pip install 'leakscope\[torch\]'"):
+        SCENARIOS["c"].guess(evidence, np.random.default_rng(0))
