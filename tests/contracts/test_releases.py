@@ -165,5 +165,7 @@ def _scores():
 
 
 def test_a_name_that_no_release_has():
-    with pytest.raises(InputError, match=r"there is no release 'saliency': choose from labels, .*gradient, .*deeplift$"):
+    with pytest.raises(
+        InputError, match=r"there is no release 'saliency': choose from labels, .*gradient, .*deeplift$"
+    ):
         find_release("saliency")

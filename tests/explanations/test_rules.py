@@ -320,6 +320,7 @@ def test_captum_loses_functional_activations_without_a_word() -> None:
 COMPLETE = {
     "residual sum": lambda net, x: net.third(x + functional.relu(net.first(x)) - 0.5 * torch.tanh(net.second(x))),
     "concatenation": lambda net, x: net.third(torch.cat([net.first(x).relu(), net.second(x).tanh()], 1)[:, 1:5]),
+    "neurons in the first axis": lambda net, x: net.third(net.first(x).T.tanh().T),
     "constant factor": lambda net, x: net.third((net.first(x) * net.second.bias / 3).tanh()),
     "matrix products": lambda net, x: (x @ net.first.weight).tanh().matmul(net.third.weight.T),
     "rows folded": lambda net, x: net.third(

@@ -23,7 +23,7 @@ from leakscope.results import Estimate
 
 IDS = [
     *("farokhi-cor2", "farokhi-fig1", "farokhi-fig2", "farokhi-fig3", "farokhi-fig4", "farokhi-fig5"),
-    *("shokri-fig10", "shokri-fig12", "shokri-fig14", "shokri-fig15"),
+    *("shokri-fig1", "shokri-fig10", "shokri-fig12", "shokri-fig14", "shokri-fig15", "shokri-fig2", "shokri-fig3"),
     *("shokri-fig4", "shokri-fig5", "shokri-fig6", "shokri-fig7", "shokri-fig9"),
     *("shokri-tab2", "shokri-tab3", "shokri-tab4"),
 ]

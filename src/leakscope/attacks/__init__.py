@@ -80,9 +80,9 @@ def explanation_attacks(release: str, *, prediction: str | None = None) -> tuple
     Examples
     --------
     >>> [attack.name for attack in explanation_attacks("gradient")]
-    ['tree on the 1-norm', 'boosted trees on explanation']
+    ['tree on the 1-norm', 'learned on explanation (boosted trees)']
     >>> explanation_attacks("gradient", prediction="probabilities")[2].name
-    'boosted trees on explanation and prediction and true label'
+    'learned on all (boosted trees)'
     """
     alone = (explanation_norm(release), learned_explanation(release, beside=None, true_label=False))
     return alone if prediction is None else (*alone, learned_explanation(release, beside=prediction))

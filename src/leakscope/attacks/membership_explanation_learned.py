@@ -61,14 +61,14 @@ def learned_prediction(release: str = "probabilities", *, true_label: bool = Tru
     Examples
     --------
     >>> learned_prediction().name
-    'boosted trees on prediction and true label'
+    'learned on prediction and label (boosted trees)'
     """
 
     def prepare(known: Known) -> Features:
         features = PredictionFeatures.fit(release, known.observed)
         return lambda seen: features(seen.observed, seen.labels)
 
-    attack = Attack(_name(["prediction"], true_label), release, SOURCE, _guess(prepare), uses_labels=true_label)
+    attack = Attack(_name("prediction", true_label), release, SOURCE, _guess(prepare), uses_labels=true_label)
     return attack.reads(*PREDICTIONS)
 
 
@@ -88,7 +88,7 @@ def learned_explanation(release: str, *, beside: str | None = "probabilities", t
     --------
     >>> attack = learned_explanation("gradient")
     >>> attack.name, attack.releases
-    ('boosted trees on explanation and prediction and true label', ('gradient', 'probabilities'))
+    ('learned on all (boosted trees)', ('gradient', 'probabilities'))
     """
     if beside not in (None, *PREDICTIONS):
         raise InputError(f"beside is {', '.join(map(repr, PREDICTIONS))} or None, not {beside!r}")
@@ -107,14 +107,15 @@ def learned_explanation(release: str, *, beside: str | None = "probabilities", t
 
         return features
 
-    sees = ["explanation"] if beside is None else ["explanation", "prediction"]
+    sees = "explanation" if beside is None else "both"
     return Attack(
         _name(sees, true_label), parse(release).name, SOURCE, _guess(prepare), uses_labels=true_label, beside=beside
     )
 
 
-def _name(sees: list[str], true_label: bool) -> str:
-    return f"boosted trees on {' and '.join([*sees, 'true label'] if true_label else sees)}"
+def _name(sees: str, true_label: bool) -> str:
+    what = "all" if sees == "both" and true_label else f"{sees} and label" if true_label else sees
+    return f"learned on {what} (boosted trees)"
 
 
 def _second(seen: Evidence | Known) -> Floats:

@@ -69,7 +69,7 @@ def explanation_network(
     --------
     >>> attack = explanation_network("gradient", true_label=True)
     >>> attack.name, attack.releases
-    ('network on explanation and true label', ('gradient', 'labels'))
+    ('network on explanation, true label', ('gradient', 'labels'))
     """
     if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
         raise InputError(f"epochs is a whole number from 1 on, not {epochs!r}")
@@ -88,7 +88,7 @@ def explanation_network(
         return Guesses(score, (score > 0).astype(np.float64))
 
     return Attack(
-        f"network on {' and '.join(sees)}",
+        f"network on {', '.join(sees)}",
         parse(release).name if explained else release,
         "shokri2019, section 4.2 and appendix A",
         guess,

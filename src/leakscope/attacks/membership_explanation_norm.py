@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
+from leakscope.attacks.membership_learned import log_odds, thin
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
 from leakscope.explanations.settings import parse
 
+#: Leaves at most. More follow chance where there is little to find: one number needs fewer than many do.
+LEAVES = 20
 SMALLEST_NORM = float(np.finfo(np.float32).tiny)
 
 
 def explanation_norm(release: str) -> Attack:
     """A decision tree on the 1-norm of an explanation [shokri2019, section 4.3.3 (1)].
 
-    A leaf holds at least ten known records and a hundredth of them; the score is its log-odds of membership.
+    A leaf holds at least ten known records and a twentieth of them; the score is its log-odds of membership.
 
     Examples
     --------
@@ -38,7 +40,7 @@ def explanation_norm(release: str) -> Attack:
         from sklearn.tree import DecisionTreeClassifier
 
         known = thin(evidence.known, rng)
-        tree = DecisionTreeClassifier(min_samples_leaf=smallest_leaf(len(known.member)), random_state=0)
+        tree = DecisionTreeClassifier(min_samples_leaf=max(10, len(known.member) // LEAVES), random_state=0)
         tree.fit(log_norm(known.observed)[:, None], known.member)
         probability = tree.predict_proba(log_norm(evidence.observed)[:, None])[:, 1]
         return Guesses(log_odds(probability), (probability > 0.5).astype(np.float64))

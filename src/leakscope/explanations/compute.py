@@ -99,7 +99,7 @@ def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
     table = _numbers(_columns(model, X), model.name)
     keys = row_hashes(table) if how.noise or how.method == "smoothgrad" else np.zeros(len(table), np.uint64)
     found = view.explain(table, how, keys)
-    if not np.isfinite(found).all():
+    if not np.isfinite([found.min(), found.max()]).all():
         raise InputError(
             f"{how.method} of {model.name} is not a finite number for some records: look for missing, infinite or very large "
             "values in them"

@@ -267,7 +267,7 @@ class _Work:
             shown = self.outputs(x)
         code = predicted(shown)
         own = shown.gather(1, code)
-        found = self._derivative(own, x).mul_(x.detach() - self.baseline)
+        found = self._derivative(own, x).mul_(x.detach() - self.baseline if self.how.baseline else x.detach())
         missed = float(incompleteness(found, own.detach()[:, 0], at_start[0, code[:, 0]])[0].max())
         if missed > INCOMPLETE:
             raise InputError(
@@ -293,12 +293,15 @@ def predicted(shown: Any) -> Any:
 def incompleteness(found: Any, at_end: Any, at_start: Any) -> tuple[Any, Any]:
     """By how much the sum of each explanation misses the change of the output, as a share of a scale; and that scale.
 
-    It is the largest of the outputs and of the sum of absolute values of the explanation: their rounding is in it.
+    That is the largest of both outputs and, where they alone would not do, of the sum of absolute values of the
+    explanation: its rounding is in it.
     """
-    flat = found.flatten(1)
-    largest = torch.stack([at_end.abs(), at_start.abs(), flat.abs().sum(dim=1)]).amax(dim=0)
-    scale = torch.where(largest == 0, 1.0, largest)
-    return (flat.sum(dim=1) - (at_end - at_start)).abs() / scale, scale
+    flat, scale = found.flatten(1), torch.maximum(at_end.abs(), at_start.abs())
+    missed = (flat.sum(dim=1) - (at_end - at_start)).abs()
+    if len(rows := (missed > INCOMPLETE * scale).nonzero()[:, 0]):
+        scale[rows] = torch.maximum(scale[rows], flat[rows].abs().sum(dim=1))
+    scale = torch.where(scale == 0, 1.0, scale)
+    return missed / scale, scale
 
 
 def parts(count: int, size: int) -> Iterator[slice]:

@@ -209,11 +209,11 @@ class RescaleRule(Rules):
         z_reference, value_reference, _ = self._next(z)
         difference = z - z_reference
         slope = (value - value_reference).div_(difference)
-        if len(small := (difference.abs_() < SMALLEST_DIFFERENCE).flatten().nonzero()[:, 0]):
+        if difference.abs_().numel() and float(difference.amin()) < SMALLEST_DIFFERENCE:
+            small = (difference < SMALLEST_DIFFERENCE).nonzero(as_tuple=True)
             with torch.enable_grad():
-                at = z.detach().flatten()[small].requires_grad_()
-                (derivative,) = torch.autograd.grad(call(at).sum(), at)
-            slope.view(-1)[small] = derivative
+                at = z.detach()[small].requires_grad_()
+                slope[small] = torch.autograd.grad(call(at).sum(), at)[0]
         return slope
 
     def shares(self, z: Any, value: Any, place: Any) -> list[tuple[Any, Any]]:

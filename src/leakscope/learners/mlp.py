@@ -47,8 +47,9 @@ Indices = NDArray[np.intp]
 Shape = tuple[int, int]
 
 STACK = 16  # networks at a time: more are no quicker, and fewer leave more of the time to Python
-STACKED_NUMBERS = 1 << 22  # parameters at a time: 80 MB with the gradient and what Adam keeps
+STACKED_NUMBERS = 1 << 22  # parameters at a time: 64 MB with the gradient and what Adam keeps
 BLOCK = 64  # steps whose batches are drawn at a time
+ALIGNED = 64  # numbers of float32 that vector instructions of any processor divide
 LARGEST = 1e18  # squares of larger values leave the range of float32
 MEAN_DECAY, SQUARE_DECAY, TINY = 0.9, 0.999, 1e-8  # Adam's β₁, β₂ and ε; Adagrad has the same ε
 
@@ -288,7 +289,8 @@ class MLP:
         start = np.zeros((len(rngs), sum(map(_size, even))), np.float32)
         start[:, used] = [_start(shapes, rng) for rng in rngs]
         streams = [_batches(drawn, self.batch, rng) for drawn, rng in zip(indices, rngs, strict=True)]
-        X, Y = torch.from_numpy(records), torch.from_numpy(targets)
+        filled = np.pad(records, ((0, 0), (0, records.shape[1] % 2)))
+        X, Y = torch.from_numpy(filled), torch.from_numpy(targets)
         with one_thread(), torch.no_grad():
             stack = _Stack(start, even)
             for step in range(self.steps):
@@ -296,11 +298,8 @@ class MLP:
                     block = torch.from_numpy(np.stack([next(stream) for stream in streams], axis=1))
                 rows = block[step % BLOCK]
                 x, target = (table.index_select(0, rows.ravel()).view(*rows.shape, -1) for table in (X, Y))
-                self._backpropagate(stack, _fill(x, _even(x.shape[1]), _even(x.shape[2])), target)
-                if self.optimizer == "adam":
-                    stack.adam(step + 1, self.rate, self.l2)
-                else:
-                    stack.adagrad(self.rate, self.l2)
+                self._backpropagate(stack, _fill(x, _even(x.shape[1]), x.shape[2]), target)
+                stack.step(self.optimizer, step + 1, self.rate, self.l2)
         return stack.parameters()[:, used]
 
     def _backpropagate(self, stack: "_Stack", x: Any, target: Any) -> None:
@@ -339,15 +338,17 @@ class _Stack:
     """Networks of one shape: parameters, gradient and the optimizer's moments as one flat buffer each.
 
     A buffer holds the weights of all networks layer by layer, and then their biases, so that a layer is one contiguous
-    (networks, inputs, outputs) array for the stacked products, and a step of Adam a few passes over whole buffers.
-    ``torch.optim`` would be as quick, but takes a second in each process to import.
+    (networks, inputs, outputs) array for the stacked products, and a step is one pass over whole buffers, by the kernels
+    of ``torch.optim``, which itself takes a second in each process to import. Buffers are filled up with zeros to a
+    multiple of `ALIGNED` numbers: a kernel computes what is left at the end in another way, with other rounding.
     """
 
     def __init__(self, start: NDArray[np.float32], shapes: list[Shape]) -> None:
         torch = _import_torch()
         self.networks, self.shapes = len(start), shapes
+        numbers = -(-start.size // ALIGNED) * ALIGNED
         # allocated one by one: each begins on a boundary, and so does every matrix in it
-        self.values, self.gradient, self.mean, self.square, self.root = (torch.zeros(start.size) for _ in range(5))
+        self.values, self.gradient, self.mean, self.square = (torch.zeros(numbers) for _ in range(4))
         self.layers, self.gradients = self._views(self.values), self._views(self.gradient)
         ends = np.cumsum([part[0].numel() for part in self._parts()])
         for part, values in zip(self._parts(), np.split(start, ends[:-1], axis=1), strict=True):
@@ -355,33 +356,25 @@ class _Stack:
 
     def _views(self, buffer: Any) -> list[tuple[Any, Any]]:
         shapes = [*self.shapes, *((1, outputs) for _, outputs in self.shapes)]
-        parts = buffer.split([self.networks * inputs * outputs for inputs, outputs in shapes])
+        sizes = [self.networks * inputs * outputs for inputs, outputs in shapes]
+        parts = buffer[: sum(sizes)].split(sizes)
         views = [part.view(self.networks, *shape) for part, shape in zip(parts, shapes, strict=True)]
         return list(zip(views[: len(self.shapes)], views[len(self.shapes) :], strict=True))
 
     def _parts(self) -> list[Any]:
         return [part for layer in self.layers for part in layer]
 
-    def adam(self, step: int, rate: float, l2: float) -> None:
-        """Go one step of Adam down the gradient, to which that of the penalty is added first."""
+    def step(self, optimizer: str, number: int, rate: float, l2: float) -> None:
+        """Go one step down the gradient, to which that of the penalty is added first."""
         torch = _import_torch()
-        if l2:
-            self.gradient.add_(self.values, alpha=2 * l2)
-        self.mean.lerp_(self.gradient, 1 - MEAN_DECAY)
-        self.square.mul_(SQUARE_DECAY).addcmul_(self.gradient, self.gradient, value=1 - SQUARE_DECAY)
-        correction = math.sqrt(1 - SQUARE_DECAY**step)
-        # m̂ / (√v̂ + ε), with the correction of v taken out of the root: a pass less
-        torch.sqrt(self.square, out=self.root).add_(TINY * correction)
-        self.values.addcdiv_(self.mean, self.root, value=-rate * correction / (1 - MEAN_DECAY**step))
-
-    def adagrad(self, rate: float, l2: float) -> None:
-        """Go one step of Adagrad down the gradient, to which that of the penalty is added first."""
-        torch = _import_torch()
-        if l2:
-            self.gradient.add_(self.values, alpha=2 * l2)
-        self.square.addcmul_(self.gradient, self.gradient)
-        torch.sqrt(self.square, out=self.root).add_(TINY)
-        self.values.addcdiv_(self.gradient, self.root, value=-rate)
+        state = [self.values], [self.gradient], [self.mean], [self.square]
+        settings = {"lr": rate, "weight_decay": 2 * l2, "eps": TINY, "maximize": False}
+        count = [torch.tensor(float(number))]
+        if optimizer == "adam":
+            decay = {"beta1": MEAN_DECAY, "beta2": SQUARE_DECAY, "amsgrad": False}
+            torch._fused_adam_(*state, [], count, **settings, **decay)
+        else:
+            torch._fused_adagrad_(*state[:2], state[3], count, lr_decay=0.0, **settings)
 
     def parameters(self) -> NDArray[np.float32]:
         """One row per network."""

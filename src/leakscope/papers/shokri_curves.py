@@ -147,20 +147,23 @@ def drawing(
     curves: Callable[[int], Mapping[str, Sequence[tuple[float, Estimate]]]],
     y_label: str,
 ) -> str:
-    """One plot for each set that has a point, below each other; ``curves`` gives those of a set by its place."""
-    parts = []
-    for place, case in enumerate(found):
-        series = {name: points for name, points in curves(place).items() if points}
-        if series:
-            parts.append(
-                plots.lines(
-                    case.source.name,
-                    f"{title}: {case.source.name}.",
-                    series,
-                    x_label="Training accuracy minus test accuracy",
-                    y_label=y_label,
-                    logarithmic_x=False,
-                    logarithmic_y=False,
-                )
-            )
+    """One plot for each set, below each other; ``curves`` gives those of a set by its place.
+
+    A set that reached one gap only is in the table, and drawn only where none has more.
+    """
+    all_curves = [curves(place) for place in range(len(found))]
+    points = [max(map(len, series.values())) for series in all_curves]
+    parts = [
+        plots.lines(
+            case.source.name,
+            f"{title}: {case.source.name}.",
+            series,
+            x_label="Training accuracy minus test accuracy",
+            y_label=y_label,
+            logarithmic_x=False,
+            logarithmic_y=False,
+        )
+        for case, series, count in zip(found, all_curves, points, strict=True)
+        if count >= min(2, max(points))
+    ]
     return plots.stacked(title, words, parts)

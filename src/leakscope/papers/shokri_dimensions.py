@@ -6,7 +6,7 @@ informative and one corner of a hypercube per class. A record of class c is
 .. math:: x = v_c + A_c^\top z, \qquad z \sim N(0, I_n), \quad (A_c)_{ij} \sim U(-1, 1), \quad v_c \in \{-1, 1\}^n,
 
 with a corner :math:`v_c` and a matrix :math:`A_c` for each class, drawn once; the label of one record in a hundred is
-drawn anew. They are made here, in half the memory and a third of the time. A feature so has variance n/3, and a class its
+drawn anew. They are made here, in a third of the memory and time. A feature so has variance n/3, and a class its
 own covariance: what is called the number of features is the scale of the inputs too, and it saturates tanh.
 
 Half of the records train the network and half test it. ‖∇c(x)‖₁ is the 1-norm of the gradient of the predicted class's

@@ -34,6 +34,7 @@ from leakscope.papers.shokri_curves import (
 )
 from leakscope.papers.shokri_targets import (
     GAPS,
+    SIZE,
     Case,
     Stopped,
     accuracy,
@@ -64,6 +65,7 @@ FULL = {
     "gaps": GAPS,
     "size": 10_000,
     "judged": 2505,
+    "large_judged": 1500,
     "draws": 2,
     "large_draws": 1,
     "widths": (),
@@ -74,6 +76,7 @@ QUICK = {
     "gaps": (0.1, 0.25),
     "size": 200,
     "judged": 200,
+    "large_judged": 200,
     "draws": 1,
     "large_draws": 1,
     "widths": (64,),
@@ -95,6 +98,7 @@ def run(
     gaps: Sequence[float],
     size: int,
     judged: int,
+    large_judged: int,
     draws: int,
     large_draws: int,
     widths: Sequence[int],
@@ -103,12 +107,15 @@ def run(
     progress: Progress | None = None,
     workers: int | None = None,
 ) -> Reproduction:
-    """Attack every target with what each attacker has; ``judged`` is how many members the attacks see at most."""
+    """Attack every target with what each attacker has.
+
+    The attacks see ``judged`` members at most, of sets with `SIZE` training records ``large_judged``.
+    """
     found, absent = cases(keys, size, draws, large_draws, widths)
     attacks = scenarios(epochs)
 
     def measure(stopped: Stopped, rng: np.random.Generator) -> dict[str, Judged]:
-        seen = watch(stopped, RELEASES, rng, judged)
+        seen = watch(stopped, RELEASES, rng, large_judged if len(stopped.members) == SIZE else judged)
         answers = {name: judge(attack, seen, rng) for name, attack in attacks.items()}
         return answers | {CONTROL: judge(attacks[BOTH], seen, rng, permuted=True)}
 
@@ -119,7 +126,7 @@ def run(
     return Reproduction(
         id=ID,
         title=TITLE,
-        settings=settings(found, absent, gaps, seed, judged=judged, attack_epochs=epochs),
+        settings=settings(found, absent, gaps, seed, judged=judged, large_judged=large_judged, attack_epochs=epochs),
         columns=COLUMNS,
         rows=[
             row
@@ -216,7 +223,7 @@ def curvature(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None
     Examples
     --------
     >>> curvature([0, 1, 2, 3], [Estimate(at**2, at**2 - 0.1, at**2 + 0.1) for at in range(4)])
-    1.00 [0.90, 1.10]
+    1.00 [0.95, 1.05]
     """
     if len(points) < 4:
         return None

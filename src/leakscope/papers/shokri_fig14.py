@@ -22,7 +22,7 @@ PAPER = {
     "numbers": "The extracted text of the paper has no numbers of this figure: its statements are compared.",
 }
 FULL = {
-    "features": (20, 100, 500, 2000),
+    "features": (20, 100, 500, 1000),
     "classes": (2, 100),
     "points": 20_000,
     "epochs": 100,

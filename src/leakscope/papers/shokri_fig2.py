@@ -27,7 +27,7 @@ from leakscope.papers.shokri_curves import (
     settings,
     verdict,
 )
-from leakscope.papers.shokri_targets import GAPS, Case, Stopped, accuracy, auc, gain, judge, over_targets, watch
+from leakscope.papers.shokri_targets import GAPS, SIZE, Case, Stopped, accuracy, auc, gain, judge, over_targets, watch
 from leakscope.papers.trends import shown
 from leakscope.risk import Judged
 from leakscope.worlds import Progress
@@ -47,6 +47,7 @@ FULL = {
     "gaps": GAPS,
     "size": 10_000,
     "judged": 2505,
+    "large_judged": 1500,
     "draws": 2,
     "large_draws": 1,
     "widths": (),
@@ -57,6 +58,7 @@ QUICK = {
     "gaps": (0.1, 0.25),
     "size": 200,
     "judged": 200,
+    "large_judged": 200,
     "draws": 1,
     "large_draws": 1,
     "widths": (64,),
@@ -79,6 +81,7 @@ def run(
     gaps: Sequence[float],
     size: int,
     judged: int,
+    large_judged: int,
     draws: int,
     large_draws: int,
     widths: Sequence[int],
@@ -91,7 +94,8 @@ def run(
     found, absent = cases(keys, size, draws, large_draws, widths)
 
     def measure(stopped: Stopped, rng: np.random.Generator) -> dict[str, Judged]:
-        seen = watch(stopped, ("labels", "gradient", NORMALISED), rng, judged)
+        most = large_judged if len(stopped.members) == SIZE else judged
+        seen = watch(stopped, ("labels", "gradient", NORMALISED), rng, most)
         attacks = {
             NETWORK: explanation_network("gradient", epochs=epochs),
             TREE: explanation_norm("gradient"),
@@ -107,7 +111,9 @@ def run(
     return Reproduction(
         id=ID,
         title=TITLE,
-        settings=settings(found, absent, gaps, seed, judged=judged, attack_epochs=epochs, close=CLOSE),
+        settings=settings(
+            found, absent, gaps, seed, judged=judged, large_judged=large_judged, attack_epochs=epochs, close=CLOSE
+        ),
         columns=COLUMNS,
         rows=[
             row

@@ -2,15 +2,15 @@
 
 SmoothGrad averages gradients at k points x + δ with δ ~ N(0, σ²I); with no noisy sample it is the gradient. The paper does
 not state its σ: several are tried. Two things are looked at: the AUC of −‖φ‖₁, which is below one half where members have
-the *larger* norms, and the accuracy of a decision tree on the norm, which finds either. The tree is fitted on one half of
-the records and judged on the other.
+the *larger* norms, and the accuracy of a decision tree on the norm, which finds either but less surely. The tree is fitted on
+one half of the records and judged on the other.
 
 Intervals are over records, for these networks: records of different networks are pooled, and compared within each.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -21,8 +21,8 @@ from leakscope.evidence import Floats, Guesses
 from leakscope.intervals import mean, median
 from leakscope.papers import shokri_targets
 from leakscope.papers.reproduction import Cell, Reproduction, ends
-from leakscope.papers.shokri_dimensions import summary
-from leakscope.papers.shokri_targets import Stopped, accuracy, auc, judge, pool, targets, watch
+from leakscope.papers.shokri_dimensions import magnitude, summary
+from leakscope.papers.shokri_targets import Case, Stopped, accuracy, auc, judge, moved, pool, targets, watch
 from leakscope.papers.trends import shown
 from leakscope.ranking import Booleans, Scale
 from leakscope.results import Estimate
@@ -79,6 +79,9 @@ class Norms(NamedTuple):
     tree: Judged
 
 
+Answer = tuple[str, float, list[Norms]]  # name and gap of a target, and what was seen of it with each setting
+
+
 class Row(NamedTuple):
     """One setting at one target, pooled over networks."""
 
@@ -113,22 +116,9 @@ def run(
     """Look at SmoothGrad of networks stopped at a gap, and trained to the end."""
     source = shokri_targets.load("purchase100")
     assert source is not None  # location30 stands in
-    training = source.training._replace(epochs=epochs, looks=LOOKS)
+    case = Case(source, min(records, source.size), source.training._replace(epochs=epochs, looks=LOOKS), draws)
     settings = [Setting(0.0, 0), *(Setting(sigma, count) for sigma in sigmas for count in samples)]
-    size = min(records, source.size)
-
-    def draw(task: range) -> list[tuple[str, float, list[Norms]]]:
-        with one_thread():
-            found = targets(source, (gap,), seed, number=task.start, size=size, training=training, to_end=True)
-            rng = np.random.default_rng([seed, task.start])
-            return [(_name(stopped), stopped.gap, _look(stopped, settings, judged, rng)) for stopped in found]
-
-    drawn: dict[int, list[tuple[str, float, list[Norms]]]] = {}
-    for task, answer in run_tasks(draw, [range(number, number + 1) for number in range(draws)], workers):
-        drawn[task.start] = answer
-        if progress is not None:
-            progress(ID, len(drawn), draws)
-    answers = [part for number in range(draws) for part in drawn[number]]
+    answers = _over_draws(case, gap, settings, judged, seed=seed, progress=progress, workers=workers)
     names = list(dict.fromkeys(name for name, _, _ in answers))
     rows = [row for name in names for row in _rows(name, [part for part in answers if part[0] == name], settings)]
     words = summary(_statements(rows))
@@ -138,7 +128,7 @@ def run(
         settings={
             "reading": shokri_targets.READING,
             "stands_in": source.stands_in or "none: the data set is that of the paper",
-            "records": size,
+            "records": case.size,
             "judged": judged,
             "epochs": epochs,
             "networks": draws,
@@ -147,9 +137,37 @@ def run(
         columns=COLUMNS,
         rows=[row.cells() for row in rows],
         paper=PAPER,
-        verdict="; ".join([words, *_turned(rows)]),
+        verdict="; ".join([words, *_findings(rows)]),
         svg=plots.stacked(TITLE, words, [part for name in names for part in _figures(name, rows)]),
     )
+
+
+def _over_draws(
+    case: Case,
+    gap: float,
+    settings: Sequence[Setting],
+    judged: int,
+    *,
+    seed: int,
+    progress: Progress | None,
+    workers: int | None,
+) -> list[Answer]:
+    """What is seen of the networks of every draw, stopped at the gap and at the end."""
+
+    def look(task: range) -> list[Answer]:
+        with one_thread():
+            found = targets(
+                case.source, (gap,), seed, number=task.start, size=case.size, training=case.training, to_end=True
+            )
+            rng = np.random.default_rng([seed, task.start])
+            return [(_name(stopped), stopped.gap, _look(stopped, settings, judged, rng)) for stopped in found]
+
+    drawn: dict[int, list[Answer]] = {}
+    for task, answer in run_tasks(look, [range(number, number + 1) for number in range(case.draws)], workers):
+        drawn[task.start] = answer
+        if progress is not None:
+            progress(ID, len(drawn), case.draws)
+    return [part for number in range(case.draws) for part in drawn[number]]
 
 
 def _name(stopped: Stopped) -> str:
@@ -157,7 +175,10 @@ def _name(stopped: Stopped) -> str:
 
 
 def _look(stopped: Stopped, settings: Sequence[Setting], judged: int, rng: np.random.Generator) -> list[Norms]:
-    """The norms of every setting, one after the other: all explanations at once would fill the memory."""
+    """The norms of every setting, one after the other: all explanations at once would fill the memory.
+
+    Each time the same records are looked at, in the same order.
+    """
     found = []
     for setting in settings:
         attack = explanation_norm(setting.release)
@@ -167,7 +188,7 @@ def _look(stopped: Stopped, settings: Sequence[Setting], judged: int, rng: np.ra
     return found
 
 
-def _rows(name: str, answers: Sequence[tuple[str, float, list[Norms]]], settings: Sequence[Setting]) -> list[Row]:
+def _rows(name: str, answers: Sequence[Answer], settings: Sequence[Setting]) -> list[Row]:
     rows = []
     for place, setting in enumerate(settings):
         found = [looks[place] for _, _, looks in answers]
@@ -203,34 +224,61 @@ def _statements(rows: Sequence[Row]) -> list[tuple[bool, str]]:
     found = []
     for name in dict.fromkeys(row.target for row in rows):
         plain, *noisy = [row for row in rows if row.target == name]
-        found.append((plain.tree.low > 0.5, f"{name}: the gradient gives membership away, {_told(plain)}"))
-        for sigma in dict.fromkeys(row.setting.sigma for row in noisy):
-            ours = sorted((row for row in noisy if row.setting.sigma == sigma), key=lambda row: row.setting.samples)
-            first, last = ours[0], ours[-1]
-            fails = first.tree.low <= 0.5
-            found.append((fails, f"{name}, σ = {sigma:g}: the attack fails with one noisy sample, {_told(first)}"))
+        found.append((not _fails(plain), f"{name}: the gradient gives membership away, {_told(plain)}"))
+        drops = []
+        for sigma, first, last in _ends(noisy):
+            said = f"{name}, σ = {sigma:g}: the attack fails with one noisy sample, {_told(first)}"
+            found.append((_fails(first), said))
             # E‖mean of k gradients‖₁ falls with k by the triangle inequality; medians need not
-            drop = mean(np.concatenate([first.members - last.members, first.others - last.others]))
-            said = f"{last.setting.samples} samples in the place of one bring the mean norm down, by {shown(drop)}"
-            found.append((drop.low > 0, f"{name}, σ = {sigma:g}: {said}"))
+            drops.append(mean(np.concatenate([first.members - last.members, first.others - last.others])))
+        least = min(drops, key=lambda drop: drop.value)
+        said = f"{name}: {noisy[-1].setting.samples} samples in the place of one bring the mean norm down"
+        found.append((all(drop.low > 0 for drop in drops), f"{said}, by {shown(least)} or more"))
     return found
 
 
+def _ends(noisy: Sequence[Row]) -> Iterator[tuple[float, Row, Row]]:
+    """For each σ the rows with the fewest and with the most samples."""
+    for sigma in dict.fromkeys(row.setting.sigma for row in noisy):
+        ours = sorted((row for row in noisy if row.setting.sigma == sigma), key=lambda row: row.setting.samples)
+        yield sigma, ours[0], ours[-1]
+
+
+def _fails(row: Row) -> bool:
+    """Whether neither the tree nor the order of the norms, either way round, tells members."""
+    return row.tree.low <= 0.5 and row.auc.low <= 0.5 <= row.auc.high
+
+
 def _told(row: Row) -> str:
-    return f"tree {shown(row.tree)}"
+    return f"AUC of −‖φ‖₁ {shown(row.auc)}, tree {shown(row.tree)}"
 
 
-def _turned(rows: Sequence[Row]) -> list[str]:
-    """Where members have the larger norms: not a failure of the attack but its other side."""
-    turned = [row for row in rows if row.auc.high < 0.5]
-    if not turned:
-        return []
-    most = min(turned, key=lambda row: row.auc.value)
-    where = f"{most.target}, σ = {most.setting.sigma:g}, {most.setting.samples} samples"
-    return [
-        f"in {len(turned)} of {len(rows)} settings members have the larger norms, most at {where}, AUC of −‖φ‖₁ "
-        f"{shown(most.auc)} with the tree right for {shown(most.tree)}"
+def _findings(rows: Sequence[Row]) -> list[str]:
+    """Where averaging brings the attack back, and where it is the members that have the larger norms."""
+    back = [
+        f"{name}, σ = {sigma:g}: {shown(first.auc)} to {shown(last.auc)}"
+        for name in dict.fromkeys(row.target for row in rows)
+        for sigma, first, last in _ends([row for row in rows if row.target == name and row.setting.samples])
+        if _distance(last).low > _distance(first).high
     ]
+    found = [f"averaging over more samples brings the attack back, AUC at {'; '.join(back)}"] if back else []
+    turned = [row for row in rows if row.auc.high < 0.5]
+    if turned:
+        most = min(turned, key=lambda row: row.auc.value)
+        where = f"{most.target}, σ = {most.setting.sigma:g}, {most.setting.samples} samples"
+        found.append(
+            f"in {len(turned)} of {len(rows)} settings members have the larger norms, most at {where}: {_told(most)}"
+        )
+    return found
+
+
+def _distance(row: Row) -> Estimate:
+    """How far the AUC is from one half, on either side."""
+    return magnitude(_beyond(row))
+
+
+def _beyond(row: Row) -> Estimate:
+    return moved(row.auc, -0.5, 1.0)
 
 
 # --- figures ------------------------------------------------------------------------------------------------------------
@@ -242,7 +290,7 @@ def _figures(name: str, rows: Sequence[Row]) -> list[str]:
     sigmas = list(dict.fromkeys(row.setting.sigma for row in noisy))
     middle = sigmas[len(sigmas) // 2]
     series: dict[str, list[tuple[float, Estimate | None]]] = {
-        f"σ = {sigma:g}": [(row.setting.samples, row.auc) for row in noisy if row.setting.sigma == sigma]
+        f"σ = {sigma:g}": [(row.setting.samples, _beyond(row)) for row in noisy if row.setting.sigma == sigma]
         for sigma in sigmas
     }
     shown_here = [plain, *(row for row in noisy if row.setting.sigma == middle)]
@@ -252,8 +300,8 @@ def _figures(name: str, rows: Sequence[Row]) -> list[str]:
             name,
             series,
             x_label="Noisy samples",
-            y_label="AUC",
-            goal=plain.auc.value,
+            y_label="AUC − ½ (below 0: members have the larger norms)",
+            goal=_beyond(plain).value,
             goal_label="the gradient itself",
             logarithmic_y=False,
         ),

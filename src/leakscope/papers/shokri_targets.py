@@ -2,10 +2,10 @@ r"""What the reproductions of shokri2019, section 4, have in common: the data, n
 overfitting, and an attack on each, judged on records that it was not fitted on.
 
 Overfitting is the gap between training and test accuracy [shokri2019, section 4.3.2]. One network per draw is trained; its
-two accuracies are looked at several times an epoch, and for every wanted gap the weights are kept at the first look that
-reaches it. An untrained network has no gap either, so gap 0 is the last look with a gap of at most `NO_GAP` before
-`FIRST_GAP` is reached. A gap that is not reached in the epochs allowed is left out. The records that the test accuracy is
-taken from are the non-members that the attack is judged on, as in the paper.
+two accuracies are looked at several times an epoch (of images, every other epoch), and for every wanted gap the weights are
+kept at the first look that reaches it. An untrained network has no gap either, so gap 0 is the last look with a gap of at
+most `NO_GAP` before `FIRST_GAP` is reached. A gap that is not reached in the epochs allowed is left out. The records that
+the test accuracy is taken from are the non-members that the attack is judged on, as in the paper.
 
 The attacker knows the membership of half of the records and is asked about the other half, then the other way round; the
 paper's figure is the accuracy on equally many members and non-members, which is :math:`\tfrac12 + \tfrac12` advantage.
@@ -59,12 +59,13 @@ READING = (
 class Training(NamedTuple):
     """How a network is trained, and how often an epoch its accuracies are looked at.
 
-    ``widths`` are the neurons of each hidden layer, or the filters of the two convolutions.
+    ``widths`` are the neurons of each hidden layer, or the filters of the two convolutions. Half a look an epoch is one
+    every other epoch.
     """
 
     widths: tuple[int, ...]
     epochs: int
-    looks: int
+    looks: float
     batch: int = 64
 
 
@@ -114,7 +115,7 @@ _BITS = (1024, 512, 256)
 SETS: dict[str, tuple[str, Training]] = {
     "purchase100": ("Purchase", Training(_BITS, epochs=40, looks=10)),
     "texas100": ("Texas", Training(_BITS, epochs=60, looks=4)),
-    "cifar100": ("CIFAR-100", Training((16, 32), epochs=40, looks=1)),
+    "cifar100": ("CIFAR-100", Training((16, 32), epochs=60, looks=0.5)),
     "diabetes130": ("Hospital", Training((128, 64), epochs=60, looks=2)),
     "adult": ("Adult", Training((128, 64), epochs=60, looks=2)),
 }
@@ -250,13 +251,16 @@ def _looks(source: Source, members: Records, nonmembers: Records, training: Trai
     optimizer = torch.optim.Adagrad(module.parameters(), lr=RATE, lr_decay=RATE_DECAY)
     sides = [(torch.from_numpy(side.X), torch.from_numpy(side.y)) for side in (members, nonmembers)]
     X, y = sides[0]
+    every = max(1, round(1 / training.looks))  # epochs
     for epoch in range(training.epochs):
         batches = torch.randperm(len(X)).split(training.batch)
-        for part in np.array_split(np.arange(len(batches)), min(training.looks, len(batches))):
+        for part in np.array_split(np.arange(len(batches)), max(1, min(int(training.looks), len(batches)))):
             for number in part.tolist():
                 optimizer.zero_grad()
                 torch.nn.functional.cross_entropy(module(X[batches[number]]), y[batches[number]]).backward()
                 optimizer.step()
+            if (epoch + 1) % every and epoch + 1 < training.epochs:
+                continue
             train, test = (_accuracy(module, *side) for side in sides)
             epochs = epoch + (int(part[-1]) + 1) / len(batches)
             yield Stopped(None, train - test, epochs, train, test, module, members, nonmembers, source.classes)
@@ -394,6 +398,8 @@ def over_targets(
         answers[task.start] = answer
         if progress is not None:
             progress(name, len(answers), len(jobs))
+    if not any(answers.values()):
+        raise InputError(f"no network reaches a gap of {min(gaps):g}: train longer, or ask for smaller gaps")
     table = []
     for case in cases:
         drawn = [pair for number, job in enumerate(jobs) if job[0] is case for pair in answers[number]]

@@ -25,15 +25,26 @@ def summarize_extras(findings: Findings) -> dict[str, Any] | None:
 
 
 def signed(estimate: Estimate) -> str:
-    """A gain with its sign and interval.
+    """A gain with its sign and interval, with digits enough to tell on which side of zero the interval lies.
 
     Examples
     --------
-    >>> signed(Estimate(0.071, 0.052, 0.09)), signed(Estimate(-0.001, -0.011, 0.009))
-    ('+0.07 [0.05, 0.09]', '0.00 [-0.01, 0.01]')
+    >>> signed(Estimate(0.221, 0.192, 0.25)), signed(Estimate(0.0062, 0.0011, 0.0113)), signed(Estimate(-0.001, -0.03, 0.03))
+    ('+0.22 [0.19, 0.25]', '+0.006 [0.001, 0.011]', '0.00 [-0.03, 0.03]')
     """
-    text = describe(estimate)["text"].replace("\u00a0", " ").replace("-0.00 ", "0.00 ", 1)
-    return text if estimate.value < 0 or text.startswith("0.00 ") else f"+{text}"
+    shown = gain(estimate)
+    return f"{shown['shown']} {shown['interval']}".replace("\u00a0", " ").strip()
+
+
+def gain(estimate: Estimate) -> dict[str, Any]:
+    """As `describe`, with a sign before the number."""
+    width = estimate.high - estimate.low
+    digits = 2 if width > 0.03 else 3 if width > 0.003 else 4
+    # Adding zero to what was rounded turns -0.00 into 0.00.
+    value, low, high = (round(number, digits) + 0.0 for number in (estimate.value, estimate.low, estimate.high))
+    shown = f"{value:+.{digits}f}" if value else f"{value:.{digits}f}"
+    interval = f"[{low:.{digits}f},\u00a0{high:.{digits}f}]"
+    return {**describe(estimate), "shown": shown, "interval": interval, "text": f"{shown}\u00a0{interval}"}
 
 
 def _row(extra: Extra) -> dict[str, Any]:
@@ -45,11 +56,11 @@ def _row(extra: Extra) -> dict[str, Any]:
         "gain": signed(extra.auc),
         "control_gain": signed(extra.control) if extra.control else "–",
         "adds": extra.adds,
-        "auc": describe(extra.auc),
-        "advantage": describe(extra.advantage),
+        "auc": gain(extra.auc),
+        "advantage": gain(extra.advantage),
         "without": describe(extra.without),
         "together": describe(extra.together),
-        "control": describe(extra.control) if extra.control else None,
+        "control": gain(extra.control) if extra.control else None,
     }
 
 
