@@ -132,9 +132,9 @@ def test_explanations_are_audited_beside_the_prediction(capsys, files, tmp_path)
 @pytest.mark.parametrize(
     ("options", "model", "says"),
     [
-        (("--releases", "probabilities,gradient"), "forest.skops", "has no gradients"),
+        (("--releases", "probabilities,gradient"), "forest.skops", "knows no gradients"),
         (("--releases", "nonsense"), "model.skops", "no release 'nonsense'"),
-        (("--releases", ""), "model.skops", "no release ''"),
+        (("--releases", ""), "model.skops", "has no name"),
         (("--fail-if", "extra > 0"), "model.skops", "--releases"),
         (("--shadows", "3"), "model.skops", "even number"),
     ],

@@ -147,7 +147,8 @@ def test_a_model_without_gradients_is_told_what_would_work():
     train, holdout = two_sets()
     forest = RandomForestClassifier(5, random_state=0).fit(*train)
     with pytest.raises(
-        InputError, match=r"can't release gradient: RandomForestClassifier has no gradients.*torch module"
+        InputError,
+        match=r"can't release gradient: leakscope knows no gradients of RandomForestClassifier.*torch module",
     ):
         run(forest, train, holdout, ["probabilities", "gradient"])
 

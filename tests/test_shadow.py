@@ -33,7 +33,7 @@ def test_the_attackers_half_of_the_holdout_is_not_judged():
     assert found.target.judged == 150
     assert len(found.records) == 300
     assert found.target.shadow_models.records == 75
-    assert any("shadow model was trained on 75 records" in warning for warning in found.warnings)
+    assert any("each shadow model was trained on 75 records of it" in warning for warning in found.warnings)
 
 
 def test_a_constant_model_gives_shadows_nothing():

@@ -216,7 +216,7 @@ def _run(
     if shadows is not None:
         audited = replace(audited, shadow_models=ShadowModels(shadows.models, shadows.trained_on))
     return Audit(
-        verdict=judge(careful[best], settings.margin, _shared(sample, hashes)),
+        verdict=judge(careful[best], settings.margin, _shared(sample, hashes), judged=0.5 if shadows else 1.0),
         strongest=careful[best],
         risks=tuple(risks),
         extras=_extras(selection, trials, settings.confidence),

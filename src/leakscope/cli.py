@@ -143,7 +143,13 @@ def audit(
         int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder that keeps finished retrainings.", file_okay=False)] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that keeps finished retrainings; it holds what is released of your records, so keep it private.",
+            file_okay=False,
+        ),
+    ] = None,
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")
     ] = False,
@@ -155,6 +161,7 @@ def audit(
     from leakscope.gate import Condition
     from leakscope.model_files import load_model
     from leakscope.risk import FALSE_POSITIVE_RATES
+    from leakscope.selection import read_releases
     from leakscope.storage import check_writable
     from leakscope.tables import read_sets
 
@@ -164,6 +171,8 @@ def audit(
     for value, name, known in ((task, "--task", TASKS), (outputs, "--outputs", OUTPUTS)):
         if value not in (None, *known):
             raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
+    if releases is not None:
+        read_releases(releases.split(","))
     if out is not None:
         check_writable(out)
     loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
@@ -195,8 +204,8 @@ def _explains(releases: str | None) -> bool:
     from leakscope.releases import RELEASES
     from leakscope.selection import PREDICTIONS
 
-    names = [] if releases is None else [name.strip() for name in releases.split(",")]
-    return bool(set(names) & set(PREDICTIONS)) and not set(names) <= set(RELEASES)
+    names = set() if releases is None else {name.strip() for name in releases.split(",")}
+    return bool(names & set(PREDICTIONS)) and not names <= set(RELEASES)
 
 
 def _as_json(result: Any, conditions: list[Any], failed: list[Any]) -> str:

@@ -42,7 +42,13 @@ def frontier(
         int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")
     ] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder that keeps finished retrainings.", file_okay=False)] = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that keeps finished retrainings; it holds what is released of your records, so keep it private.",
+            file_okay=False,
+        ),
+    ] = None,
     trust_pickle: Annotated[
         bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")
     ] = False,

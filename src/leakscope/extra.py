@@ -26,17 +26,19 @@ def extra_leakage(without: Trial, together: Trial, confidence: float) -> Extra:
     confidence
         Confidence of every interval.
     """
+    added = _auc_difference(together.target, without.target, confidence)
     control = None
     if without.control is not None and together.control is not None:
         control = _auc_difference(together.control, without.control, confidence)
     return Extra(
         release=together.attack.release,
         beside=without.attack.release,
-        auc=_auc_difference(together.target, without.target, confidence),
+        auc=added,
         advantage=_advantage_difference(together.target, without.target, confidence),
         without=intervals.auc(without.target.ranking, confidence),
         together=intervals.auc(together.target.ranking, confidence),
         control=control,
+        beyond_control=None if control is None else intervals.difference(added, control),
     )
 
 

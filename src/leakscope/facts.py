@@ -97,10 +97,11 @@ def warn_about(
             f"only {sample.judged} members and {sample.judged} non-members could be judged: intervals are wide, and "
             f"nothing can be said of false-positive rates below {lowest:.2g} or of small groups"
         )
-    if (shadows := audited.shadow_models) is not None and 2 * shadows.records < audited.members:
+    if (shadows := audited.shadow_models) is not None:
         said.append(
-            f"each shadow model was trained on {count(shadows.records, 'record')}, the audited model on "
-            f"{audited.members:,}: an attacker with more records of his own may do better"
+            f"half of the holdout is the attacker's and is not judged: each shadow model was trained on "
+            f"{count(shadows.records, 'record')} of it, the audited model on {audited.members:,}, so an attacker with more "
+            "records of his own may do better"
         )
     if audited.control_models is None:
         why = "retraining was switched off" if target.learner is not None else "the model can't be trained again here"

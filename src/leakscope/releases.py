@@ -127,7 +127,7 @@ def find_release(name: str) -> Release:
     from leakscope.explanations import METHODS, explain_model, parse, refusal
 
     if name.split(":")[0] not in METHODS:
-        raise InputError(f"there is no release {name!r}: choose from {', '.join([*RELEASES, *METHODS])}")
+        raise InputError(f"there is no release {name[:40]!r}: choose from {', '.join([*RELEASES, *METHODS])}")
     how = parse(name)
 
     def explained(block: Block) -> Floats:

@@ -234,6 +234,8 @@ class Extra:
         AUC of the two attacks.
     control
         ``auc`` where a model never saw the members: 0 up to chance. None without such a control.
+    beyond_control
+        ``auc`` minus ``control``.
     """
 
     release: str
@@ -243,12 +245,12 @@ class Extra:
     without: Estimate
     together: Estimate
     control: Estimate | None
+    beyond_control: Estimate | None
 
     @property
     def adds(self) -> bool:
         """Whether the explanation surely adds something, also beyond the control."""
-        beyond = self.control is None or self.auc.low > max(0.0, self.control.value)
-        return self.auc.low > 0 and beyond
+        return self.auc.low > 0 and (self.beyond_control is None or self.beyond_control.low > 0)
 
 
 @dataclass(frozen=True)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from leakscope.attacks import ATTACKS, explanation_attacks, learned_prediction
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.records import list_names, take_rows
-from leakscope.releases import RELEASES, Block, find_release
+from leakscope.releases import RELEASES, Block, Release, find_release
 from leakscope.results import NotRun
 from leakscope.target import Target
 
@@ -59,13 +58,22 @@ def select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence[
     return Selection(able, tuple(refused))
 
 
-def _by_release(target: Target, releases: Sequence[str]) -> Selection:
+def read_releases(releases: Sequence[str]) -> list[Release]:
+    """Releases by their names, each once."""
     names = [releases] if isinstance(releases, str) else list(releases)
     if not names or not all(isinstance(name, str) for name in names):
         raise InputError("releases must be names, such as ['probabilities', 'gradient']")
+    if not all(name.strip() for name in names):
+        raise InputError("one of the releases has no name: look for two commas, or one at the end")
     found = [find_release(name.strip()) for name in names]
     if twice := {release.name for release in found if [other.name for other in found].count(release.name) > 1}:
         raise InputError(f"the release {list_names(sorted(twice))} is named twice: once is enough")
+    return found
+
+
+def _by_release(target: Target, releases: Sequence[str]) -> Selection:
+    found = read_releases(releases)
+    names = [release.name for release in found]
     for release in found:
         if reason := release.refuse(target.model) or _trouble(target, release):
             raise InputError(f"this model can't release {release.name}: {reason.rstrip('.')}")
@@ -93,7 +101,7 @@ def _by_release(target: Target, releases: Sequence[str]) -> Selection:
     return Selection(tuple(chosen), (), tuple(pairs))
 
 
-def _trouble(target: Target, release: Any) -> str | None:
+def _trouble(target: Target, release: Release) -> str | None:
     """What goes wrong when a few records are asked for: a network shows what it does only when it is run."""
     if release.name in RELEASES:
         return None

@@ -48,7 +48,7 @@ def _lift(risk: Risk) -> float:
     return max(risk.tpr_at_fpr[fpr].low / fpr for fpr in _caught_at(risk))
 
 
-def judge(strongest: Risk, margin: float, overlap: float = 0.0) -> Verdict:
+def judge(strongest: Risk, margin: float, overlap: float = 0.0, judged: float = 1.0) -> Verdict:
     """Leaks, no evidence, or cannot tell.
 
     - *leaks*: the strongest attack surely beats chance, in its AUC or in the share of members it finds at some
@@ -58,12 +58,12 @@ def judge(strongest: Risk, margin: float, overlap: float = 0.0) -> Verdict:
     - *cannot tell*: neither.
 
     The intervals of ``strongest`` pay for the choice. ``overlap`` is the share of the judged non-members that are members
-    too: by that share any AUC is drawn towards one half.
+    too: by that share any AUC is drawn towards one half. ``judged`` is the share of the holdout that is judged.
     """
     auc, name = strongest.auc, f"{strongest.attack} on {strongest.release}"
     caught = _caught_at(strongest)
     if auc.low <= 0.5 and not caught:
-        return _not_beyond_chance(strongest, margin, overlap)
+        return _not_beyond_chance(strongest, margin, overlap, judged)
     by_auc = f"members are told from non-members by “{name}” with AUC {auc} (0.5 is chance, 1 is certainty)"
     doubts = _doubts(strongest)
     if auc.low > 0.5 and not doubts:
@@ -116,7 +116,7 @@ def _reasons(risk: Risk) -> list[str]:
     ]
 
 
-def _not_beyond_chance(strongest: Risk, margin: float, overlap: float) -> Verdict:
+def _not_beyond_chance(strongest: Risk, margin: float, overlap: float, judged: float) -> Verdict:
     """The strongest is then the risk whose interval reaches highest: what it does not exclude is not excluded."""
     auc = strongest.auc
     high = min(1.0, 0.5 + (auc.high - 0.5) / (1 - overlap)) if overlap < 1 else 1.0
@@ -135,7 +135,7 @@ def _not_beyond_chance(strongest: Risk, margin: float, overlap: float) -> Verdic
     needed = records_needed(margin, auc.confidence)
     sentence = (
         f"cannot tell: no attack beats chance, but an AUC of up to {high:.2f} is not excluded; more records are needed, "
-        f"about {needed:,} held out and as many trained on"
+        f"about {round(needed / judged):,} held out and {'as many' if judged == 1 else f'{needed:,}'} trained on"
     )
     return Verdict("cannot tell", sentence, tuple(_reasons(strongest)))
 

@@ -265,7 +265,8 @@ def retrain(
     cache
         Folder that keeps what was observed, by content: data, learner, ``observe``, seed, training records and package
         versions. What is found there is not trained again, so an interrupted run goes on where it was. A learner or
-        ``observe`` with a ``key`` attribute is told by that key alone.
+        ``observe`` with a ``key`` attribute is told by that key alone. Files are for their owner's eyes: explanations of a
+        record by several methods can give the record itself away.
     progress
         Called with ``("retraining", done, total)``, counting worlds, after each step.
 
@@ -387,7 +388,7 @@ def _cached(
         yield from run_tasks(job.run, job.tasks(), workers, cluster)
         return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # what models say of records is nobody else's to read
     except OSError as error:
         raise InputError(f"can't use {folder} as the cache folder: {error.strerror}") from None
     common = _common_key(job)
@@ -434,7 +435,7 @@ def _store(path: Path, observations: Sequence[Observations]) -> None:
     }
     part = path.with_name(f"{path.stem}.{os.getpid()}.part")
     try:
-        with part.open("wb") as file:
+        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
             np.savez(file, names=names, **arrays)  # type: ignore[arg-type]
         part.replace(path)
     except OSError as error:

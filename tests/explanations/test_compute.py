@@ -5,10 +5,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+import torch
+from scipy import sparse
 from scipy.sparse import issparse
 from sklearn import ensemble, neighbors, svm
 from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -201,7 +204,7 @@ def test_form_and_precision_of_the_values_are_kept() -> None:
 )
 def test_models_without_gradients_are_refused_with_what_works(estimator: Any) -> None:
     estimator.fit(X, TWO)
-    with pytest.raises(InputError, match="has no gradients") as refused:
+    with pytest.raises(InputError, match="knows no gradients") as refused:
         explain(estimator, X)
     for works in ("torch module", "linear, logistic and MLP", "explanations by training records"):
         assert works in str(refused.value)
@@ -239,7 +242,7 @@ def test_onnx_is_refused(tmp_path: Any) -> None:
         (X[:, :3], "trained on 4 columns"),
         (X[:0], "no records to explain"),
         (np.full((2, 4), np.nan), "is not a finite number"),
-        (np.array([["a", "b", "c", "d"]]), "hold text"),
+        (np.array([["a", "b", "c", "d"]]), "hold something else"),
     ],
 )
 def test_records_that_can_not_be_explained(rows: Any, message: str) -> None:
@@ -250,3 +253,85 @@ def test_records_that_can_not_be_explained(rows: Any, message: str) -> None:
 def test_a_model_that_is_not_fitted() -> None:
     with pytest.raises(InputError, match="is not fitted"):
         explain(LogisticRegression(), X)
+
+
+class Restless(torch.nn.Module):
+    """Drops neurons in evaluation mode too."""
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(6, 8), torch.nn.Linear(8, 3)
+
+    def forward(self, x):
+        return self.second(torch.nn.functional.dropout(torch.relu(self.first(x)), 0.5))
+
+
+@pytest.mark.parametrize("method", ["gradient", "integrated_gradients", "smoothgrad", "lrp", "deeplift"])
+def test_a_network_that_answers_at_random_is_refused(method):
+    torch.manual_seed(0)
+    with pytest.raises(InputError, match="asked about one record twice"):
+        explain(Restless(), np.ones((4, 6), np.float32), method, outputs="logits")
+
+
+def test_of_one_number_it_must_be_said_what_it_is():
+    network = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1)).double()
+    X = np.random.default_rng(0).normal(size=(3, 4))
+    with pytest.raises(InputError, match='task="regression"'):
+        explain(network, X)
+    x = torch.from_numpy(X).requires_grad_()
+    (slope,) = torch.autograd.grad(network(x).sum(), x)
+    np.testing.assert_allclose(explain(network, X, task="regression"), slope.numpy(), rtol=1e-12)
+    p = torch.sigmoid(network(x).detach()).numpy()
+    likelier = np.where(p > 0.5, 1, -1) * p * (1 - p)
+    np.testing.assert_allclose(explain(network, X, outputs="logits"), likelier * slope.numpy(), rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"outputs": "foo"}, "outputs='foo' is not known"),
+        ({"task": "sorting"}, "task='sorting' is not known"),
+        ({"how": None}, "how is an explanation or its name"),
+        ({"how": 3}, "how is an explanation or its name"),
+    ],
+)
+def test_wrong_options_are_refused_in_one_sentence(options, says):
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    with pytest.raises(InputError, match=says):
+        explain(network, np.ones((3, 2), np.float32), **options)
+
+
+def test_a_linear_model_takes_no_outputs():
+    model = LogisticRegression().fit(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1])
+    with pytest.raises(InputError, match="this model says both itself"):
+        explain(model, np.ones((1, 2)), outputs="logits")
+    with pytest.raises(InputError, match="takes a table of records"):
+        explain(model, [[1.0], [1.0, 2.0]])
+
+
+def test_a_network_in_bfloat16_is_told_to_be_converted():
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2)).bfloat16()
+    with pytest.raises(InputError, match="computes in bfloat16"):
+        explain(network, np.ones((3, 2), np.float32), outputs="logits")
+
+
+def test_values_that_overflow_are_never_handed_out():
+    network = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False))
+    network[0].weight.data = torch.tensor([[1e10, 0.0], [0.0, 1.0]])
+    with pytest.raises(InputError, match="not a finite number"):
+        explain(network, np.full((3, 2), 1e30, np.float32), "gradient_x_input:output=logit", outputs="logits")
+
+
+def test_models_inside_searches_and_pipelines_are_found():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3)) * [1, 10, 100]
+    y = (X[:, 0] + rng.normal(size=60) > 0).astype(int)
+    inner = make_pipeline(StandardScaler(), LogisticRegression())
+    search = GridSearchCV(inner, {"logisticregression__C": [0.1, 1.0]}, cv=2).fit(X, y)
+    best = search.best_estimator_
+    np.testing.assert_array_equal(explain(search, X), explain(best, X))
+    nested = make_pipeline(StandardScaler(), make_pipeline(StandardScaler(), LogisticRegression())).fit(X, y)
+    scaled = StandardScaler().fit_transform(X)
+    np.testing.assert_allclose(explain(nested, X), explain(nested[-1][-1], nested[-1][0].transform(scaled)))
+    logistic = LogisticRegression(max_iter=2000).fit(X, y)
+    np.testing.assert_array_equal(explain(logistic, sparse.csr_matrix(X)), explain(logistic, X))

@@ -71,7 +71,7 @@ def test_closed_form_is_the_explanation_of_the_same_network(name: str, method: s
 def test_gradient_is_the_finite_difference_of_the_released_probability(estimator: Any, labels: Any) -> None:
     estimator.fit(X, labels)
     if isinstance(estimator, linear_model.SGDClassifier) and labels is THREE:
-        with pytest.raises(InputError, match="has no gradients"):  # one model per class, not a softmax
+        with pytest.raises(InputError, match="knows no gradients"):  # one model per class, not a softmax
             explain(estimator, X)
         return
     ours, code, step = explain(estimator, X), estimator.predict_proba(X).argmax(axis=1), 1e-5

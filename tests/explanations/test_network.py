@@ -372,7 +372,7 @@ class Written(nn.Module):
         (lambda linear, x: linear(x.detach()), "does not depend on the records by a differentiable way"),
         (lambda linear, x: linear(x.round().long().double()), "does not depend on the records"),
         (lambda linear, x: linear(x)[:0], "outputs of shape (0, 3) for 9 records: return one row for each"),
-        (lambda linear, x: linear(x[:, :2]), "the network fails on records of shape (4,): RuntimeError: mat1 and mat2"),
+        (lambda linear, x: linear(x[:, :2]), "the network fails on records of shape (4,) (RuntimeError: mat1 and mat2"),
         (lambda linear, x: linear(x).exp_().exp_(), "the network can't be differentiated: RuntimeError: one of the"),
     ],
 )

@@ -403,7 +403,7 @@ NO_RULE = {
     "maximum": Written(lambda net, x: net.third(torch.maximum(net.first(x), net.second(x)))),
     "gt": Written(lambda net, x: net.third(net.first(x) if x.sum() > 0 else net.second(x))),
     "setitem": Written(lambda net, x: assign(net.first(x), net)),
-    "dropout": Written(lambda net, x: net.third(functional.dropout(net.first(x)))),
+    "dropout": Written(lambda net, x: net.third(functional.dropout(net.first(x), 0.0))),
 }
 
 

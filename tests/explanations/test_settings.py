@@ -15,7 +15,7 @@ NUMBERS = st.floats(0, 1e6, allow_nan=False, allow_subnormal=True)
 COUNTS = st.integers(1, 10**6)
 VALUES = {
     "output": st.sampled_from([None, "probability", "logit"]),
-    "baseline": st.floats(-1e300, 1e300),
+    "baseline": st.floats(-1e30, 1e30),
     "steps": st.integers(2, 10**6),
     "sigma": NUMBERS,
     "samples": COUNTS,
@@ -23,8 +23,8 @@ VALUES = {
     "noise": NUMBERS,
     "normalised": st.booleans(),
     "top": st.none() | COUNTS,
-    "decimals": st.none() | st.integers(0, 20),
-    "digits": st.none() | COUNTS,
+    "decimals": st.none() | st.integers(0, 15),
+    "digits": st.none() | st.integers(1, 15),
     "seed": st.integers(0, 2**63),
 }
 OWN = {
@@ -43,7 +43,10 @@ def explanations(draw: st.DrawFn) -> FeatureExplanation:
     method = draw(st.sampled_from(METHODS))
     names = [*OWN[method], *ANY, *(["output"] if method not in ("lrp", "deeplift") else [])]
     chosen = draw(st.lists(st.sampled_from(names), unique=True))
-    return FeatureExplanation(method, **{name: draw(VALUES[name]) for name in chosen})
+    settings = {name: draw(VALUES[name]) for name in chosen}
+    if method != "smoothgrad" and not settings.get("noise"):
+        settings.pop("seed", None)  # there is nothing to draw
+    return FeatureExplanation(method, **settings)
 
 
 def test_every_setting_is_covered_here() -> None:
@@ -71,6 +74,26 @@ def test_usual_settings_do_not_stand_in_the_name() -> None:
     assert parse("gradient:normalised=False").name == "gradient"
 
 
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("smoothgrad:sigma=1", "smoothgrad:sigma=1.0"),
+        ("gradient:noise=2", " gradient : noise = 2.0 "),
+        ("gradient", "gradient:output=probability"),
+        ("lrp", "lrp:output=logit"),
+    ],
+)
+def test_one_explanation_has_one_name(one: str, other: str) -> None:
+    assert parse(one) == parse(other)
+    assert parse(one).name == parse(other).name
+
+
+def test_a_seed_without_anything_to_draw_is_refused() -> None:
+    with pytest.raises(InputError, match="leave seed out"):
+        parse("gradient:seed=4")
+    assert parse("gradient:noise=0.1:seed=4").seed == 4
+
+
 def test_numbers_of_numpy_are_those_of_python() -> None:
     how = FeatureExplanation("smoothgrad", sigma=np.float64(0.5), samples=np.int64(7), top=np.int32(3))
     assert how == parse("smoothgrad:sigma=0.5:samples=7:top=3")
@@ -88,28 +111,28 @@ def test_the_paper_explains_probabilities_and_layers_explain_logits() -> None:
     [
         ("saliency", "there is no explanation 'saliency': choose one of gradient, "),
         ("", "there is no explanation ''"),
-        ("gradient:depth=3", "gradient has no setting 'depth': choose one of 'baseline', 'decimals', "),
+        ("gradient:depth=3", "gradient has no setting 'depth': it has output, noise"),
         ("gradient:", "gradient has no setting ''"),
         ("gradient:top=3:top=4", "top is set twice"),
         ("gradient:output=loss", "output is 'probability' or 'logit', not 'loss'"),
         ("lrp:output=probability", "lrp explains the logit: leave output out"),
         ("deeplift:output=probability", "deeplift explains the logit: leave output out"),
         ("gradient:normalised=yes", "normalised is True or False, not 'yes'"),
-        ("integrated_gradients:baseline=nan", "baseline is a number, not nan"),
-        ("deeplift:baseline=mean", "baseline is a number, not 'mean'"),
-        ("integrated_gradients:baseline=1e999", "baseline is a number, not inf"),
+        ("integrated_gradients:baseline=nan", "baseline is a number up to 1e30, not nan"),
+        ("deeplift:baseline=mean", "baseline is a number up to 1e30, not 'mean'"),
+        ("integrated_gradients:baseline=1e999", "baseline is a number up to 1e30, not inf"),
         ("integrated_gradients:steps=1", "steps is a whole number from 2 on, not 1"),
         ("integrated_gradients:steps=10.5", "steps is a whole number from 2 on, not 10.5"),
-        ("smoothgrad:sigma=-1", "sigma is a number from 0 on, not -1"),
-        ("smoothgrad:sigma", "sigma is a number from 0 on, not True"),
+        ("smoothgrad:sigma=-1", "sigma is a number from 0 to 1e30, not -1.0"),
+        ("smoothgrad:sigma", "sigma is a number from 0 to 1e30, not True"),
         ("smoothgrad:samples=0", "samples is a whole number from 1 on, not 0"),
         ("smoothgrad:samples=2.0", "samples is a whole number from 1 on, not 2.0"),
         ("lrp:epsilon=0", "epsilon is a number above 0, not 0"),
-        ("gradient:noise=-0.1", "noise is a number from 0 on"),
+        ("gradient:noise=-0.1", "noise is a number from 0 to 1e30"),
         ("gradient:top=0", "top is a whole number from 1 on, not 0"),
         ("gradient:top=many", "top is a whole number from 1 on, not 'many'"),
-        ("gradient:decimals=-1", "decimals is a whole number from 0 on"),
-        ("gradient:digits=0", "digits is a whole number from 1 on"),
+        ("gradient:decimals=-1", "decimals is a whole number from 0 to 15"),
+        ("gradient:digits=0", "digits is a whole number from 1 to 15"),
         ("gradient:seed=-1", "seed is a whole number from 0 on"),
         ("gradient:sigma=0.1", "sigma is a setting of smoothgrad, not of gradient: leave it out"),
         ("lrp:baseline=1", "baseline is a setting of integrated_gradients and deeplift, not of lrp"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,11 @@ from leakscope.explanations.linear import LinearView, linear_view
 from leakscope.explanations.noise import draw
 from leakscope.explanations.settings import FeatureExplanation, parse
 from leakscope.fingerprints import row_hashes
-from leakscope.models import Aligned, Model, Outputs, describe
+from leakscope.models import Aligned, Model, Outputs, Task, describe
 from leakscope.records import as_matrix
 
 Values = NDArray[np.floating[Any]]
+PROBE = 256
 WORKS = (
     "a torch module, or scikit-learn's linear, logistic and MLP models, alone or at the end of a pipeline; explanations by "
     "training records (leakscope reconstruct) need no derivatives"
@@ -40,7 +41,12 @@ class View(Protocol):
 
 
 def explain(
-    model: Any, X: Any, how: FeatureExplanation | str = "gradient", *, outputs: Outputs | None = None
+    model: Any,
+    X: Any,
+    how: FeatureExplanation | str = "gradient",
+    *,
+    outputs: Outputs | None = None,
+    task: Task | None = None,
 ) -> Values:
     """Explain the model's decision about each record by its features.
 
@@ -54,8 +60,10 @@ def explain(
     how
         A :class:`FeatureExplanation`, or its name.
     outputs
-        What a torch module gives: ``"logits"``, ``"probabilities"`` or ``"log-probabilities"``; by default what its last
-        layer says.
+        What a torch module that classifies gives: ``"logits"``, ``"probabilities"`` or ``"log-probabilities"``; by default
+        what its last layer says.
+    task
+        ``"regression"`` for a torch module that predicts a value.
 
     Returns
     -------
@@ -70,41 +78,65 @@ def explain(
     array([[ 0.71, -0.71]])
     """
     chosen = parse(how) if isinstance(how, str) else how
-    adapted = model if isinstance(model, Model) else _adapt(model, X, outputs)
-    return explain_model(adapted, X, chosen)
+    if not isinstance(chosen, FeatureExplanation):
+        raise InputError(f"how is an explanation or its name, such as 'gradient', not a {type(how).__name__}")
+    return explain_model(as_model(model, X, outputs, task), X, chosen)
 
 
-def _adapt(model: Any, X: Any, outputs: Outputs | None) -> Model:
-    if is_estimator(model):
-        return estimator_model(model)
+def as_model(model: Any, X: Any, outputs: Outputs | None = None, task: Task | None = None) -> Model:
+    """Any model that can be explained as a `Model`; see `explain`."""
+    if outputs not in (None, *get_args(Outputs)):
+        raise InputError(f"outputs={outputs!r} is not known: say one of {', '.join(get_args(Outputs))}")
+    if task not in (None, *get_args(Task)):
+        raise InputError(f"task={task!r} is not known: say one of {', '.join(get_args(Task))}")
+    if isinstance(model, Model) or is_estimator(model):
+        if outputs is not None or task is not None:
+            raise InputError("outputs= and task= are for torch modules: this model says both itself")
+        return model if isinstance(model, Model) else estimator_model(model)
     if not is_torch_module(model):
         raise InputError(
             f"a {type(model).__name__} has no derivatives that can be asked for: explanations need {WORKS}"
         )
+    return _module_model(model, X, outputs, task)
+
+
+def _module_model(module: Any, X: Any, outputs: Outputs | None, task: Task | None) -> Model:
+    """A torch module; what a single output means must be said."""
+    if task == "regression":
+        return function_model(module, "regression", None, "probabilities")
     if outputs is None:
-        call, name = as_function(model)
+        call, name = as_function(module)
         try:
-            first = call(_numbers(X, name)[:256])
+            first = call(_numbers(X, name)[:PROBE])
         except InputError:
             raise
         except Exception as error:
-            raise InputError(f"{name} fails on these records: {describe(error)}") from error
-        outputs = torch_outputs(model, first.reshape(len(first), -1))
-    return function_model(model, "classification", np.arange(2), outputs)
+            raise InputError(
+                f"{name} fails on these records ({describe(error)}): pass records of the shape and kind that it takes"
+            ) from error
+        columns = first.reshape(len(first), -1)
+        outputs = torch_outputs(module, columns)
+        if columns.shape[1] == 1 and outputs == "logits" and task is None:
+            raise InputError(
+                f'{name} gives one number per record: say outputs="logits" if it is that of the second of two classes, or '
+                'task="regression" if it is a value'
+            )
+    return function_model(module, "classification", np.arange(2), outputs)
 
 
 def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
     """`explain`, of a `Model`."""
     view = find_view(model, how)
-    table = _numbers(_columns(model, X), model.name)
+    table = explained_records(model, X)
     keys = row_hashes(table) if how.noise or how.method == "smoothgrad" else np.zeros(len(table), np.uint64)
-    found = view.explain(table, how, keys)
+    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused in the next line
+        found = process(view.explain(table, how, keys), how, keys)
     if not np.isfinite([found.min(), found.max()]).all():
         raise InputError(
-            f"{how.method} of {model.name} is not a finite number for some records: look for missing, infinite or very large "
+            f"{how.name} of {model.name} is not a finite number for some records: look for missing, infinite or very large "
             "values in them"
         )
-    return process(found, how, keys)
+    return found
 
 
 def refusal(model: Model, how: FeatureExplanation) -> str | None:
@@ -154,29 +186,63 @@ def _view(predict: Any, name: str) -> Any:
             except ImportError:
                 raise MissingExtraError("explanations of networks", "torch") from None
             return network_view(last)
-        raise InputError(f"{name} has no gradients: explanations by features need {WORKS}")
+        raise InputError(f"leakscope knows no gradients of {name}: explanations by features need {WORKS}")
     raise InputError(f"{name} is a function that can't be differentiated: explanations by features need {WORKS}")
 
 
-def _last_step(estimator: Any) -> Any:
+def _unwrapped(estimator: Any) -> Any:
+    """The model inside a search or a pipeline of one step."""
+    if (best := getattr(estimator, "best_estimator_", None)) is not None:
+        return _unwrapped(best)
     steps = getattr(estimator, "steps", None)
-    return steps[-1][1] if steps else estimator
+    return _unwrapped(steps[0][1]) if steps and len(steps) == 1 else estimator
 
 
-def _columns(model: Model, X: Any) -> Any:
-    """Records as the explained model sees them: through the steps of a pipeline before its last."""
+def _last_step(estimator: Any) -> Any:
+    estimator = _unwrapped(estimator)
+    steps = getattr(estimator, "steps", None)
+    return _last_step(steps[-1][1]) if steps else estimator
+
+
+def _before_last_step(estimator: Any, table: Any) -> Any:
+    """Records as the last step of a pipeline, or of pipelines within each other, sees them."""
+    estimator = _unwrapped(estimator)
+    if not getattr(estimator, "steps", None):
+        return table
+    return _before_last_step(estimator.steps[-1][1], estimator[:-1].transform(table))
+
+
+def explained_columns(model: Model, X: Any) -> Any:
+    """Records as the explained model sees them."""
     predict = _unaligned(model.predict)
     if not isinstance(predict, EstimatorOutputs):
         return X
-    table = predict.layout.arrange(X if hasattr(X, "columns") else np.asarray(X))
-    steps = getattr(predict.estimator, "steps", None)
-    return predict.estimator[:-1].transform(table) if steps and len(steps) > 1 else table
+    table = X if hasattr(X, "columns") else _array(X, model.name)
+    arranged = predict.layout.arrange(table)
+    try:
+        return _before_last_step(predict.estimator, arranged)
+    except Exception as error:
+        raise InputError(
+            f"{model.name} fails on these records ({describe(error)}): pass records like those that it was trained on"
+        ) from error
+
+
+def explained_records(model: Model, X: Any) -> NDArray[Any]:
+    """The numbers whose influence is explained, one row per record."""
+    return _numbers(explained_columns(model, X), model.name)
+
+
+def _array(X: Any, name: str) -> NDArray[Any]:
+    try:
+        return as_matrix(X.toarray() if hasattr(X, "toarray") else X)
+    except Exception as error:
+        raise InputError(f"{name} takes a table of records, and these are none ({describe(error)})") from error
 
 
 def _numbers(X: Any, name: str) -> NDArray[Any]:
-    table = as_matrix(X.toarray() if hasattr(X, "toarray") else X)
+    table = _array(X, name)
     if table.dtype.kind not in "biuf":
-        raise InputError(f"{name} takes numbers, and the records hold text: encode their columns first")
+        raise InputError(f"{name} takes numbers, and the records hold something else: encode their columns first")
     if not len(table):
         raise InputError("there are no records to explain: pass one or more")
     return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)

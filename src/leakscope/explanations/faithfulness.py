@@ -42,10 +42,10 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.errors import InputError
-from leakscope.explanations.compute import _adapt, _columns, _numbers, explain_model, find_view, refusal
+from leakscope.explanations.compute import as_model, explain_model, explained_records, find_view, refusal
 from leakscope.explanations.linear import LinearView
 from leakscope.explanations.settings import FeatureExplanation, Output, parse
-from leakscope.models import Model, Outputs
+from leakscope.models import Model, Outputs, Task
 from leakscope.oracle import check_seed
 from leakscope.records import take_rows
 from leakscope.results import Estimate
@@ -103,6 +103,7 @@ def measure_faithfulness(
     steps: int = 20,
     samples: int = 50,
     outputs: Outputs | None = None,
+    task: Task | None = None,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> dict[str, Faithfulness]:
@@ -110,7 +111,7 @@ def measure_faithfulness(
 
     Parameters
     ----------
-    model, outputs
+    model, outputs, task
         See `explain`.
     X
         Held-out records; ``records`` of them are drawn.
@@ -137,7 +138,7 @@ def measure_faithfulness(
     """
     check_seed(seed)
     chosen = [parse(one) if isinstance(one, str) else one for one in explanations]
-    adapted = model if isinstance(model, Model) else _adapt(model, X, outputs)
+    adapted = as_model(model, X, outputs, task)
     bench = Bench(adapted, X, baseline=baseline, records=records, steps=steps, samples=samples, seed=seed)
     return {how.name: bench.score(bench.explain(how), how.explains).summary(confidence) for how in chosen}
 
@@ -170,7 +171,7 @@ class Bench:
         rng = np.random.default_rng(seed)
         self.model, self.baseline = model, float(baseline)
         self.drawn = take_rows(X, np.sort(rng.permutation(len(X))[:records]))
-        self.columns = _numbers(_columns(model, self.drawn), model.name)
+        self.columns = explained_records(model, self.drawn)
         self.flat: Floats = self.columns.reshape(len(self.columns), -1).astype(np.float64)
         features = self.flat.shape[1]
         self.counts = curve_counts(features, steps)
@@ -275,7 +276,7 @@ def output_of(model: Model, output: Output) -> Function:
 
         def told(X: NDArray[Any]) -> Floats:
             scores: Floats = X @ view.weights.T + view.bias
-            return scores if output == "logit" or view.link == "values" else view._probabilities(scores)
+            return scores if output == "logit" or view.link == "values" else view.probabilities(scores)
 
         return told
     import torch

@@ -77,14 +77,15 @@ class LinearView:
         gradient: Floats = self._by_score(scores, code) @ self.weights
         return gradient * X if how.method == "gradient_x_input" else gradient
 
-    def _probabilities(self, scores: Floats) -> Floats:
+    def probabilities(self, scores: Floats) -> Floats:
+        """Probabilities of the classes, along the last axis."""
         if self.link == "sigmoid":
             return to_probabilities(scores[..., 1:].reshape(-1, 1), "logits").reshape(scores.shape)
         return to_probabilities(scores.reshape(-1, scores.shape[-1]), "logits").reshape(scores.shape)
 
     def _by_score(self, scores: Floats, code: NDArray[np.intp]) -> Floats:
         """Derivative of the probability of class ``code`` by each score, along the last axis of ``scores``."""
-        p = self._probabilities(scores)
+        p = self.probabilities(scores)
         own = code.reshape(-1, *[1] * (scores.ndim - 1))
         likelihood = np.take_along_axis(p, np.broadcast_to(own, (*scores.shape[:-1], 1)), axis=-1)
         if self.link == "sigmoid":  # p_c depends on its own score alone
@@ -116,14 +117,14 @@ class LinearView:
         if self.link == "sigmoid":
             rows = np.arange(len(X))
             change = (scores - start)[rows, code]
-            gain = (self._probabilities(scores) - self._probabilities(start))[rows, code]
+            gain = (self.probabilities(scores) - self.probabilities(start))[rows, code]
             small = np.abs(change) < 1e-9
             slope = np.where(small, self._by_score(scores, code)[rows, code], gain / np.where(small, 1.0, change))
             return slope[:, None] * self.weights[code] * (X - how.baseline)
         total, todo, steps = np.zeros_like(scores), np.arange(len(scores)), how.steps
         while len(todo):
             total[todo] = self._mean_slope(start, scores[todo], code[todo], steps)
-            gain = (self._probabilities(scores[todo]) - self._probabilities(start))[np.arange(len(todo)), code[todo]]
+            gain = (self.probabilities(scores[todo]) - self.probabilities(start))[np.arange(len(todo)), code[todo]]
             missed = np.abs((total[todo] * (scores[todo] - start)).sum(axis=1) - gain)
             todo, steps = todo[~(missed <= INCOMPLETE * np.abs(gain) + ROUNDING)], 4 * steps
             if len(todo) and steps > MOST_STEPS:

@@ -27,6 +27,8 @@ from leakscope.models import Outputs, describe
 ROWS, NUMBERS = 8192, 1 << 23
 #: By how much the sum of an explanation may miss the change of the output, as a share of the largest number in it.
 INCOMPLETE = 1e-3
+#: Pieces of the path of integrated gradients that are still wrong, per record on average, at which it is given up.
+MOST_PIECES = 256
 #: How often a piece of the path of integrated gradients is halved.
 HALVINGS = 40
 
@@ -82,6 +84,9 @@ class _Work:
         self.state = {name: part.detach() for name, part in view.module.state_dict(keep_vars=True).items()}
         parameter = next(iter(view.module.parameters()), torch.zeros(0))
         self.dtype, self.device = parameter.dtype, parameter.device
+        if self.dtype not in (torch.float16, torch.float32, torch.float64):
+            kind = str(self.dtype).removeprefix("torch.")
+            raise InputError(f"the network computes in {kind}: convert it by its float() before it is explained")
         self.scripted = any(isinstance(part, torch.jit.ScriptModule) for part in view.module.modules())
         if self.scripted and how.method in LAYERWISE:
             raise InputError(
@@ -103,8 +108,14 @@ class _Work:
 
         record = first.detach().requires_grad_().clone()
         with torch.autograd.graph.saved_tensors_hooks(count, lambda part: part):
-            self._call(record)
+            answer = self._call(record)
         self.writes = record._version > 0
+        again = self._call(first.detach().clone())
+        if isinstance(answer, torch.Tensor) and not torch.allclose(answer, again, rtol=1e-3, equal_nan=True):
+            raise InputError(
+                "the network answers differently when it is asked about one record twice: look for dropout or noise that stays on "
+                "in evaluation mode"
+            )
         return int(np.clip(NUMBERS // max(kept, first.numel(), 1), 1, ROWS))
 
     def run(self, X: NDArray[Any], keys: NDArray[np.uint64]) -> NDArray[Any]:
@@ -142,7 +153,7 @@ class _Work:
                     "the part of the network that comes after it"
                 ) from error
             raise InputError(
-                f"the network fails on records of shape {tuple(x.shape[1:])}: {describe(error)}"
+                f"the network fails on records of shape {tuple(x.shape[1:])} ({describe(error)}): pass records of the shape that it takes"
             ) from error
 
     def slope(self, x: Any, code: Any = None) -> Any:
@@ -221,6 +232,8 @@ class _Work:
             rows, ends, missed = rows[~good], ends[~good], missed[~good]
             if not len(rows):
                 return found
+            if len(rows) > MOST_PIECES * len(x):
+                break
         raise InputError(
             f"integrated gradients miss the change of the output by {float(missed.max()):.2g} of it, for some records, however "
             "many steps they take: the output jumps along the path, so take gradient, or another baseline"

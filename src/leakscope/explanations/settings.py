@@ -27,13 +27,14 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from leakscope.errors import InputError
-from leakscope.records import list_names, plain
+from leakscope.records import plain
 
 Kind = Literal["gradient", "gradient_x_input", "integrated_gradients", "smoothgrad", "lrp", "deeplift"]
 Output = Literal["probability", "logit"]
 METHODS: tuple[Kind, ...] = get_args(Kind)
 #: Relevance and differences add up over the layers of a network, not through the softmax after them.
 LAYERWISE: tuple[Kind, ...] = ("lrp", "deeplift")
+LARGEST = 1e30  # of a setting: float32 ends not far above
 
 
 @dataclass(frozen=True)
@@ -91,7 +92,7 @@ class FeatureExplanation:
 
     def __post_init__(self) -> None:
         for item in fields(self):
-            object.__setattr__(self, item.name, plain(getattr(self, item.name)))
+            object.__setattr__(self, item.name, _one_way(item.name, plain(getattr(self, item.name))))
         if self.method not in METHODS:
             raise InputError(f"there is no explanation {self.method!r}: choose one of {', '.join(METHODS)}")
         if self.output not in (None, *get_args(Output)):
@@ -107,6 +108,10 @@ class FeatureExplanation:
         for name, methods in _OF_METHODS.items():
             if self.method not in methods and getattr(self, name) != type(self).__dataclass_fields__[name].default:
                 raise InputError(f"{name} is a setting of {' and '.join(methods)}, not of {self.method}: leave it out")
+        if self.seed and not self.noise and self.method != "smoothgrad":
+            raise InputError(f"{self.method} without noise draws nothing: leave seed out")
+        if self.output == ("logit" if self.method in LAYERWISE else "probability"):
+            object.__setattr__(self, "output", None)  # one name for one explanation
 
     @property
     def explains(self) -> Output:
@@ -135,19 +140,23 @@ def parse(name: str) -> FeatureExplanation:
     >>> parse("smoothgrad:sigma=0.1:samples=20").sigma
     0.1
     """
-    method, *parts = name.split(":")
-    known = {item.name for item in fields(FeatureExplanation)} - {"method"}
+    method, *parts = (part.strip() for part in name.split(":"))
+    known = [item.name for item in fields(FeatureExplanation)[1:] if method in _OF_METHODS.get(item.name, METHODS)]
     settings: dict[str, Any] = {}
     for part in parts:
-        setting, sign, text = part.partition("=")
-        if setting not in known:
-            raise InputError(
-                f"{method} has no setting {setting!r}: choose one of {list_names(sorted(known), len(known))}"
-            )
+        setting, sign, text = (piece.strip() for piece in part.partition("="))
+        if setting not in known and setting not in _OF_METHODS:
+            raise InputError(f"{method[:40]} has no setting {setting[:40]!r}: it has {', '.join(known)}")
         if setting in settings:
-            raise InputError(f"{setting} is set twice in {name!r}: once is enough")
+            raise InputError(f"{setting} is set twice in {name[:80]!r}: once is enough")
         settings[setting] = _value(setting, text) if sign else True
     return FeatureExplanation(method, **settings)  # type: ignore[arg-type]
+
+
+def _one_way(setting: str, value: Any) -> Any:
+    """A number written in one way: 1 and 1.0 are one setting."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and setting in ("baseline", "sigma", "epsilon", "noise") else value
 
 
 def _value(setting: str, text: str) -> Any:
@@ -161,13 +170,15 @@ def _value(setting: str, text: str) -> Any:
     return text
 
 
-def _whole(least: int) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+def _whole(least: int, most: float = math.inf) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
 
 
-def _finite(least: float, *, above: bool = False) -> Callable[[Any], bool]:
+def _between(least: float, *, above: bool = False) -> Callable[[Any], bool]:
+    """Whether a value is a number that is not below (or not at) ``least``, nor so large that float32 can't hold it."""
+
     def fits(value: Any) -> bool:
-        number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+        number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
         return number and (value > least if above else value >= least)
 
     return fits
@@ -182,14 +193,14 @@ _OF_METHODS: dict[str, tuple[Kind, ...]] = {
 }
 _OPTIONAL = ("top", "decimals", "digits")
 _NUMBERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
-    ("baseline", _finite(-math.inf), "a number"),
+    ("baseline", _between(-math.inf), "a number up to 1e30"),
     ("steps", _whole(2), "a whole number from 2 on"),
-    ("sigma", _finite(0), "a number from 0 on"),
+    ("sigma", _between(0), "a number from 0 to 1e30"),
     ("samples", _whole(1), "a whole number from 1 on"),
-    ("epsilon", _finite(0, above=True), "a number above 0"),
-    ("noise", _finite(0), "a number from 0 on"),
+    ("epsilon", _between(0, above=True), "a number above 0"),
+    ("noise", _between(0), "a number from 0 to 1e30"),
     ("top", _whole(1), "a whole number from 1 on"),
-    ("decimals", _whole(0), "a whole number from 0 on"),
-    ("digits", _whole(1), "a whole number from 1 on"),
+    ("decimals", _whole(0, 15), "a whole number from 0 to 15"),
+    ("digits", _whole(1, 15), "a whole number from 1 to 15"),
     ("seed", _whole(0), "a whole number from 0 on"),
 )

@@ -62,10 +62,10 @@ def _strongest(summary: dict[str, Any]) -> list[str]:
 def _table(risks: list[dict[str, Any]]) -> list[str]:
     """The attacks with the highest AUC, aligned."""
     shown = sorted(risks, key=lambda risk: -risk["auc"]["value"])[:TABLE_ROWS]
-    numbers = [("AUC", "control", "blind")]
-    numbers += [(risk["auc"]["text"], risk["control"]["auc"]["text"], risk["blind"]["text"]) for risk in shown]
-    releases = ["release", *(safe_text(risk["release"], 16) for risk in shown)]
-    room = COLUMNS - 8 - sum(_widths(numbers)) - max(map(len, releases))
+    numbers = [("AUC", "control")]
+    numbers += [(risk["auc"]["text"], risk["control"]["auc"]["text"]) for risk in shown]
+    releases = ["release", *(safe_text(risk["release"], 32) for risk in shown)]
+    room = max(12, COLUMNS - 6 - sum(_widths(numbers)) - max(map(len, releases)))
     attacks = ["attack", *(safe_text(risk["attack"], room) for risk in shown)]
     rows = [(release, attack, *row) for release, attack, row in zip(releases, attacks, numbers, strict=True)]
     widths = _widths(rows)
