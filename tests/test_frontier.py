@@ -223,7 +223,7 @@ def test_files_hold_every_figure_with_its_interval_and_no_record(telling, tmp_pa
         ({"baseline": "mean"}, "baseline must be"),
         ({"seed": -1}, "seed must be"),
         ({"confidence": 2.0}, "confidence must be"),
-        ({"model": DecisionTreeClassifier()}, "has no gradients"),
+        ({"model": DecisionTreeClassifier()}, "knows no gradients"),
     ],
 )
 def test_wrong_input_is_told_in_a_sentence(options, words):
@@ -282,7 +282,7 @@ def test_json_is_all_that_is_printed_and_equals_what_is_written(folder, tmp_path
         (("--explanations", "gradient:size=3"), "model.skops", "gradient has no setting 'size'"),
         (("--explanations", ","), "model.skops", "--explanations names none"),
         (("--records", "0"), "model.skops", "records must be"),
-        (("--trust", "sklearn.tree._tree.Tree"), "tree.skops", "has no gradients"),
+        (("--trust", "sklearn.tree._tree.Tree"), "tree.skops", "knows no gradients"),
         ((), "none.skops", "there is no model file"),
         (("--drop", "z"), "model.skops", "no dropped column"),
     ],
@@ -292,3 +292,16 @@ def test_the_command_tells_what_is_wrong(folder, capsys, arguments, model, words
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
+
+
+def test_leakage_is_beside_what_is_released_anyway():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, 4))
+    y = (X[:, 0] + rng.normal(size=300) > 0).astype(int)
+    model = LogisticRegression().fit(X[:150], y[:150])
+    sets = (X[:150], y[:150]), (X[150:], y[150:])
+    found = frontier(model, *sets, ["gradient"], beside="labels", retrain=False, records=20)
+    assert found.beside == "labels"
+    assert found.audit.extras[0].beside == "labels"
+    with pytest.raises(InputError, match="beside is probabilities or labels for this model"):
+        frontier(model, *sets, ["gradient"], beside="predictions", retrain=False)

@@ -22,6 +22,9 @@ def frontier(
             help="Which, separated by commas, such as gradient,gradient:top=5,smoothgrad:sigma=0.5; by default many."
         ),
     ] = None,
+    beside: Annotated[
+        str | None, typer.Option(help="What is released anyway: probabilities or labels; by default all that it gives.")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Folder for frontier.json, frontier.csv and frontier.svg.", file_okay=False)
     ] = None,
@@ -71,7 +74,7 @@ def frontier(
     sets = read_sets((train, holdout), loaded, label=label, groups=None, id_column=id, drop=drop)
     with progress_bars() as progress:
         found = run(
-            loaded, sets.train, sets.holdout, names, baseline=baseline, records=records, retrain=retrain,
+            loaded, sets.train, sets.holdout, names, beside=beside, baseline=baseline, records=records, retrain=retrain,
             drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed, workers=workers,
             cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip

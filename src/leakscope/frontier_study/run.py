@@ -34,6 +34,7 @@ def frontier(
     task: Any = None,
     classes: Any = None,
     outputs: Any = None,
+    beside: str | None = None,
     baseline: float = 0.0,
     records: int = 300,
     retrain: bool = True,
@@ -56,6 +57,9 @@ def frontier(
         Explanations or their names, such as ``["gradient", "gradient:top=5", "smoothgrad:sigma=0.5"]``; by default all
         methods, and the gradient smoothed, cut, rounded, with noise, and normalised (`usual_settings`). Those that this
         model can't be explained by are listed with the reason.
+    beside
+        What is released anyway, ``"labels"`` or ``"probabilities"``; by default the most telling prediction that the model
+        gives. Leakage is what an explanation adds to it.
     baseline
         What a feature is set to where it is removed, and where integrated gradients and DeepLIFT of the usual settings
         start.
@@ -82,9 +86,9 @@ def frontier(
     AuditSettings(confidence=confidence, margin=margin).check()
     chosen = None if settings is None else _read(settings)
     target = make_target(model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs)
+    beside = _prediction(target.model, beside)
     bench = Bench(target.model, target.nonmembers.X, baseline=baseline, records=records, seed=seed)
     scores, not_run = _score(bench, usual_settings(bench) if chosen is None else chosen, progress)
-    beside = _prediction(target.model)
     found = audit(
         model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs, releases=[beside, *scores],
         retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers, cluster=cluster,
@@ -122,11 +126,14 @@ def _read(settings: Any) -> list[FeatureExplanation]:
     return list({how.name: how for how in read}.values())
 
 
-def _prediction(model: Model) -> str:
-    """The most telling prediction that the model gives."""
-    if model.task == "regression":
-        return "predictions"
-    return "probabilities" if model.gives_probabilities else "labels"
+def _prediction(model: Model, wanted: str | None) -> str:
+    """The prediction that is released anyway: by default the most telling that the model gives, which comes first."""
+    gives = (
+        ["predictions"] if model.task == "regression" else ["probabilities", "labels"][not model.gives_probabilities :]
+    )
+    if wanted not in (None, *gives):
+        raise InputError(f"beside is {' or '.join(gives)} for this model, not {wanted!r}")
+    return wanted or gives[0]
 
 
 def _score(

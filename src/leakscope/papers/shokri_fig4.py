@@ -296,17 +296,17 @@ def _figures(name: str, rows: Sequence[Row]) -> list[str]:
     shown_here = [plain, *(row for row in noisy if row.setting.sigma == middle)]
     return [
         plots.lines(
-            f"Network at {name}: AUC of −‖SmoothGrad‖₁",
+            f"Network, {name}: AUC of −‖SmoothGrad‖₁",
             name,
             series,
             x_label="Noisy samples",
-            y_label="AUC − ½ (below 0: members have the larger norms)",
+            y_label="AUC − ½ (below 0: members larger)",
             goal=_beyond(plain).value,
             goal_label="the gradient itself",
             logarithmic_y=False,
         ),
         plots.bars(
-            f"Network at {name}: median of ‖SmoothGrad‖₁, σ = {middle:g}",
+            f"Network, {name}: median of ‖SmoothGrad‖₁, σ = {middle:g}",
             name,
             [str(row.setting.samples) for row in shown_here],
             {

@@ -8,6 +8,7 @@ from leakscope import plots
 from leakscope.papers import shokri_dimensions
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.shokri_dimensions import ALMOST_NONE, Effort, Row, at, magnitude
+from leakscope.papers.trends import shown
 from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
@@ -76,11 +77,11 @@ def _statements(classes: int, rows: Sequence[Row]) -> list[tuple[bool, str]]:
     found = []
     if few:
         most = max(few, key=lambda row: magnitude(row.correlation).low)
-        said = f"{name}almost no correlation up to {FEW} features, at most {at(most, most.correlation)}"
+        said = f"{name}almost no correlation up to {FEW} features, at most {at(most, most.correlation)}, AUC {shown(most.auc)}"
         found.append((magnitude(most.correlation).low <= ALMOST_NONE, said))
     if many:
         strongest, last = max(many, key=lambda row: magnitude(row.correlation).value), many[-1]
-        said = f"{name}a correlation from {MANY:,} features on, {at(strongest, strongest.correlation)}"
+        said = f"{name}a correlation from {MANY:,} features on, {at(strongest, strongest.correlation)}, AUC {shown(strongest.auc)}"
         found.append((magnitude(strongest.correlation).low > ALMOST_NONE, said))
     if len(many) > 1:
         said = f"{name}it decreases in the end, {at(last, last.correlation)}"
