@@ -64,7 +64,14 @@ def test_conditions_look_at_the_strongest_attack():
 
 def test_extra_is_that_of_the_explanation_that_adds_the_most():
     low, high = (
-        Extra(name, "probabilities", Estimate(value, value - half, value + half), *[Estimate(0.0, 0.0, 0.0)] * 3, None, None)
+        Extra(
+            name,
+            "probabilities",
+            Estimate(value, value - half, value + half),
+            *[Estimate(0.0, 0.0, 0.0)] * 3,
+            None,
+            None,
+        )
         for name, value, half in (("gradient", 0.05, 0.01), ("lrp", 0.04, 0.03))
     )
     audit = replace(sample_audit(), extras=(low, high))

@@ -99,9 +99,8 @@ def warn_about(
         )
     if (shadows := audited.shadow_models) is not None:
         said.append(
-            f"half of the holdout is the attacker's and is not judged: each shadow model was trained on "
-            f"{count(shadows.records, 'record')} of it, the audited model on {audited.members:,}, so an attacker with more "
-            "records of his own may do better"
+            f"half of the holdout is the attacker's: each shadow model was trained on {count(shadows.records, 'record')} of it, "
+            f"the audited model on {audited.members:,}"
         )
     if audited.control_models is None:
         why = "retraining was switched off" if target.learner is not None else "the model can't be trained again here"

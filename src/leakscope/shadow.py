@@ -74,7 +74,7 @@ def train_shadows(
     retrain: Callable[..., list[dict[str, NDArray[Any]]]],
 ) -> Shadows:
     """Train ``count`` models on halves of the held-out records at ``rows``, and observe all of these in each."""
-    if len(rows) < FEWEST_RECORDS:
+    if min(len(rows), len(target.nonmembers) - len(rows)) < FEWEST_RECORDS:
         raise InputError(
             f"shadow models need at least {2 * FEWEST_RECORDS} held-out records, half of them for the attacker, and there "
             f"are {len(target.nonmembers)}"

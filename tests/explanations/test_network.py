@@ -247,7 +247,9 @@ def test_an_output_that_jumps_along_the_path_is_refused() -> None:
             return x @ self.weight + (x[:, 0] > 0.1).double()
 
     model = function_model(Jump(), "regression", None, "logits")
-    with pytest.raises(InputError, match="the output jumps along the path, so take gradient, or another baseline"):
+    with pytest.raises(
+        InputError, match="the output jumps along the path, or is too coarsely rounded, so take gradient"
+    ):
         explain_model(model, np.abs(RECORDS) + 0.2, parse("integrated_gradients"))
 
 

@@ -333,16 +333,21 @@ def test_observations_of_figure_1_hold_where_the_numbers_say_so():
         "4.1 on Made up": False, "4.2 on Made up": True, "4.3 on Made up": True,
     }  # fmt: skip
     assert first_findings("purchase100", five(both=0.8)) == {"4.2 on Made up": False, "4.3 on Made up": False}
-    assert first_findings("purchase100", nothing)["4.2 on Made up"] is None
+    assert first_findings("purchase100", nothing) == {"4.2 on Made up": None, "4.3 on Made up": None}
     labels = "4.2 on Made up, labels only"
     assert first_findings("diabetes130", five(0.5, 0.6, 0.5, 0.5, 0.6))[labels]
     assert not first_findings("diabetes130", five(0.6, 0.6, 0.5, 0.5, 0.6))[labels]
-    assert not first_findings("diabetes130", nothing)[labels]
+    assert first_findings("diabetes130", nothing)[labels] is None
 
 
 @pytest.mark.parametrize(
     ("network", "tree", "normalised", "expected"),
-    [(0.6, 0.6, 0.5, (True, True)), (0.8, 0.6, 0.6, (False, False)), (0.6, 0.8, 0.5, (True, True))],
+    [
+        (0.6, 0.6, 0.5, (True, True)),
+        (0.8, 0.6, 0.6, (False, False)),
+        (0.6, 0.8, 0.5, (True, True)),
+        (0.5, 0.5, 0.5, (None, None)),
+    ],
 )
 def test_statements_of_figure_2_hold_where_the_numbers_say_so(network, tree, normalised, expected):
     right = dict(zip(shokri_fig2.ATTACKS, (network, tree, normalised, 0.5), strict=True))

@@ -79,7 +79,7 @@ def explain(
     """
     chosen = parse(how) if isinstance(how, str) else how
     if not isinstance(chosen, FeatureExplanation):
-        raise InputError(f"how is an explanation or its name, such as 'gradient', not a {type(how).__name__}")
+        raise InputError(f"how is an explanation or its name, such as 'gradient', not {how!r}")
     return explain_model(as_model(model, X, outputs, task), X, chosen)
 
 
@@ -103,25 +103,31 @@ def as_model(model: Any, X: Any, outputs: Outputs | None = None, task: Task | No
 def _module_model(module: Any, X: Any, outputs: Outputs | None, task: Task | None) -> Model:
     """A torch module; what a single output means must be said."""
     if task == "regression":
+        if outputs is not None:
+            raise InputError('outputs= is for classification: leave it out with task="regression"')
         return function_model(module, "regression", None, "probabilities")
-    if outputs is None:
-        call, name = as_function(module)
-        try:
-            first = call(_numbers(X, name)[:PROBE])
-        except InputError:
-            raise
-        except Exception as error:
-            raise InputError(
-                f"{name} fails on these records ({describe(error)}): pass records of the shape and kind that it takes"
-            ) from error
-        columns = first.reshape(len(first), -1)
-        outputs = torch_outputs(module, columns)
-        if columns.shape[1] == 1 and outputs == "logits" and task is None:
-            raise InputError(
-                f'{name} gives one number per record: say outputs="logits" if it is that of the second of two classes, or '
-                'task="regression" if it is a value'
-            )
-    return function_model(module, "classification", np.arange(2), outputs)
+    if outputs == "logits":
+        return function_model(module, "classification", np.arange(2), outputs)
+    call, name = as_function(module)
+    records = _numbers(X, name)[:PROBE]
+    try:
+        first = call(records)
+    except InputError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{name} fails on these records ({describe(error)}): pass records of the shape and kind that it takes"
+        ) from error
+    columns = first.reshape(len(first), -1)
+    kind = outputs or torch_outputs(module, columns)
+    if columns.shape[1] == 1 and kind == "logits" and task is None:
+        raise InputError(
+            f'{name} gives one number per record: say outputs="logits" if it is that of the second of two classes, or '
+            'task="regression" if it is a value'
+        )
+    model = function_model(module, "classification", np.arange(max(2, columns.shape[1])), kind)
+    model.predict(records)  # refused if its outputs are not what they are said to be
+    return model
 
 
 def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
@@ -141,6 +147,8 @@ def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
 
 def refusal(model: Model, how: FeatureExplanation) -> str | None:
     """Why this model can't be explained so, or None if it can; what a network does is only seen when it is asked."""
+    if model.task == "regression" and how.output is not None:
+        return "a predicted value has neither probability nor logit: leave output out"
     try:
         find_view(model, how)
     except InputError as error:

@@ -44,7 +44,7 @@ from leakscope import intervals
 from leakscope.errors import InputError
 from leakscope.explanations.compute import as_model, explain_model, explained_records, find_view, refusal
 from leakscope.explanations.linear import LinearView
-from leakscope.explanations.settings import FeatureExplanation, Output, parse
+from leakscope.explanations.settings import LARGEST, FeatureExplanation, Output, parse
 from leakscope.models import Model, Outputs, Task
 from leakscope.oracle import check_seed
 from leakscope.records import take_rows
@@ -323,7 +323,11 @@ def _check(X: Any, baseline: Any, *counts: Any) -> None:
     for number, name in zip(counts, ("records", "steps", "samples"), strict=True):
         if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 2:
             raise InputError(f"{name} must be a whole number from 2 on, not {number!r}")
-    if isinstance(baseline, bool) or not isinstance(baseline, int | float | np.number) or not np.isfinite(baseline):
-        raise InputError(f"baseline must be a number, not {baseline!r}")
+    if (
+        isinstance(baseline, bool)
+        or not isinstance(baseline, int | float | np.number)
+        or not abs(float(baseline)) <= LARGEST
+    ):
+        raise InputError(f"baseline must be a number up to {LARGEST:g}, not {baseline!r}")
     if len(X) < 2:
         raise InputError(f"faithfulness needs two held-out records or more, not {len(X)}")

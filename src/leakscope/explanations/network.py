@@ -57,6 +57,8 @@ class NetworkView:
         """What may be explained: one column per class."""
         raw = raw.reshape(len(raw), -1)
         if self.outputs_are == "values":
+            if raw.shape[1] != 1:
+                raise InputError(f"the network gives {raw.shape[1]} values per record: explain one of them at a time")
             return raw
         single = raw.shape[1] == 1
         if how.explains == "logit":
@@ -235,8 +237,9 @@ class _Work:
             if len(rows) > MOST_PIECES * len(x):
                 break
         raise InputError(
-            f"integrated gradients miss the change of the output by {float(missed.max()):.2g} of it, for some records, however "
-            "many steps they take: the output jumps along the path, so take gradient, or another baseline"
+            f"integrated gradients miss the change of the output by {float(missed.max()):.2g} of the larger output, for some records, however "
+            "many steps they take: the output jumps along the path, or is too coarsely rounded, so take gradient, another baseline, "
+            "or the network in float64 (its double())"
         )
 
     def _path(self, x: Any, code: Any, ends: Any) -> Any:
@@ -284,7 +287,7 @@ class _Work:
         missed = float(incompleteness(found, own.detach()[:, 0], at_start[0, code[:, 0]])[0].max())
         if missed > INCOMPLETE:
             raise InputError(
-                f"deeplift misses the change of the output by {missed:.2g} of it: the network does something that the rescale "
+                f"deeplift misses the change of the output by {missed:.2g} of the larger output: the network does something that the rescale "
                 "rule can't see, so take gradient, integrated_gradients or smoothgrad"
             )
         return found

@@ -149,6 +149,8 @@ def parse(name: str) -> FeatureExplanation:
             raise InputError(f"{method[:40]} has no setting {setting[:40]!r}: it has {', '.join(known)}")
         if setting in settings:
             raise InputError(f"{setting} is set twice in {name[:80]!r}: once is enough")
+        if not sign and setting != "normalised":
+            raise InputError(f"{setting} needs a value: write {setting}=… in {name[:80]!r}")
         settings[setting] = _value(setting, text) if sign else True
     return FeatureExplanation(method, **settings)  # type: ignore[arg-type]
 
@@ -197,7 +199,7 @@ _NUMBERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
     ("steps", _whole(2), "a whole number from 2 on"),
     ("sigma", _between(0), "a number from 0 to 1e30"),
     ("samples", _whole(1), "a whole number from 1 on"),
-    ("epsilon", _between(0, above=True), "a number above 0"),
+    ("epsilon", _between(0, above=True), "a number above 0 and up to 1e30"),
     ("noise", _between(0), "a number from 0 to 1e30"),
     ("top", _whole(1), "a whole number from 1 on"),
     ("decimals", _whole(0, 15), "a whole number from 0 to 15"),

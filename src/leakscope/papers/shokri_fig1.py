@@ -58,14 +58,14 @@ PAPER = {
         "the hospital data the true label with the gradient is all that beats a guess. 4.3: the gradient adds nothing "
         "significant to the prediction vector."
     ),
-    "numbers": NO_NUMBERS + " Hospital does not pass a gap of 0.1, and Adult has next to none.",
+    "numbers": NO_NUMBERS + " Hospital does not pass a gap of 0.1; Adult has next to none and is left out.",
 }
 FULL = {
-    "keys": ("purchase100", "texas100", "cifar100", "diabetes130", "adult"),
+    "keys": ("purchase100", "texas100", "cifar100", "diabetes130"),
     "gaps": GAPS,
     "size": 10_000,
     "judged": 2505,
-    "large_judged": 1500,
+    "large_judged": 2000,
     "draws": 2,
     "large_draws": 1,
     "widths": (),
@@ -246,15 +246,18 @@ def _loss_is_best(name: str, gap: float, answers: dict[str, Judged]) -> Finding:
 
 
 def _nothing_added(name: str, gap: float, answers: dict[str, Judged]) -> Finding:
-    """Observation 4.3: ∇c; c is not surely better than c."""
+    """Observation 4.3: ∇c; c is not surely better than c; open where neither beats a guess, since nothing leaks there."""
     over = gain(answers[BOTH], answers[PREDICTION])
-    return Finding(f"4.3 on {name}", over.low <= 0, f"at a gap of {gap:g} the gradient adds {shown(over)} to c")
+    leaks = any(accuracy(answers[attack]).low > 0.5 for attack in (PREDICTION, BOTH))
+    holds = False if over.low > 0 else True if leaks else None
+    words = f"at a gap of {gap:g} the gradient adds {shown(over)} to c"
+    return Finding(f"4.3 on {name}", holds, words + ("" if leaks else ", and neither beats a guess"))
 
 
 def _only_with_labels(name: str, answers: dict[str, Judged]) -> Finding:
-    """Observation 4.2, hospital: ∇c; l beats a guess, and ∇c, c and ∇c; c don't."""
+    """Observation 4.2, hospital: ∇c; l beats a guess, and ∇c, c and ∇c; c don't; open where none does."""
     points = {attack: accuracy(answers[attack]) for attack in SCENARIOS}
     beats = {attack for attack, point in points.items() if point.low > 0.5}
-    holds = "∇c; l" in beats and not beats & {"∇c", PREDICTION, BOTH}
+    holds = "∇c; l" in beats and not beats & {"∇c", PREDICTION, BOTH} if beats else None
     words = ", ".join(f"{attack} {shown(point)}" for attack, point in points.items())
     return Finding(f"4.2 on {name}, labels only", holds, words)

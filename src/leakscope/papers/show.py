@@ -73,6 +73,10 @@ def show(result: Reproduction, files: Sequence[Path]) -> None:
     for heading, words in (("table", _legend(result)), ("paper", result.paper["statement"]), ("ours", result.verdict)):
         if words:
             console.print(Text(f"{heading:7}{words}"))
+    if result.settings.get("quick"):
+        console.print(
+            Text(f"{'quick':7}a small run to see that it works: its numbers and verdict are not those of the figure")
+        )
     if notes := _notes(result):
         console.print(Text(f"{'note':7}{notes}"))
     console.print(Text(f"files  {', '.join(map(str, files))} ({result.seconds:.0f} s)"))

@@ -19,7 +19,7 @@ from leakscope.report.svg import Scale
 WIDTH = 440
 RIGHT = WIDTH - 22
 TOP = 34
-LABEL_LENGTH = 22
+LABEL_LENGTH = 26
 
 
 class Curve(NamedTuple):
@@ -157,7 +157,8 @@ def group_chart(
     >>> "<title>Ann</title>" in svg
     True
     """
-    left, line, gap = 158, 26, 8
+    line, gap = 26, 8
+    left = max(158, 20 + 7 * max((len(svg.cut(row.level, LABEL_LENGTH)) for row in rows), default=0))
     headings = sum(row.column != before for row, before in zip(rows, _columns_before(rows), strict=True))
     bottom = TOP + line * len(rows) + (line + gap) * headings
     everybody = [] if overall is None else [overall]
