@@ -1,12 +1,14 @@
 """What an explanation adds to the prediction, in worlds where that is known."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import leakscope as ls
 from leakscope import InputError
@@ -216,3 +218,23 @@ def test_the_interval_of_the_advantage_covers():
         extra = extra_leakage(*trials, confidence=0.9)
         covered += extra.advantage.low <= truth <= extra.advantage.high
     assert covered / 400 > 0.9 - 3 * np.sqrt(0.9 * 0.1 / 400)
+
+
+def encoded(n=160):
+    """A pipeline whose one-hot columns depend on the records that it is trained on."""
+    rng = np.random.default_rng(4)
+    table = pd.DataFrame({"job": [f"job {number // 3}" for number in range(2 * n)], "age": rng.normal(size=2 * n)})
+    y = (table["age"] + rng.normal(size=2 * n) > 0).astype(int).to_numpy()
+    columns = ColumnTransformer([("job", OneHotEncoder(handle_unknown="ignore"), ["job"])], remainder="passthrough")
+    model = make_pipeline(columns, LogisticRegression()).fit(table[:n], y[:n])
+    return model, (table[:n], y[:n]), (table[n:], y[n:])
+
+
+def test_control_models_may_encode_records_in_other_columns():
+    found = run(*encoded(), ["probabilities", "gradient"])
+    assert found.extras[0].control is not None
+
+
+def test_shadow_models_that_encode_records_in_other_columns_are_refused():
+    with pytest.raises(InputError, match="encode the records before"):
+        run(*encoded(), ["probabilities", "gradient"], shadows=2)

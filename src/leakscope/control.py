@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from leakscope.crossfit import Hashes, Indices, Sample, fill, half_of_twin
 from leakscope.errors import InputError, TrainingError
 from leakscope.evidence import Floats
-from leakscope.releases import observe
+from leakscope.releases import observe, stack
 from leakscope.target import Records, Target
 from leakscope.worlds import Worlds
 
@@ -74,7 +74,7 @@ def control_world(
             "with retrain=False (--no-retrain)"
         ) from error
     order = np.argsort(np.concatenate(rows))
-    observed = {release: np.concatenate([part[release] for part in found])[order] for release in releases}
+    observed = {release: stack([part[release] for part in found])[order] for release in releases}
     return ControlWorld(observed, world, int(np.bincount(trains, minlength=2).min()))
 
 

@@ -19,7 +19,7 @@ An explanation by features is a release too, under the name of its method with i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -138,6 +138,21 @@ def find_release(name: str) -> Release:
         return refusal(model, how)
 
     return Release(how.name, explained, ("classification", "regression"), needs_probabilities=False, why_not=why_not)
+
+
+def stack(parts: Sequence[Floats]) -> Floats:
+    """What several models show, below each other; models that explain fewer columns have zeros in the place of the rest.
+
+    Pipelines that are trained on other records can encode them in other columns.
+
+    Examples
+    --------
+    >>> stack([np.ones((1, 3)), np.ones((1, 2))])
+    array([[1., 1., 1.],
+           [1., 1., 0.]])
+    """
+    widest = max(part.shape[1] for part in parts)
+    return np.concatenate([np.pad(part, ((0, 0), (0, widest - part.shape[1]))) for part in parts])
 
 
 def observe(

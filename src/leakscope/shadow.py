@@ -23,6 +23,10 @@ from leakscope.worlds import random_halves
 
 #: Fewer records than this can't be halved for shadow models.
 FEWEST_RECORDS = 40
+OTHER_COLUMNS = (
+    "pipelines that are trained on other records encode them in other columns, so that an attack can't go from one model to "
+    "the other: encode the records before, and audit the last step alone"
+)
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,10 @@ class Shadows:
         self, attack: Attack, observed: Floats, labels: Labels, beside: Floats | None, rng: np.random.Generator
     ) -> Guesses:
         """Fit the attack on the shadow models and ask it about records of another model."""
-        use = labels if attack.uses_labels else None
-        return attack.guess(Evidence(observed, use, self.known(attack), beside), rng)
+        use, known = labels if attack.uses_labels else None, self.known(attack)
+        if known.observed.shape[1] != observed.shape[1]:
+            raise InputError(OTHER_COLUMNS)
+        return attack.guess(Evidence(observed, use, known, beside), rng)
 
 
 @dataclass(frozen=True)
@@ -63,6 +69,12 @@ def split_holdout(hashes: Hashes, rng: np.random.Generator) -> tuple[Indices, In
     different, copy = np.unique(hashes, return_inverse=True)
     attackers = (rng.permutation(len(different)) % 2 == 0)[copy]
     return np.flatnonzero(attackers), np.flatnonzero(~attackers)
+
+
+def _same_columns(parts: list[Floats]) -> Floats:
+    if len({part.shape[1] for part in parts}) > 1:
+        raise InputError(OTHER_COLUMNS)
+    return np.concatenate(parts)
 
 
 def train_shadows(
@@ -87,7 +99,7 @@ def train_shadows(
         raise InputError(f"the shadow models could not be trained ({str(error).rstrip('.')})") from error
     member = worlds.matrix()
     return Shadows(
-        {name: np.concatenate([part[name] for part in found]) for name in releases},
+        {name: _same_columns([part[name] for part in found]) for name in releases},
         np.tile(asked.y, count),
         member.ravel(),
         count,

@@ -15,6 +15,7 @@ from leakscope.control import ControlWorld
 from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.evidence import Attack, Floats, Guesses
 from leakscope.ranking import Scale
+from leakscope.releases import stack
 from leakscope.risk import Judged, Trial
 from leakscope.shadow import Shadows
 from leakscope.target import Target
@@ -95,7 +96,7 @@ def _through_shadows(
     saw none of the true ones.
     """
     parts = [judged, others] + ([] if control is None else [(control.observed, judged[1])])
-    shown = {name: np.concatenate([part[name] for part, _ in parts]) for name in attack.releases}
+    shown = {name: stack([part[name] for part, _ in parts]) for name in attack.releases}
     labels = np.concatenate([part for _, part in parts])
     answer = shadows.guess(attack, shown[attack.release], labels, _beside(attack, shown), rngs[0])
     member = sample.member
