@@ -18,7 +18,7 @@ from leakscope.results import Estimate
 from leakscope.risk import Judged
 
 NO_NUMBERS = "The extracted text of the paper has no numbers of this figure: its statements are compared."
-ABOVE_CHANCE = "Attack accuracy above one half (points of 100)"
+ABOVE_CHANCE = "Accuracy above 50 % (points)"
 #: Columns for what `state` gives.
 STATE = ["reached", "epochs", "train", "test"]
 
