@@ -334,6 +334,10 @@ def test_observations_of_figure_1_hold_where_the_numbers_say_so():
     }  # fmt: skip
     assert first_findings("purchase100", five(both=0.8)) == {"4.2 on Made up": False, "4.3 on Made up": False}
     assert first_findings("purchase100", nothing) == {"4.2 on Made up": None, "4.3 on Made up": None}
+    rising = [five(*[0.5 + by] * 5) for by in (0.0, 0.05, 0.1, 0.15, 0.2)]
+    assert first_findings("purchase100", *rising)["4.1, linear, on Made up"]
+    bent = [five(*[0.5 + by] * 4, 0.5 + by * by) for by in (0.0, 0.1, 0.2, 0.3, 0.4)]
+    assert not first_findings("purchase100", *bent)["4.1, linear, on Made up"]
     labels = "4.2 on Made up, labels only"
     assert first_findings("diabetes130", five(0.5, 0.6, 0.5, 0.5, 0.6))[labels]
     assert not first_findings("diabetes130", five(0.6, 0.6, 0.5, 0.5, 0.6))[labels]

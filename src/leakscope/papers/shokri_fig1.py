@@ -186,7 +186,7 @@ def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> li
             continue
         name, most = case.source.name, max(targets)
         if len(targets) > 1:
-            findings.append(_growth(name, targets))
+            findings += _growth(name, targets)
         findings += [
             _loss_is_best(name, most, targets[most].answers),
             _nothing_added(name, most, targets[most].answers),
@@ -196,23 +196,25 @@ def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> li
     return findings
 
 
-def _growth(name: str, targets: dict[float, Group]) -> Finding:
-    """Observation 4.1: the accuracy of every attack rises with the gap; and is it straight?"""
-    words, rising = [], []
-    for attack in SCENARIOS:
-        points = [accuracy(group.answers[attack]) for group in targets.values()]
-        rising.append(trend(points) == "rises")
-        bend = curvature(list(targets), points)
-        straight = (
-            ""
-            if bend is None
-            else ", straight"
-            if bend.low <= 0 <= bend.high
-            else f", bent {'up' if bend.value > 0 else 'down'}"
-        )
-        words.append(f"{attack} {trend(points)} from {shown(points[0])} to {shown(points[-1])}{straight}")
+def _growth(name: str, targets: dict[float, Group]) -> list[Finding]:
+    """Observation 4.1: the accuracy of every attack rises with the gap; and are the curves that rise straight?"""
+    series = {attack: [accuracy(group.answers[attack]) for group in targets.values()] for attack in SCENARIOS}
+    ways = {attack: trend(points) for attack, points in series.items()}
+    words = ", ".join(
+        f"{attack} {ways[attack]} from {shown(points[0])} to {shown(points[-1])}" for attack, points in series.items()
+    )
     places = f"from a gap of {min(targets):g} to {max(targets):g}"
-    return Finding(f"4.1 on {name}", all(rising), f"{places} {', '.join(words)}")
+    findings = [Finding(f"4.1 on {name}", all(way == "rises" for way in ways.values()), f"{places} {words}")]
+    bends = {attack: curvature(list(targets), series[attack]) for attack in SCENARIOS if ways[attack] == "rises"}
+    told = {attack: bend for attack, bend in bends.items() if bend is not None}
+    if told:
+        straight = [attack for attack, bend in told.items() if bend.low <= 0 <= bend.high]
+        words = ", ".join(
+            f"{attack} is {'straight' if attack in straight else 'bent up' if bend.value > 0 else 'bent down'}"
+            for attack, bend in told.items()
+        )
+        findings.append(Finding(f"4.1, linear, on {name}", len(straight) == len(told), words))
+    return findings
 
 
 def curvature(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None:
