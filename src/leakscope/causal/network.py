@@ -1,0 +1,226 @@
+r"""Bayesian networks of discrete variables, read as structural causal graphs.
+
+A network gives each variable :math:`X_v` a table :math:`P(X_v \mid X_{\mathrm{pa}(v)})` over its levels for every
+configuration of its parents, and the joint law is the product of the tables,
+
+.. math:: P(x) = \prod_v P(x_v \mid x_{\mathrm{pa}(v)}).
+
+Read as a causal graph [tople2020, section 2.1], an intervention on a variable exchanges its table and leaves the others.
+
+Configurations are numbered with the first parent slowest: parents with codes :math:`c_1, …, c_k` and
+:math:`L_1, …, L_k` levels have the number :math:`(\cdots(c_1 L_2 + c_2)L_3 + \cdots)L_k + c_k`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.errors import InputError
+from leakscope.records import list_names
+
+Floats = NDArray[np.float64]
+
+#: Rows of published tables are rounded to seven digits; a row further from 1 than this is a mistake.
+ROUNDED = 1e-4
+#: A sum that is this close to 1 differs by the rounding of its terms alone.
+ROUNDING = 1e-12
+#: Codes of levels are bytes.
+MOST_LEVELS = 256
+#: Numbers in one table: 400 MB.
+LARGEST_TABLE = 50_000_000
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A Bayesian network.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    levels
+        Variable to the names of its levels. The order of the variables is that of the columns of a sample.
+    parents
+        Variable to its parents.
+    tables
+        Variable to its table, one row for each configuration of the parents, one column for each level. Rows that sum to
+        1 up to rounding are divided by their sum.
+
+    Examples
+    --------
+    >>> rain = Network("garden", {"rain": ("no", "yes"), "wet": ("no", "yes")}, {"rain": (), "wet": ("rain",)},
+    ...                {"rain": np.array([[0.8, 0.2]]), "wet": np.array([[0.9, 0.1], [0.0, 1.0]])})
+    >>> rain.children("rain"), rain.order
+    (('wet',), ('rain', 'wet'))
+    """
+
+    name: str
+    levels: Mapping[str, tuple[str, ...]]
+    parents: Mapping[str, tuple[str, ...]]
+    tables: Mapping[str, Floats] = field(repr=False)
+
+    def __post_init__(self) -> None:
+        levels = {name: tuple(map(str, of)) for name, of in self.levels.items()}
+        parents = {name: tuple(self.parents.get(name, ())) for name in levels}
+        object.__setattr__(self, "levels", levels)
+        object.__setattr__(self, "parents", parents)
+        self._check_graph()
+        object.__setattr__(self, "tables", {name: self._checked(name) for name in levels})
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables in the order of the columns of a sample."""
+        return tuple(self.levels)
+
+    @cached_property
+    def order(self) -> tuple[str, ...]:
+        """The variables with parents before children; among those that are free, in the order of the columns."""
+        return topological_order(self.parents)
+
+    @cached_property
+    def place(self) -> dict[str, int]:
+        """Variable to the number of its column."""
+        return {name: column for column, name in enumerate(self.levels)}
+
+    @property
+    def arcs(self) -> int:
+        """Number of arcs."""
+        return sum(map(len, self.parents.values()))
+
+    @property
+    def free_parameters(self) -> int:
+        """Free numbers in the tables: (levels - 1) for each configuration of the parents, summed over variables."""
+        return sum(table.shape[0] * (table.shape[1] - 1) for table in self.tables.values())
+
+    def children(self, name: str) -> tuple[str, ...]:
+        """Variables that have this one as a parent."""
+        self.check_names([name])
+        return tuple(other for other, of in self.parents.items() if name in of)
+
+    def markov_blanket(self, name: str) -> tuple[str, ...]:
+        """Parents, children, and the other parents of the children [tople2020, Figure 1c], in the order of the columns."""
+        children = self.children(name)
+        near = {*self.parents[name], *children, *(other for child in children for other in self.parents[child])}
+        return tuple(other for other in self.names if other in near - {name})
+
+    def replace_tables(self, tables: Mapping[str, Floats]) -> Network:
+        """The network with other tables for some variables."""
+        self.check_names(list(tables))
+        return Network(self.name, self.levels, self.parents, {**self.tables, **tables})
+
+    def check_names(self, names: Sequence[str]) -> None:
+        """Refuse names of variables that the network lacks."""
+        if unknown := [name for name in names if name not in self.levels]:
+            raise InputError(
+                f"the network {self.name} has no variable {list_names(unknown)}: it has {list_names(self.names, 12)}."
+            )
+
+    def log_probability(self, codes: NDArray[np.integer]) -> Floats:
+        """Natural logarithm of the joint probability of each row of codes; -inf for a row that can't occur.
+
+        Examples
+        --------
+        >>> coin = Network("coin", {"side": ("heads", "tails")}, {}, {"side": np.array([[0.25, 0.75]])})
+        >>> np.exp(coin.log_probability(np.array([[0], [1]])))
+        array([0.25, 0.75])
+        """
+        total = np.zeros(len(codes))
+        with np.errstate(divide="ignore"):
+            for name, table in self.tables.items():
+                total += np.log(table)[self.configurations(codes, name), codes[:, self.place[name]]]
+        return total
+
+    def configurations(self, codes: NDArray[np.integer], name: str) -> NDArray[np.intp]:
+        """Number of the configuration of the parents of a variable in each row of codes."""
+        columns = [self.place[parent] for parent in self.parents[name]]
+        return configurations(codes, columns, [len(self.levels[parent]) for parent in self.parents[name]])
+
+    # --- checks -------------------------------------------------------------------------------------------------------
+
+    def _check_graph(self) -> None:
+        if not self.levels:
+            raise InputError(f"the network {self.name} has no variables.")
+        if extra := [name for name in self.parents if name not in self.levels]:
+            raise InputError(f"the network {self.name} has no variable {list_names(extra)}.")
+        for name, levels in self.levels.items():
+            if len(levels) < 1 or len(set(levels)) < len(levels) or len(levels) > MOST_LEVELS:
+                raise InputError(f"the variable {name} needs 1 to {MOST_LEVELS} different levels, not {len(levels)}.")
+        for name, parents in self.parents.items():
+            if unknown := [parent for parent in parents if parent not in self.levels]:
+                raise InputError(f"{name} has the parent {list_names(unknown)}, which is no variable of {self.name}.")
+            if len(set(parents)) < len(parents):
+                raise InputError(f"{name} has a parent twice: name each of {list_names(parents)} once.")
+        topological_order(self.parents)
+
+    def _checked(self, name: str) -> Floats:
+        """The table of a variable, with rows that sum to 1 to the last bit but rounding."""
+        if name not in self.tables:
+            raise InputError(f"{name} has no table: give one row for each configuration of its parents.")
+        rows = 1
+        for parent in self.parents[name]:
+            rows *= len(self.levels[parent])
+        shape = rows, len(self.levels[name])
+        if rows * shape[1] > LARGEST_TABLE:
+            raise InputError(f"the table of {name} would have {rows:,} rows: give it fewer parents.")
+        table = np.array(self.tables[name], dtype=np.float64)
+        if table.shape != shape:
+            raise InputError(f"the table of {name} has shape {table.shape}, not {shape}: a row for each configuration.")
+        if not np.isfinite(table).all() or (table < 0).any():
+            raise InputError(f"the table of {name} has numbers that are no probabilities.")
+        sums = table.sum(axis=1)
+        if (worst := np.abs(sums - 1)).max() > ROUNDED:
+            row = int(worst.argmax())
+            raise InputError(f"row {row + 1} of the table of {name} sums to {sums[row]:.6g}, not 1: mend the table.")
+        # Rows that were divided before stay as they are, to the last bit.
+        return np.where(worst[:, None] > ROUNDING, table / sums[:, None], table)
+
+
+def configurations(codes: NDArray[np.integer], columns: Sequence[int], sizes: Sequence[int]) -> NDArray[np.intp]:
+    """Number of the configuration of some columns in each row, the first column slowest.
+
+    Examples
+    --------
+    >>> configurations(np.array([[1, 2], [0, 1]]), [0, 1], [2, 3])
+    array([5, 1])
+    """
+    number = np.zeros(len(codes), np.intp)
+    for column, size in zip(columns, sizes, strict=True):
+        number *= size
+        number += codes[:, column]
+    return number
+
+
+def topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Parents before children; a cycle is refused by name.
+
+    Examples
+    --------
+    >>> topological_order({"b": ("a",), "a": ()})
+    ('a', 'b')
+    """
+    order: list[str] = []
+    placed: set[str] = set()
+    waiting = list(parents)
+    while waiting:
+        free = [name for name in waiting if placed.issuperset(parents[name])]
+        if not free:
+            raise InputError(f"the graph has a cycle through {list_names(_cycle(parents, waiting))}: leave out an arc.")
+        order += free
+        placed.update(free)
+        waiting = [name for name in waiting if name not in placed]
+    return tuple(order)
+
+
+def _cycle(parents: Mapping[str, Sequence[str]], waiting: Sequence[str]) -> list[str]:
+    """The variables of one cycle: whoever waits has a parent that waits."""
+    walk = [waiting[0]]
+    while True:
+        ahead = next(parent for parent in parents[walk[-1]] if parent in waiting)
+        if ahead in walk:
+            return walk[walk.index(ahead) :]
+        walk.append(ahead)

@@ -1,0 +1,103 @@
+"""Other worlds with the same causes of Y: interventions on parts of a network, and shifted laws P*.
+
+An intervention on a variable exchanges its table [tople2020, Figure 2]; whatever is done to the others, the table of Y given
+its parents stays. "Pr(X) is altered uniformly at random" [tople2020, section 4.1] leaves open which tables: here it is every
+table but those that are kept.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+
+import numpy as np
+
+from leakscope.causal.network import Floats, Network
+from leakscope.errors import InputError
+
+Seed = int | np.random.SeedSequence
+
+
+def redraw(network: Network, keep: Sequence[str], seed: Seed = 0) -> Network:
+    """P*: every table but those of ``keep`` redrawn, each number uniform on [0, 1] and rows divided by their sum.
+
+    Overlap holds, since all redrawn probabilities are positive.
+
+    Examples
+    --------
+    >>> from leakscope.causal import load_network
+    >>> sachs = load_network("sachs")
+    >>> shifted = redraw(sachs, keep=["Akt"], seed=1)
+    >>> bool((shifted.tables["Akt"] == sachs.tables["Akt"]).all()), bool((shifted.tables["Erk"] == sachs.tables["Erk"]).any())
+    (True, False)
+    """
+    return _exchange(network, _others(network, keep), math.inf, seed)
+
+
+def perturb(network: Network, keep: Sequence[str], noise: float, seed: Seed = 0) -> Network:
+    """P*: to every number of the tables but those of ``keep`` a uniform draw from [0, noise] is added, and rows renormalised.
+
+    [tople2020, section 4.1, Figure 3c] has noise from 0 to 2. The draws, as shares of the noise, depend on the seed alone,
+    so that the worlds of one seed go one way as the noise grows.
+
+    Examples
+    --------
+    >>> from leakscope.causal import load_network
+    >>> child = load_network("child")
+    >>> bool((perturb(child, ["XrayReport"], 0.0).tables["Age"] == child.tables["Age"]).all())
+    True
+    """
+    if isinstance(noise, bool) or not isinstance(noise, int | float) or not (math.isfinite(noise) and noise >= 0):
+        raise InputError(f"noise is a number from 0 on, not {noise!r}.")
+    return _exchange(network, _others(network, keep), float(noise), seed)
+
+
+def intervene(network: Network, on: str | Collection[str], label: str, seed: Seed = 0) -> Network:
+    """Redraw the tables of the parents, of the children, or of all variables but the label [tople2020, Figure 2].
+
+    Parameters
+    ----------
+    on
+        ``"parents"``, ``"children"`` or ``"all"``, or names of variables.
+    label
+        The variable Y, whose table stays.
+
+    Examples
+    --------
+    >>> from leakscope.causal import load_network
+    >>> sachs = load_network("sachs")
+    >>> moved = intervene(sachs, "parents", "Akt")
+    >>> [name for name in sachs.names if not (moved.tables[name] == sachs.tables[name]).all()]
+    ['Erk', 'PKA']
+    """
+    network.check_names([label])
+    groups = {
+        "parents": network.parents[label],
+        "children": network.children(label),
+        "all": tuple(name for name in network.names if name != label),
+    }
+    if isinstance(on, str) and on not in groups:
+        raise InputError(f"interventions are on parents, children or all, or on variables in a list, not {on!r}.")
+    chosen = groups[on] if isinstance(on, str) else tuple(on)
+    network.check_names(chosen)
+    if label in chosen:
+        raise InputError(f"{label} is the label, and its table must stay: leave it out of the interventions.")
+    return _exchange(network, chosen, math.inf, seed)
+
+
+def _others(network: Network, keep: Sequence[str]) -> list[str]:
+    network.check_names(list(keep))
+    return [name for name in network.names if name not in keep]
+
+
+def _exchange(network: Network, names: Collection[str], noise: float, seed: Seed) -> Network:
+    """Add noise times uniform draws to some tables; infinite noise leaves nothing of what was there."""
+    tables: dict[str, Floats] = {}
+    rng = np.random.default_rng(seed)
+    for name in network.names:
+        # Drawn for every variable, so that a table gets the same draw whatever else is exchanged.
+        drawn = 1 - rng.random(network.tables[name].shape)
+        if name in names and noise > 0:
+            mixed = drawn if math.isinf(noise) else network.tables[name] + noise * drawn
+            tables[name] = mixed / mixed.sum(axis=1, keepdims=True)
+    return network.replace_tables(tables)
