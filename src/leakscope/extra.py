@@ -26,15 +26,15 @@ def extra_leakage(without: Trial, together: Trial, confidence: float) -> Extra:
     confidence
         Confidence of every interval.
     """
-    added = _auc_difference(together.target, without.target, confidence)
+    added = auc_difference(together.target, without.target, confidence)
     control = None
     if without.control is not None and together.control is not None:
-        control = _auc_difference(together.control, without.control, confidence)
+        control = auc_difference(together.control, without.control, confidence)
     return Extra(
         release=together.attack.release,
         beside=without.attack.release,
         auc=added,
-        advantage=_advantage_difference(together.target, without.target, confidence),
+        advantage=advantage_difference(together.target, without.target, confidence),
         without=intervals.auc(without.target.ranking, confidence),
         together=intervals.auc(together.target.ranking, confidence),
         control=control,
@@ -42,11 +42,12 @@ def extra_leakage(without: Trial, together: Trial, confidence: float) -> Extra:
     )
 
 
-def _auc_difference(together: Judged, without: Judged, confidence: float) -> Estimate:
+def auc_difference(together: Judged, without: Judged, confidence: float) -> Estimate:
+    """Difference of the AUCs of two attacks on the same records in the same strata."""
     return intervals.paired_auc_difference(together.scores, without.scores)(confidence)
 
 
-def _advantage_difference(together: Judged, without: Judged, confidence: float) -> Estimate:
+def advantage_difference(together: Judged, without: Judged, confidence: float) -> Estimate:
     """Difference of two advantages: changes of the decision lie in [-1, 1], half of them plus one half in [0, 1]."""
     change = (together.guesses.says_member - without.guesses.says_member + 1) / 2
     parts: list[Part] = split(change, together.member, together.scale)

@@ -1,6 +1,9 @@
 """The attacks. One file per method; adding one is a file here, a line in ``ATTACKS`` and a theory test (CONTRIBUTING)."""
 
+from leakscope.attacks.attribute_inversion import inversion
+from leakscope.attacks.attribute_learned import imputation, learned_attribute
 from leakscope.attacks.membership_bounded_loss import bounded_loss
+from leakscope.attacks.membership_confidence_network import confidence_network
 from leakscope.attacks.membership_explanation_learned import learned_explanation, learned_prediction
 from leakscope.attacks.membership_explanation_network import explanation_network
 from leakscope.attacks.membership_explanation_norm import explanation_norm
@@ -18,13 +21,16 @@ from leakscope.attacks.reconstruction_graph import graph_traversal
 from leakscope.attacks.reconstruction_static import static_queries
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
 from leakscope.attacks.reconstruction_zeroing import zero_found_influences
+from leakscope.attribute.evidence import AttributeAttack
 from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.oracle import Reconstruction
 
 __all__ = [
     "ATTACKS",
+    "ATTRIBUTE_ATTACKS",
     "RECONSTRUCTIONS",
     "Attack",
+    "AttributeAttack",
     "Evidence",
     "Guesses",
     "Known",
@@ -32,12 +38,16 @@ __all__ = [
     "bounded_loss",
     "by_group",
     "combined",
+    "confidence_network",
     "explanation_attacks",
     "explanation_network",
     "explanation_norm",
     "graph_traversal",
+    "imputation",
     "influence_value",
+    "inversion",
     "learned",
+    "learned_attribute",
     "learned_explanation",
     "learned_prediction",
     "likelihood_ratio",
@@ -97,4 +107,11 @@ RECONSTRUCTIONS: dict[str, Reconstruction] = {
     "subspace": subspace_reduction(),
     "combined": combined(),
     "zeroing": zero_found_influences(),
+}
+
+#: What `attribute_inference` runs unless told otherwise, by short name.
+ATTRIBUTE_ATTACKS: dict[str, AttributeAttack] = {
+    "output": inversion("output"),
+    "label": inversion("label"),
+    "learned": learned_attribute(),
 }

@@ -15,9 +15,11 @@ if TYPE_CHECKING:
     from leakscope.causal.network import Network
     from leakscope.causal.sampling import draw, to_codes, to_frame
     from leakscope.causal.shifts import intervene, perturb, redraw
+    from leakscope.causal.table_model import CausalTable
 
 #: Public name to the module it lives in, imported when it is first used.
 _HOMES = {
+    "CausalTable": "table_model",
     "NETWORKS": "named",
     "Network": "network",
     "draw": "sampling",
@@ -35,8 +37,21 @@ _HOMES = {
 }
 
 __all__ = [
-    "NETWORKS", "Network", "draw", "fit_table", "fit_tables", "intervene", "load_network", "one_hot", "parse_bif",
-    "perturb", "read_bif", "redraw", "to_codes", "to_frame",
+    "NETWORKS",
+    "CausalTable",
+    "Network",
+    "draw",
+    "fit_table",
+    "fit_tables",
+    "intervene",
+    "load_network",
+    "one_hot",
+    "parse_bif",
+    "perturb",
+    "read_bif",
+    "redraw",
+    "to_codes",
+    "to_frame",
 ]  # fmt: skip
 
 
