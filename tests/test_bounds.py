@@ -8,11 +8,14 @@ from scipy import integrate, special
 
 from leakscope.bounds import (
     advantage_from_epsilon,
+    advantage_from_epsilon_loose,
     advantage_from_kl,
     entropy,
     gaussian_delta,
     gaussian_noise,
     information_ceiling,
+    laplace_epsilon,
+    laplace_noise,
     success_from_advantage,
 )
 from leakscope.errors import InputError
@@ -98,6 +101,40 @@ def test_the_bound_from_epsilon_stays_below_yeoms_and_below_one():
     assert bound[0] == 0
     assert bound[-1] == 1
     assert (advantage_from_epsilon(epsilon, 0.5) <= 1).all()
+
+
+def test_the_loose_bound_is_yeoms_up_to_one_and_never_below_the_tight_one():
+    epsilon = np.linspace(0, 0.69, 50)  # ln 2 = 0.6931 is where it reaches 1
+    np.testing.assert_allclose(advantage_from_epsilon_loose(epsilon), np.expm1(epsilon), rtol=1e-15)
+    wide = np.array([0.0, 1e-12, 0.5, math.log(2), 1.0, 50.0, 1e4, np.inf])
+    loose = advantage_from_epsilon_loose(wide)
+    assert (loose >= advantage_from_epsilon(wide)).all()
+    assert (loose[3:] == 1).all()
+    assert advantage_from_epsilon(math.log(2)) == pytest.approx(1 / 3)  # where the loose one says nothing any more
+
+
+# --- Laplace noise ---
+
+
+def test_laplace_noise_keeps_its_promise_and_wastes_nothing():
+    # the log-likelihood ratio of two vectors of Laplace noise is at most the absolute distance of their centres over b
+    rng = np.random.default_rng(0)
+    first, second, scale = rng.normal(size=5), rng.normal(size=5), 0.7
+    epsilon = laplace_epsilon(float(np.abs(first - second).sum()), scale)
+    points = rng.normal(scale=5, size=(100_000, 5))
+    ratios = (np.abs(points - second) - np.abs(points - first)).sum(axis=1) / scale
+    assert (np.abs(ratios) <= epsilon * (1 + 1e-12)).all()
+    beyond = first + 10 * np.sign(first - second)  # on the far side of the first from the second, in every direction
+    assert (np.abs(beyond - second) - np.abs(beyond - first)).sum() / scale == pytest.approx(epsilon, rel=1e-12)
+
+
+def test_laplace_noise_and_epsilon_undo_each_other():
+    epsilon = np.array([0.01, 1.0, 30.0])
+    np.testing.assert_allclose(
+        [laplace_epsilon(3.0, scale) for scale in laplace_noise(epsilon, 3.0)], epsilon, rtol=1e-15
+    )
+    assert laplace_epsilon(0.0, 1.0) == 0.0
+    assert laplace_noise(1.0, 0.0) == 0.0
 
 
 # --- information ---
@@ -207,6 +244,12 @@ def test_limits_of_delta():
         lambda: success_from_advantage(1.2),
         lambda: advantage_from_epsilon(-1.0),
         lambda: advantage_from_epsilon(1.0, 1.5),
+        lambda: advantage_from_epsilon_loose(-1.0),
+        lambda: laplace_epsilon(-1.0, 1.0),
+        lambda: laplace_epsilon(1.0, 0.0),
+        lambda: laplace_noise(0.0, 1.0),
+        lambda: laplace_noise(math.inf, 1.0),
+        lambda: laplace_noise(1.0, math.inf),
         lambda: entropy(-0.1),
         lambda: information_ceiling(1.0, 2.0),
         lambda: gaussian_delta(0.0, 1.0, 1.0),

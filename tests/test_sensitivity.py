@@ -38,10 +38,10 @@ def literal_parameters(X, y, size, l2):
     }
 
 
-def swap_distances(parameters):
+def swap_distances(parameters, norm=2):
     """‖θ(S) − θ(S′)‖ for all pairs of sets that are one swap apart, by looking at all pairs."""
     return [
-        float(np.linalg.norm(parameters[first] - parameters[second]))
+        float((np.abs(parameters[first] - parameters[second]) ** norm).sum() ** (1 / norm))
         for first, second in combinations(parameters, 2)
         if len(set(first) & set(second)) == len(first) - 1
     ]
@@ -78,6 +78,79 @@ def test_many_sets_of_nearly_all_records():
     found = sensitivity(Ridge(intercept=False), np.ones((60, 1)), values, 59)
     assert found.value == pytest.approx(np.ptp(values) / 59, rel=1e-9)
     assert found.method.startswith("all 60 ")
+
+
+# --- absolute distance ---
+
+
+@pytest.mark.parametrize("size", [1, 3, 5])
+def test_the_absolute_distance_is_the_largest_over_all_swaps(size):
+    X, y = universe(7, 2, seed=size, heavy=True)
+    parameters = literal_parameters(X, y, size, 0.05)
+    found = sensitivity(Ridge(l2=0.05), X, y, size, method="exact", norm=1)
+    assert found.value == pytest.approx(max(swap_distances(parameters, norm=1)), rel=1e-9)
+    assert found.value > max(swap_distances(parameters))
+
+
+def test_the_mean_of_groups_moves_in_two_coefficients_at_once():
+    # coefficient k is n_k/(n_k + nλ) with all labels 1: a swap from one group to the other changes both
+    groups, labels, size, l2 = np.repeat(np.eye(2), 3, axis=0), np.ones(6), 3, 0.4
+
+    def coefficient(count):
+        return count / (count + size * l2)
+
+    moves = [
+        np.array(
+            [coefficient(count) - coefficient(count - 1), coefficient(size - count + 1) - coefficient(size - count)]
+        )
+        for count in range(1, size + 1)
+    ]
+    for norm, expected in ((1, max(move.sum() for move in moves)), (2, max(map(np.linalg.norm, moves)))):
+        found = sensitivity(Ridge(l2=l2, intercept=False), groups, labels, size, norm=norm)
+        assert found.value == pytest.approx(expected, rel=1e-12)
+
+
+def test_one_coefficient_moves_as_far_by_either_distance():
+    values = np.array([-3.0, 0.5, 1.0, 2.0, 8.0])
+    for method in ("exact", "bound", "sampled"):
+        one, two = (
+            sensitivity(Ridge(l2=0.1, intercept=False), np.ones((5, 1)), values, 3, method=method, norm=norm).value
+            for norm in (1, 2)
+        )
+        assert one == pytest.approx(two, rel=1e-12)
+
+
+def test_random_swaps_find_the_exact_absolute_distance():
+    X, y = universe(7, 2, seed=3)
+    exact, sampled = (
+        sensitivity(Ridge(l2=0.1), X, y, 3, method=method, norm=1, swaps=3000) for method in ("exact", "sampled")
+    )
+    assert sampled.value == pytest.approx(exact.value, rel=1e-9)  # missed with probability 6e-7, as for norm 2
+
+
+@pytest.mark.parametrize("l2", [1e-3, 1.0, 30.0])
+def test_no_swap_passes_the_bound_on_the_absolute_distance(l2):
+    for seed in range(4):
+        X, y = universe(8, 2, seed, heavy=True)
+        for size in (1, 7):
+            for learner, labels in ((Ridge(l2=l2), y), (Logistic(l2=l2), classes(y))):
+                exact, bound = (
+                    sensitivity(learner, X, labels, size, method=method, norm=1, workers=1).value
+                    for method in ("exact", "bound")
+                )
+                assert 0 < exact <= bound * (1 + 1e-9)
+
+
+def test_a_column_of_zeros_does_not_raise_the_bound():
+    X, y = universe(30, 3, seed=0)
+    padded = np.hstack([X, np.zeros((30, 5))])
+    for learner, labels in ((Ridge(l2=0.1), y), (Logistic(l2=0.1), classes(y))):
+        plain, wide, euclidean = (
+            sensitivity(learner, table, labels, 10, method="bound", norm=norm).value
+            for table, norm in ((X, 1), (padded, 1), (X, 2))
+        )
+        assert wide == pytest.approx(plain, rel=1e-12)
+        assert plain == pytest.approx(2 * euclidean, rel=1e-12)  # three columns and the intercept: √4
 
 
 # --- bounds ---
@@ -249,6 +322,8 @@ def test_auto_is_exact_where_it_can_be_and_a_bound_elsewhere():
         ({"learner": "guess"}, "not a learner"),
         ({"X": np.full((40, 2), np.inf)}, "infinite"),
         ({"X": np.zeros(40)}, "table"),
+        ({"norm": 3}, "norm is 2 for Euclidean or 1"),
+        ({"norm": True}, "norm is 2 for Euclidean or 1"),
         ({"seed": -1, "method": "sampled"}, "seed"),
         ({"seed": -1, "method": "exact", "size": 39}, "seed"),
     ],

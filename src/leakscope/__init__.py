@@ -13,17 +13,20 @@ if TYPE_CHECKING:
     from leakscope import (
         attacks,
         bounds,
+        causal,
         datasets,
         experiment,
         explanations,
         influence,
         leakage,
         learners,
+        pate,
         reconstruction,
         sensitivity,
         toys,
         worlds,
     )
+    from leakscope.attribute import attribute_inference
     from leakscope.auditing import audit
     from leakscope.errors import InputError
     from leakscope.evidence import Attack, Evidence, Guesses, Known
@@ -56,8 +59,10 @@ _HOMES = {
     "Target": "target",
     "Verdict": "results",
     "attacks": "",
+    "attribute_inference": "attribute",
     "audit": "auditing",
     "bounds": "",
+    "causal": "",
     "datasets": "",
     "experiment": "",
     "explain": "explanations",
@@ -69,6 +74,7 @@ _HOMES = {
     "load": "storage",
     "load_model": "model_files",
     "make_target": "target",
+    "pate": "",
     "reconstruct": "reconstruction",
     "reconstruction": "",
     "score": "risk",
@@ -79,9 +85,9 @@ _HOMES = {
 
 __all__ = [
     "Attack", "Audit", "Estimate", "Evidence", "Guesses", "InputError", "Known", "Learner", "Model", "Oracle",
-    "Records", "Risk", "Target", "Verdict", "attacks", "audit", "bounds", "datasets", "experiment", "explain",
-    "explanations", "frontier", "influence", "leakage", "learners", "load", "load_model", "make_target",
-    "reconstruct", "reconstruction", "score", "sensitivity", "toys", "worlds",
+    "Records", "Risk", "Target", "Verdict", "attacks", "attribute_inference", "audit", "bounds", "causal", "datasets",
+    "experiment", "explain", "explanations", "frontier", "influence", "leakage", "learners", "load", "load_model",
+    "make_target", "pate", "reconstruct", "reconstruction", "score", "sensitivity", "toys", "worlds",
 ]  # fmt: skip
 
 

@@ -82,6 +82,56 @@ def advantage_from_epsilon(epsilon: Numbers, delta: float = 0.0) -> Numbers:
     return _like(epsilon, np.tanh(e / 2) + 2 * d * special.expit(-e))
 
 
+def advantage_from_epsilon_loose(epsilon: Numbers) -> Numbers:
+    r"""The bound :math:`\min\{e^\varepsilon - 1, 1\}` on the advantage under ε-differential privacy [tople2020, Lemma 2].
+
+    From Yeom et al. (2018, Theorem 1), here to compare with papers that state it. It says nothing from ε = ln 2 on, where it
+    reaches 1; `advantage_from_epsilon` is never more, is reached by some mechanism, and is below 1 for every ε.
+
+    Examples
+    --------
+    >>> round(advantage_from_epsilon_loose(0.1), 4), round(advantage_from_epsilon(0.1), 4)
+    (0.1052, 0.05)
+    >>> advantage_from_epsilon_loose(np.array([0.0, 0.7]))
+    array([0., 1.])
+    """
+    e = _within("epsilon", epsilon, 0, np.inf)
+    return _like(epsilon, np.minimum(np.expm1(np.minimum(e, 1.0)), 1.0))  # from ε = 1 on it is 1, without overflow
+
+
+def laplace_epsilon(sensitivity: Numbers, scale: float) -> Numbers:
+    r"""The ε at which Laplace noise of a scale b on each parameter is ε-differentially private: :math:`\Delta_1/b`.
+
+    Dwork and Roth (2014, Theorem 3.6), as used in [tople2020, Thm 3]; :math:`\Delta_1` is the sensitivity in absolute
+    distance, `leakscope.sensitivity.sensitivity` with ``norm=1``. At equal noise two learners compare as their
+    sensitivities do. A sensitivity that is only a lower bound gives a lower bound of ε, and no guarantee.
+
+    Examples
+    --------
+    >>> laplace_epsilon(0.5, scale=2.0)
+    0.25
+    """
+    apart = _within("a sensitivity", sensitivity, 0, np.inf)
+    return _like(sensitivity, apart / _within("a scale", scale, 0, np.inf, above=True))
+
+
+def laplace_noise(epsilon: Numbers, sensitivity: float) -> Numbers:
+    r"""Scale b of the Laplace noise on each parameter that makes the release ε-differentially private.
+
+    :math:`\Delta_1/\varepsilon`, the inverse of `laplace_epsilon`.
+
+    Examples
+    --------
+    >>> laplace_noise(0.25, sensitivity=0.5)
+    2.0
+    """
+    apart = _within("a sensitivity", sensitivity, 0, np.inf)
+    e = _within("epsilon", epsilon, 0, np.inf, above=True)
+    if np.any(np.isinf(e)) or np.any(np.isinf(apart)):
+        raise InputError("noise needs a finite epsilon and a finite sensitivity")
+    return _like(epsilon, apart / e)
+
+
 def entropy(share: Numbers) -> Numbers:
     """Entropy in nats of a yes-or-no question whose answer is yes with probability ``share``.
 

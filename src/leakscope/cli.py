@@ -6,14 +6,15 @@ import io
 import json
 import sys
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
+from leakscope.cli_causal import causal
 from leakscope.cli_frontier import frontier
+from leakscope.cli_shared import Confidence, Json, Seed, progress_bars
 from leakscope.errors import InputError
 
 GATE_FAILED, BAD_INPUT, BROKEN, STOPPED = 1, 2, 70, 130
@@ -29,8 +30,6 @@ app = typer.Typer(
 )
 data = typer.Typer(help="Named real data sets: list them, fetch them.", no_args_is_help=True)
 app.add_typer(data, name="data")
-
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")]
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -65,25 +64,6 @@ def _print_usage(error: Any) -> None:
         print(f"leakscope: {message.rstrip('.')}: see leakscope --help", file=sys.stderr)
     else:
         error.show()
-
-
-@contextmanager
-def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Bars with the time left, on standard error, and only where someone is looking."""
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
-        tasks: dict[str, Any] = {}
-
-        def report(stage: str, done: int, total: int) -> None:
-            if stage not in tasks:
-                tasks[stage] = bars.add_task(stage, total=total)
-            bars.update(tasks[stage], completed=done, total=total)
-
-        yield report
 
 
 def _version(wanted: bool) -> None:
@@ -136,9 +116,9 @@ def audit(
     drop_overlap: Annotated[
         bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")
     ] = False,
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    confidence: Confidence = 0.95,
     margin: Annotated[float, typer.Option(help="“No evidence” excludes an AUC above 0.5 plus this.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    seed: Seed = 0,
     workers: Annotated[
         int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")
     ] = None,
@@ -216,6 +196,7 @@ def _as_json(result: Any, conditions: list[Any], failed: list[Any]) -> str:
 
 
 app.command()(frontier)
+app.command()(causal)
 
 
 @app.command()
@@ -223,7 +204,7 @@ def demo(
     out: Annotated[Path, typer.Option(help="Folder for the model, its data and the audit.", file_okay=False)] = Path(
         "demo"
     ),
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    seed: Seed = 0,
 ) -> None:
     """Train a model on data that ships with scikit-learn, audit it, and write the report."""
     from leakscope.demo import run
@@ -292,8 +273,8 @@ def leakage(
     ] = None,
     id: Annotated[str | None, typer.Option(help="Column that names the records; not learned from.")] = None,  # noqa: A002
     drop: Annotated[str | None, typer.Option(help="Columns not learned from, separated by commas.")] = None,
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; by default as many as pay off.")] = None,
     cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
     cache: Annotated[Path | None, typer.Option(help="Folder that keeps finished trainings.", file_okay=False)] = None,
@@ -384,8 +365,8 @@ def reconstruct(
         str | None, typer.Option(help="Digits of the influences, such as 1,2,4,8: what subspace reduction recovers.")
     ] = None,
     repeats: Annotated[int, typer.Option(help="Runs of each attack.")] = 3,
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Find what explanations by training records give away: who is revealed, and how much an outsider reconstructs."""
@@ -445,7 +426,7 @@ def reproduce(
     listing: Annotated[bool, typer.Option("--list", help="Say which there are, and stop.")] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Small settings: to see that it works, not to quote.")] = False,
     out: Annotated[Path, typer.Option(help="Folder for the tables and figures.", file_okay=False)] = Path("papers-out"),
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    seed: Seed = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; by default as many as pay off.", min=1)] = None,
     as_json: Json = False,
 ) -> None:

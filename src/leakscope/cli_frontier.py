@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from leakscope.cli_shared import Confidence, Json, Seed, progress_bars
 from leakscope.errors import InputError
 
 
@@ -36,11 +37,11 @@ def frontier(
     drop_overlap: Annotated[
         bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")
     ] = False,
-    confidence: Annotated[float, typer.Option(help="Confidence of the intervals.")] = 0.95,
+    confidence: Confidence = 0.95,
     margin: Annotated[
         float, typer.Option(help="What beats another surely may be worse by this in one respect.")
     ] = 0.05,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)] = 0,
+    seed: Seed = 0,
     workers: Annotated[
         int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")
     ] = None,
@@ -56,10 +57,9 @@ def frontier(
         bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")
     ] = False,
     trust: Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Weigh how much explanations say about a model against what they give away of its training set."""
-    from leakscope.cli import progress_bars
     from leakscope.frontier_study import frontier as run
     from leakscope.model_files import load_model
     from leakscope.storage import check_writable

@@ -4,8 +4,9 @@ The sensitivity of a learner on N records at training sets of size n is
 
 .. math:: \Delta\theta = \max_{S, S'} \lVert\theta(S) - \theta(S')\rVert_2, \qquad |S| = |S'| = n,\ |S \cap S'| = n - 1:
 
-one record is swapped for another [farokhi2020, Prop. 1]. Definition 3 of the paper asks that the two sets differ in "at
-most one index" although both have n records. No two different sets do: a swap changes two.
+one record is swapped for another [farokhi2020, Prop. 1]. Gaussian noise has to cover this distance; Laplace noise covers
+:math:`\max\lVert\theta(S) - \theta(S')\rVert_1` [tople2020, Def. 5]. Definition 3 of farokhi2020 asks that the two sets
+differ in "at most one index" although both have n records. No two different sets do: a swap changes two.
 
 With objective :math:`F_S(\theta) = \lambda\theta^\top\theta + \tfrac1n\sum_{z\in S}\ell_z(\theta)`, let S = T + z and
 S' = T + z'. Both bounds below are the sum of the two largest values over records, since z ≠ z', and neither is more than
@@ -33,6 +34,10 @@ t = 1, where it is ½:
 This is never more than strong convexity gives, :math:`(|y| + \lVert x\rVert r)\lVert x\rVert/n\lambda`. The singular values
 of :math:`(X^\top X + n\lambda I)^{-1}X^\top` are :math:`s/(s^2 + n\lambda) \le 1/(2\sqrt{n\lambda})`, hence
 :math:`r \le \lVert y_S\rVert/(2\sqrt{n\lambda}) \le \max|y|/(2\sqrt\lambda)`, and the same holds for :math:`\theta_T`.
+
+**Absolute distance.** :math:`\lVert v\rVert_1 \le \sqrt k\,\lVert v\rVert_2` where k of the entries of v may differ from 0.
+The coefficient of a column that is 0 in all records is 0 in every model, since the penalty alone acts on it; k is the number
+of the other columns. More columns thus raise the bound even where they are never of use.
 """
 
 from __future__ import annotations
@@ -67,6 +72,7 @@ def sensitivity(
     size: int,
     method: Literal["auto", "exact", "bound", "sampled"] = "auto",
     *,
+    norm: Literal[1, 2] = 2,
     swaps: int = 1000,
     seed: int = 0,
     workers: int | None = None,
@@ -74,7 +80,7 @@ def sensitivity(
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Estimate:
-    """The farthest that swapping one training record for another can move the parameters, in Euclidean distance.
+    """The farthest that swapping one training record for another can move the parameters.
 
     Parameters
     ----------
@@ -88,6 +94,9 @@ def sensitivity(
         ``exact``: train on every set of ``size`` records, at most 20,000 of them. ``bound``: an upper bound by proof, for
         `Ridge` and `Logistic` with ``l2`` above 0. ``sampled``: the largest over random swaps, which is a lower bound and
         guarantees nothing. ``auto``: exact if it can be done, otherwise the bound.
+    norm
+        How far two models are apart: 2 for the Euclidean distance of their parameters, which Gaussian noise has to cover,
+        1 for the sum of absolute differences, which Laplace noise has to cover [tople2020, Def. 5].
     swaps
         Number of random swaps for ``sampled``.
     seed, workers, cluster, cache, progress
@@ -97,7 +106,7 @@ def sensitivity(
     -------
     Estimate
         Of kind ``exact``, ``upper bound`` or ``lower bound``. Noise for differential privacy needs one of the first two
-        (see `leakscope.bounds.gaussian_noise`), and even these speak of the given records only: another record that
+        (see `leakscope.bounds.gaussian_noise` and `laplace_noise`), and even these speak of the given records only: another record that
         may come can move the parameters farther.
 
     Examples
@@ -110,9 +119,15 @@ def sensitivity(
     1.50
     >>> sensitivity(Ridge(l2=1.0, intercept=False), ones, values, size=3, method="bound").kind
     'upper bound'
+
+    Two groups with a column each and all labels 1: the coefficients go from (2/3, 0) to (1/2, 1/2) by one swap.
+
+    >>> groups, labels = np.repeat(np.eye(2), 2, axis=0), np.ones(4)
+    >>> sensitivity(Ridge(l2=0.5, intercept=False), groups, labels, size=2, norm=1)
+    0.67
     """
     learner, X, y = as_learner(learner).prepare(X, y)
-    _check(len(X), size, method, swaps)
+    _check(len(X), size, method, swaps, norm)
     learner.check(X, y, size)
     train = partial(retrain, learner, X, y, seed=seed, workers=workers, cluster=cluster, cache=cache, progress=progress)
     few = math.comb(len(X), size) <= SETS
@@ -122,13 +137,13 @@ def sensitivity(
             " use method='bound' or 'sampled'"
         )
     if method == "exact" or (method == "auto" and few):
-        return _exact(learner, len(X), size, seed, train)
+        return _exact(learner, len(X), size, norm, seed, train)
     if method == "sampled":
-        return _sampled(learner, len(X), size, swaps, seed, train)
-    return _bound(learner, X, y, size)
+        return _sampled(learner, len(X), size, norm, swaps, seed, train)
+    return _bound(learner, X, y, size, norm)
 
 
-def _check(records: int, size: int, method: str, swaps: int) -> None:
+def _check(records: int, size: int, method: str, swaps: int, norm: int) -> None:
     if method not in ("auto", "exact", "bound", "sampled"):
         raise InputError(f"there is no method {method!r}: use 'auto', 'exact', 'bound' or 'sampled'")
     if records < 2:
@@ -140,6 +155,8 @@ def _check(records: int, size: int, method: str, swaps: int) -> None:
         )
     if not isinstance(swaps, int | np.integer) or swaps < 1:
         raise InputError(f"swaps must be a whole number from 1 on, not {swaps!r}")
+    if isinstance(norm, bool) or norm not in (1, 2):
+        raise InputError(f"norm is 2 for Euclidean or 1 for absolute distance, not {norm!r}")
 
 
 def _observe_parameters(learner: Any, model: Any, world: int, indices: Indices) -> dict[str, Any]:  # noqa: ARG001
@@ -149,14 +166,14 @@ def _observe_parameters(learner: Any, model: Any, world: int, indices: Indices) 
 # --- every training set -----------------------------------------------------------------------------------------------
 
 
-def _exact(learner: Any, records: int, size: int, seed: int, train: Any) -> Estimate:
+def _exact(learner: Any, records: int, size: int, norm: int, seed: int, train: Any) -> Estimate:
     observe = partial(_observe_parameters, learner)
     _check_settled(train, observe, records, size, seed)
     # What is in a set or what is out of it, whichever is shorter: 200 sets of 199 records are 200 numbers.
     sets = list(combinations(range(records), min(size, records - size)))
     worlds = Worlds(records, len(sets), partial(_enumerated, records, size, sets), stream=_same_stream)
     parameters = np.stack([seen["parameters"] for seen in train(worlds, observe)])
-    value = max(_largest_distance(parameters[group]) for group in _swap_groups(sets))
+    value = max(_largest_distance(parameters[group], norm) for group in _swap_groups(sets))
     method = f"all {len(sets):,} training sets of {size} out of {records} records"
     return Estimate(value, value, value, 1.0, "exact", n=records, method=method)
 
@@ -198,21 +215,23 @@ def _swap_groups(sets: Sequence[tuple[int, ...]]) -> list[list[int]]:
     return list(groups.values())
 
 
-def _largest_distance(points: Floats) -> float:
+def _largest_distance(points: Floats, norm: int) -> float:
     from scipy.spatial.distance import cdist
 
-    return max(float(cdist(points[start : start + ROWS], points).max()) for start in range(0, len(points), ROWS))
+    metric: Literal["cityblock", "euclidean"] = "cityblock" if norm == 1 else "euclidean"
+    starts = range(0, len(points), ROWS)
+    return max(float(cdist(points[start : start + ROWS], points, metric).max()) for start in starts)
 
 
 # --- random swaps -----------------------------------------------------------------------------------------------------
 
 
-def _sampled(learner: Any, records: int, size: int, swaps: int, seed: int, train: Any) -> Estimate:
+def _sampled(learner: Any, records: int, size: int, norm: int, swaps: int, seed: int, train: Any) -> Estimate:
     # Both models of a pair train with one generator, so that nothing but the swap tells them apart.
     worlds = Worlds(records, 2 * swaps, partial(_swapped, records, size, seed), stream=_pair)
     seen = train(worlds, partial(_observe_parameters, learner))
     parameters = np.stack([world["parameters"] for world in seen])
-    value = float(np.linalg.norm(parameters[0::2] - parameters[1::2], axis=1).max())
+    value = float(np.linalg.norm(parameters[0::2] - parameters[1::2], ord=norm, axis=1).max())
     method = f"the largest of {swaps:,} random swaps, which guarantees nothing"
     return Estimate(value, value, math.inf, 1.0, "lower bound", n=records, method=method)
 
@@ -230,7 +249,7 @@ def _pair(world: int) -> int:
 # --- by proof ---------------------------------------------------------------------------------------------------------
 
 
-def _bound(learner: Any, X: Floats, y: Floats, size: int) -> Estimate:
+def _bound(learner: Any, X: Floats, y: Floats, size: int, norm: int) -> Estimate:
     if not isinstance(learner, Ridge | Logistic):
         raise InputError(
             f"no bound on the sensitivity of {learner.name} is known: use method='sampled' for a lower bound"
@@ -244,6 +263,9 @@ def _bound(learner: Any, X: Floats, y: Floats, size: int) -> Estimate:
         value, method = _ridge_bound(X, y, size, learner.l2), "rank-one change of regularised least squares"
     else:
         value, method = _logistic_bound(X, size, learner.l2), "strong convexity of the regularised logistic loss"
+    if norm == 1:
+        used = int(X.any(axis=0).sum())
+        value, method = math.sqrt(used) * value, f"{method}, and {used} coefficients that can move"
     return Estimate(value, 0.0, value, 1.0, "upper bound", n=len(X), method=method)
 
 

@@ -9,29 +9,41 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from leakscope.causal.bif import parse_bif, read_bif
+    from leakscope.causal.climbing import bic, climb, learned_parents, parent_confidence
     from leakscope.causal.counting import fit_table, fit_tables
     from leakscope.causal.encoding import one_hot
+    from leakscope.causal.invariance import Invariance, alternatives, invariant_features
     from leakscope.causal.named import NETWORKS, load_network
-    from leakscope.causal.network import Network
+    from leakscope.causal.network import Network, compelled_arcs
     from leakscope.causal.sampling import draw, to_codes, to_frame
     from leakscope.causal.shifts import intervene, perturb, redraw
     from leakscope.causal.table_model import CausalTable
+    from leakscope.causal_study import study
 
-#: Public name to the module it lives in, imported when it is first used.
+#: Public name to the module it lives in, imported when it is first used; the study is built on all of this, beside it.
 _HOMES = {
     "CausalTable": "table_model",
+    "Invariance": "invariance",
     "NETWORKS": "named",
     "Network": "network",
+    "alternatives": "invariance",
+    "bic": "climbing",
+    "climb": "climbing",
+    "compelled_arcs": "network",
     "draw": "sampling",
     "fit_table": "counting",
     "fit_tables": "counting",
     "intervene": "shifts",
+    "invariant_features": "invariance",
+    "learned_parents": "climbing",
     "load_network": "named",
     "one_hot": "encoding",
+    "parent_confidence": "climbing",
     "parse_bif": "bif",
     "perturb": "shifts",
     "read_bif": "bif",
     "redraw": "shifts",
+    "study": "leakscope.causal_study",
     "to_codes": "sampling",
     "to_frame": "sampling",
 }
@@ -39,26 +51,36 @@ _HOMES = {
 __all__ = [
     "NETWORKS",
     "CausalTable",
+    "Invariance",
     "Network",
+    "alternatives",
+    "bic",
+    "climb",
+    "compelled_arcs",
     "draw",
     "fit_table",
     "fit_tables",
     "intervene",
+    "invariant_features",
+    "learned_parents",
     "load_network",
     "one_hot",
+    "parent_confidence",
     "parse_bif",
     "perturb",
     "read_bif",
     "redraw",
+    "study",
     "to_codes",
     "to_frame",
-]  # fmt: skip
+]
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'leakscope.causal' has no attribute {name!r}")
-    value = getattr(import_module(f"leakscope.causal.{_HOMES[name]}"), name)
+    home = _HOMES[name]
+    value = getattr(import_module(home if "." in home else f"leakscope.causal.{home}"), name)
     globals()[name] = value
     return value
 

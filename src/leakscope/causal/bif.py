@@ -23,7 +23,7 @@ from leakscope.causal.network import LARGEST_TABLE, Floats, Network
 from leakscope.errors import InputError
 from leakscope.records import list_names
 
-_COMMENT = re.compile(r"/\*.*?\*/|(?<!\S)//[^\n]*", re.S)
+_COMMENT = re.compile(r'("[^"\n]*")|/\*.*?\*/|(?<!\S)//[^\n]*', re.S)
 _NAME = r'(?:"(?P<quoted>[^"]*)"|(?P<plain>[^\s{(|,)]+))'
 _VARIABLE = re.compile(rf"\bvariable\s+{_NAME}\s*\{{\s*[^{{}}]*?type\s+discrete\s*\[\s*(?P<count>\d+)\s*\]\s*"
                        r"\{(?P<levels>[^{}]*)\}[^{}]*\}")  # fmt: skip
@@ -74,7 +74,7 @@ def parse_bif(text: str, name: str = "network") -> Network:
     >>> garden.parents["wet"], garden.tables["wet"].tolist()
     (('rain',), [[0.9, 0.1], [0.0, 1.0]])
     """
-    text = _COMMENT.sub(" ", text)
+    text = _COMMENT.sub(lambda match: match[1] or " ", text)  # what looks like a comment within quotes is none
     levels = _levels(text)
     parents: dict[str, tuple[str, ...]] = {}
     tables: dict[str, Floats] = {}
@@ -158,8 +158,10 @@ def _numbers(text: str, child: str, count: int) -> Floats:
         numbers = np.array([float(part) for part in re.split(r"[,\s]+", text.strip())])
     except ValueError:
         raise InputError(f"the table of {child} has something else than numbers in {text.strip()[:60]!r}.") from None
-    if len(numbers) != count or not np.isfinite(numbers).all():
+    if len(numbers) != count:
         raise InputError(f"a row of the table of {child} has {len(numbers)} numbers for {count} levels.")
+    if not np.isfinite(numbers).all():
+        raise InputError(f"a row of the table of {child} has a number that is none: {text.strip()[:60]!r}.")
     return numbers
 
 

@@ -2,14 +2,19 @@ r"""Tables by counting: the maximum-likelihood estimate :math:`\hat P(x_v \mid c
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.causal.network import Floats, Network, configurations
+from leakscope.causal.network import Floats, Network, small_configurations
+from leakscope.errors import InputError
 
 Counts = NDArray[np.int64]
+
+FEW = 24  # cells up to which comparing all rows with each is quicker than sorting them into all
+BLOCK = 65_536  # rows that stay in the processor's cache while they are counted
 
 
 def count_table(codes: NDArray[np.integer], child: int, parents: Sequence[int], levels: Sequence[int]) -> Counts:
@@ -32,8 +37,19 @@ def count_table(codes: NDArray[np.integer], child: int, parents: Sequence[int], 
     """
     columns = [*parents, child]
     sizes = [levels[column] for column in columns]
-    number = configurations(codes, columns, sizes)
-    return np.bincount(number, minlength=int(np.prod(sizes))).reshape(-1, levels[child])
+    counts = np.zeros(math.prod(sizes), np.int64)
+    block, signed = max(BLOCK, counts.size), codes.dtype.kind != "u"
+    for first in range(0, len(codes), block):
+        rows = codes[first : first + block]
+        for column, size in zip(columns, sizes, strict=True):
+            if rows[:, column].max() >= size or (signed and rows[:, column].min() < 0):
+                raise InputError(f"column {column + 1} of the sample has codes beyond 0 to {size - 1}: code it anew.")
+        number = small_configurations(rows, columns, sizes)
+        if counts.size <= FEW:
+            counts += [np.count_nonzero(number == cell) for cell in range(counts.size)]
+        else:
+            counts += np.bincount(number, minlength=counts.size)
+    return counts.reshape(-1, levels[child])
 
 
 def fit_table(codes: NDArray[np.integer], child: int, parents: Sequence[int], levels: Sequence[int]) -> Floats:

@@ -1,15 +1,150 @@
-"""Codes of levels as the numbers that networks and regressions take."""
+"""Tables of people as the numbers that models take: levels as codes, numbers standardised, codes as zeros and ones."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.errors import InputError
+from leakscope.records import list_names
 
-def one_hot(codes: NDArray[np.integer], levels: Sequence[int]) -> NDArray[np.float32]:
-    """One column of zeros and ones for each level of each column; a column of two levels gives one, of one level none.
+Task = Literal["classification", "regression"]
+
+#: A column of whole numbers with no more different values than this is one of levels.
+MOST_VALUES = 20
+MOST_LEVELS = 256
+MISSING = "?"
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A table with a label, as numbers.
+
+    Parameters
+    ----------
+    X
+        One row for each record: codes of levels, or standardised numbers; uint8 where all columns are codes.
+    y
+        Positions in ``classes``, or values.
+    names
+        The columns.
+    levels
+        Number of levels of each column; 0 for numbers.
+    classes
+        The labels in rising order; None for a regression.
+    """
+
+    X: NDArray[Any]
+    y: NDArray[Any]
+    names: tuple[str, ...]
+    levels: tuple[int, ...]
+    classes: NDArray[Any] | None
+
+    @property
+    def task(self) -> Task:
+        return "regression" if self.classes is None else "classification"
+
+    def columns(self, names: Sequence[str], what: str) -> tuple[int, ...]:
+        """Positions of some columns."""
+        if unknown := [name for name in names if name not in self.names]:
+            raise InputError(
+                f"there is no column {list_names(unknown)} for {what}: choose of {list_names(self.names, 12)}."
+            )
+        return tuple(self.names.index(name) for name in dict.fromkeys(names))
+
+
+def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> Encoded:
+    """Read a table: texts, truth values and few whole numbers become codes of sorted levels, other numbers are standardised.
+
+    A missing text is the level "?". Without a ``task``, labels that are texts, truth values or at most 20 whole numbers are
+    classes.
+
+    Examples
+    --------
+    >>> people = pd.DataFrame({"job": ["cook", "nurse", "cook"], "height": [1.5, 1.75, 2.0], "ill": ["no", "yes", "no"]})
+    >>> encoded = encode(people, "ill")
+    >>> encoded.names, encoded.levels, encoded.X.round(2).tolist(), encoded.y.tolist()
+    (('job', 'height'), (2, 0), [[0.0, -1.22], [1.0, 0.0], [0.0, 1.22]], [0, 1, 0])
+    """
+    if label not in table.columns:
+        raise InputError(f"there is no label column {label!r}: the columns are {list_names(table.columns, 12)}.")
+    if task not in (None, "classification", "regression"):
+        raise InputError(f"task must be classification or regression, not {task!r}.")
+    labels = table[label]
+    if labels.isna().any():
+        raise InputError(f"{label} is missing in {int(labels.isna().sum())} records: leave these out.")
+    names = [name for name in table.columns if name != label]
+    same = [name for name in names if table[name].nunique(dropna=False) < 2]
+    if same:
+        raise InputError(f"columns {list_names(same)} are the same for all records: drop them.")
+    if not names:
+        raise InputError(f"there is no column but {label}: there is nothing to learn from.")
+    parts = [_column(table[name], str(name)) for name in names]
+    levels = tuple(count for _, count in parts)
+    kind = np.uint8 if all(levels) else np.float64
+    X = np.empty((len(names), len(table)), kind)
+    for row, (values, _) in zip(X, parts, strict=True):
+        row[:] = values
+    y, classes = _labels(labels, str(label), task)
+    return Encoded(X.T, y, tuple(map(str, names)), levels, classes)
+
+
+def _column(values: pd.Series[Any], name: str) -> tuple[NDArray[Any], int]:
+    """Codes and the number of levels, or standardised numbers and 0."""
+    if _is_continuous(values):
+        numbers = values.to_numpy(np.float64, na_value=np.nan)
+        if not np.isfinite(numbers).all():
+            raise InputError(f"column {name} has missing or infinite numbers: fill or drop them.")
+        spread = numbers.std()
+        if not (np.isfinite(spread) and spread > 0):
+            raise InputError(f"column {name} has numbers too large or too close together to be scaled: rescale it.")
+        return (numbers - numbers.mean()) / spread, 0
+    texts = values.astype("str").where(values.notna(), MISSING) if not _is_number(values) else values
+    codes, levels = pd.factorize(texts, sort=True)
+    if len(levels) > MOST_LEVELS:
+        raise InputError(
+            f"column {name} has {len(levels):,} levels, too many for a table: drop it, or group its levels."
+        )
+    return codes, len(levels)
+
+
+def _labels(labels: pd.Series[Any], name: str, task: Task | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
+    if task == "regression" or (task is None and _is_continuous(labels)):
+        if not _is_number(labels):
+            raise InputError(f"{name} is text, and a regression needs numbers: choose task='classification'.")
+        return labels.to_numpy(np.float64), None
+    codes, classes = pd.factorize(labels if _is_number(labels) else labels.astype("str"), sort=True)
+    if not 2 <= len(classes) <= MOST_LEVELS:
+        raise InputError(f"{name} has {len(classes):,} classes: give a label of 2 to {MOST_LEVELS}.")
+    return codes.astype(np.int64), np.asarray(classes)
+
+
+def _is_number(values: pd.Series[Any]) -> bool:
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+
+def _is_continuous(values: pd.Series[Any]) -> bool:
+    if not _is_number(values):
+        return False
+    if values.nunique() > MOST_VALUES or values.isna().any():
+        return True
+    return not bool((values.to_numpy(np.float64) % 1 == 0).all())
+
+
+def one_hot(codes: NDArray[Any], levels: Sequence[int]) -> NDArray[np.float32]:
+    """One column of zeros and ones for each level of each column; of two levels one, of one level none; numbers as they are.
+
+    Parameters
+    ----------
+    codes
+        Codes of levels, or numbers.
+    levels
+        Number of levels of each column; 0 for numbers.
 
     Examples
     --------
@@ -17,13 +152,13 @@ def one_hot(codes: NDArray[np.integer], levels: Sequence[int]) -> NDArray[np.flo
     array([[0., 0., 0., 1.],
            [1., 1., 0., 0.]], dtype=float32)
     """
-    widths = [count if count > 2 else count - 1 for count in levels]
+    widths = [1 if count == 0 else count if count > 2 else count - 1 for count in levels]
     table = np.zeros((len(codes), sum(widths)), np.float32)
     start, rows = 0, np.arange(len(codes))
     for column, (count, width) in enumerate(zip(levels, widths, strict=True)):
         if count > 2:
             table[rows, start + codes[:, column].astype(np.intp)] = 1.0
-        elif count == 2:
+        elif width:
             table[:, start] = codes[:, column]
         start += width
     return table

@@ -19,6 +19,7 @@ from scipy import special
 
 from leakscope.causal.encoding import one_hot
 from leakscope.causal.table_model import CausalTable, Table
+from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.records import Records
 from leakscope.workers import one_thread
@@ -34,8 +35,13 @@ class Kind(Protocol):
     @property
     def name(self) -> str: ...
 
-    def train(self, samples: Sequence[Records], classes: NDArray[Any], seed: np.random.SeedSequence) -> list[Model]:
-        """Train one model on each sample of codes with positions of classes as labels."""
+    @property
+    def columns(self) -> tuple[int, ...]: ...
+
+    def train(
+        self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
+    ) -> list[Model]:
+        """Train one model on each sample; labels are positions of ``classes``, or values where that is None."""
         ...
 
 
@@ -55,16 +61,32 @@ class TableKind:
     levels: tuple[int, ...]
     name: str = "causal table"
 
-    def train(self, samples: Sequence[Records], classes: NDArray[Any], seed: np.random.SeedSequence) -> list[Model]:
+    def train(
+        self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
+    ) -> list[Model]:
         """Count each sample."""
-        learner = CausalTable(self.columns, self.levels, len(classes))
-        fitted = [learner.fit(sample.X, sample.y, np.random.default_rng(seed)) for sample in samples]
-        return [Model(self.name, "classification", classes, True, _Lookup(learner, table)) for table in fitted]
+        if classes is None:
+            raise InputError("a table needs classes, and the label is a number: use another kind of model.")
+        used = tuple(self.levels[column] for column in self.columns)
+        learner = CausalTable(tuple(range(len(used))), used, len(classes))
+        fitted = [learner.fit(self.codes(sample.X), sample.y, np.random.default_rng(seed)) for sample in samples]
+        return [Model(self.name, "classification", classes, True, _Lookup(self, learner, table)) for table in fitted]
+
+    def codes(self, X: NDArray[Any]) -> NDArray[np.intp]:
+        """The columns that the table uses."""
+        return X[:, list(self.columns)].astype(np.intp)
+
+    def unseen(self, model: Model, X: NDArray[Any]) -> NDArray[np.bool_]:
+        """Whether no training record of a model had the configuration of a record."""
+        lookup = model.predict
+        if not isinstance(lookup, _Lookup):
+            raise InputError(f"{model.name} is not a table that this kind trained.")
+        return lookup.learner.unseen(lookup.table, self.codes(X))
 
 
 @dataclass(frozen=True)
 class NetworkKind:
-    """A fully connected network on some columns of codes, one column of zeros and ones for each level. Needs torch."""
+    """A fully connected network on some columns, with a column of zeros and ones for each level. Needs torch."""
 
     columns: tuple[int, ...]
     levels: tuple[int, ...]
@@ -74,21 +96,23 @@ class NetworkKind:
     batch: int = BATCH
     rate: float = RATE
 
-    def train(self, samples: Sequence[Records], classes: NDArray[Any], seed: np.random.SeedSequence) -> list[Model]:
+    def train(
+        self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
+    ) -> list[Model]:
         """Train the networks as one stack."""
         from leakscope.learners import MLP
 
         parts = [self.encode(sample.X) for sample in samples]
         learner = MLP(
-            self.widths, "relu", steps=self.steps, batch=self.batch, rate=self.rate, task="classification",
-            inputs=parts[0].shape[1], classes=len(classes),
+            self.widths, "relu", steps=self.steps, batch=self.batch, rate=self.rate, inputs=parts[0].shape[1],
+            task="regression" if classes is None else "classification", classes=None if classes is None else len(classes),
         )  # fmt: skip
         indices = [np.arange(start, end) for start, end in pairwise(np.cumsum([0, *map(len, parts)]))]
         generators = [np.random.default_rng(child) for child in seed.spawn(len(samples))]
         labels = np.concatenate([sample.y for sample in samples])
         networks = learner.fit_many(np.concatenate(parts), labels, indices, generators)
         answers = [_Outputs(self, learner, network) for network in networks]
-        return [Model(self.name, "classification", classes, True, answer) for answer in answers]
+        return [Model(self.name, learner.task, classes, classes is not None, answer) for answer in answers]
 
     def encode(self, X: NDArray[Any]) -> Any:
         """What the network sees of some records."""
@@ -96,14 +120,58 @@ class NetworkKind:
 
 
 @dataclass(frozen=True)
+class EstimatorKind:
+    """Any scikit-learn classifier or regressor on some columns, with a column of zeros and ones for each level."""
+
+    columns: tuple[int, ...]
+    levels: tuple[int, ...]
+    estimator: Any
+    name: str = "model"
+
+    def train(
+        self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
+    ) -> list[Model]:
+        """Train a clone on each sample; a class that a sample lacks has probability 0."""
+        from leakscope.adapters import Layout
+        from leakscope.target import EstimatorFit
+
+        codes = None if classes is None else np.arange(len(classes))
+        fit = EstimatorFit(self.estimator, Layout(None, None), codes)
+        children = seed.spawn(len(samples))
+        models = []
+        for sample, child in zip(samples, children, strict=True):
+            if classes is not None and len(np.unique(sample.y)) < 2:
+                raise InputError("a training sample has one class only: give more records.")
+            fitted = fit(self.encode(sample.X), sample.y, np.random.default_rng(child))
+            models.append(Model(self.name, fitted.task, classes, classes is not None, _Fitted(self, fitted)))
+        return models
+
+    def encode(self, X: NDArray[Any]) -> Any:
+        """What the estimator sees of some records."""
+        return one_hot(X[:, list(self.columns)], [self.levels[column] for column in self.columns])
+
+
+@dataclass(frozen=True)
+class _Fitted:
+    """Answers of an estimator."""
+
+    kind: EstimatorKind
+    model: Model
+
+    def __call__(self, X: NDArray[Any]) -> Floats:
+        return self.model.predict(self.kind.encode(X))
+
+
+@dataclass(frozen=True)
 class _Lookup:
     """Probabilities out of a table."""
 
+    kind: TableKind
     learner: CausalTable
     table: Table
 
     def __call__(self, X: NDArray[Any]) -> Floats:
-        return self.learner.probabilities(self.table, X)
+        return self.learner.probabilities(self.table, self.kind.codes(X))
 
 
 @dataclass(frozen=True)
@@ -116,5 +184,7 @@ class _Outputs:
 
     def __call__(self, X: NDArray[Any]) -> Floats:
         with one_thread():
-            outputs = self.learner.outputs(self.network, self.kind.encode(X))
+            outputs: Floats = self.learner.outputs(self.network, self.kind.encode(X))
+        if self.learner.task == "regression":
+            return outputs[:, 0]
         return np.asarray(special.softmax(np.pad(outputs, ((0, 0), (1, 0))), axis=1))

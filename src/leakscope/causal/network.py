@@ -13,6 +13,7 @@ Configurations are numbered with the first parent slowest: parents with codes :m
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -66,6 +67,10 @@ class Network:
 
     def __post_init__(self) -> None:
         levels = {name: tuple(map(str, of)) for name, of in self.levels.items()}
+        if extra := [name for name in (*self.parents, *self.tables) if name not in levels]:
+            raise InputError(
+                f"the network {self.name} has no variable {list_names(extra)}: give its levels, or leave it out."
+            )
         parents = {name: tuple(self.parents.get(name, ())) for name in levels}
         object.__setattr__(self, "levels", levels)
         object.__setattr__(self, "parents", parents)
@@ -145,8 +150,6 @@ class Network:
     def _check_graph(self) -> None:
         if not self.levels:
             raise InputError(f"the network {self.name} has no variables.")
-        if extra := [name for name in self.parents if name not in self.levels]:
-            raise InputError(f"the network {self.name} has no variable {list_names(extra)}.")
         for name, levels in self.levels.items():
             if len(levels) < 1 or len(set(levels)) < len(levels) or len(levels) > MOST_LEVELS:
                 raise InputError(f"the variable {name} needs 1 to {MOST_LEVELS} different levels, not {len(levels)}.")
@@ -188,21 +191,31 @@ def configurations(codes: NDArray[np.integer], columns: Sequence[int], sizes: Se
     >>> configurations(np.array([[1, 2], [0, 1]]), [0, 1], [2, 3])
     array([5, 1])
     """
-    number = np.zeros(len(codes), np.intp)
-    for column, size in zip(columns, sizes, strict=True):
+    return small_configurations(codes, columns, sizes).astype(np.intp)
+
+
+def small_configurations(
+    codes: NDArray[np.integer], columns: Sequence[int], sizes: Sequence[int]
+) -> NDArray[np.unsignedinteger]:
+    """The same in the smallest type that holds the number of configurations: several times less to move."""
+    kind = np.min_scalar_type(math.prod(sizes))
+    number = codes[:, columns[0]].astype(kind) if columns else np.zeros(len(codes), kind)
+    for column, size in zip(columns[1:], sizes[1:], strict=True):
         number *= size
-        number += codes[:, column]
+        np.add(number, codes[:, column], out=number, casting="unsafe")
     return number
 
 
 def topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
-    """Parents before children; a cycle is refused by name.
+    """Parents before children; a cycle, and a parent that is no variable, are refused by name.
 
     Examples
     --------
     >>> topological_order({"b": ("a",), "a": ()})
     ('a', 'b')
     """
+    if unknown := [parent for of in parents.values() for parent in of if parent not in parents]:
+        raise InputError(f"the graph has the parent {list_names(unknown)}, which is no variable of it.")
     order: list[str] = []
     placed: set[str] = set()
     waiting = list(parents)
@@ -214,6 +227,36 @@ def topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
         placed.update(free)
         waiting = [name for name in waiting if name not in placed]
     return tuple(order)
+
+
+def compelled_arcs(parents: Mapping[str, Sequence[str]]) -> frozenset[tuple[str, str]]:
+    """The arcs (parent, child) that all graphs equivalent to this one share: those that data can orient.
+
+    Colliders of variables that are not adjacent, and what follows by the rules of [Meek 1995, section 2.1] so that no new
+    collider and no cycle appears.
+
+    Examples
+    --------
+    >>> sorted(compelled_arcs({"a": (), "b": (), "c": ("a", "b"), "d": ("c",), "e": ("a",)}))
+    [('a', 'c'), ('b', 'c'), ('c', 'd')]
+    """
+    topological_order(parents)
+    arcs = {(parent, child) for child, of in parents.items() for parent in of}
+    near = {name: {*of, *(child for child, other in parents.items() if name in other)} for name, of in parents.items()}
+    known = {(a, c) for a, c in arcs if any(b != a and b not in near[a] for b in parents[c])}
+
+    def follows(a: str, b: str) -> bool:
+        into = {c for c in near[b] if (c, b) in known}
+        if any((c, a) in known for c in near[a] - near[b] - {b}):
+            return True
+        if any((a, c) in known for c in into):
+            return True
+        sides = [c for c in into & near[a] if (a, c) not in known and (c, a) not in known]
+        return any(d not in near[c] for c in sides for d in sides if d != c)
+
+    while new := {(a, b) for a, b in arcs - known if follows(a, b)}:
+        known |= new
+    return frozenset(known)
 
 
 def _cycle(parents: Mapping[str, Sequence[str]], waiting: Sequence[str]) -> list[str]:

@@ -1,9 +1,10 @@
 r"""Samples of a network, a million rows at a time.
 
 Variables are drawn parents first. A level is the number of entries of the cumulative row
-:math:`F_0 \le F_1 \le \dots \le F_{L-2}` of its configuration that are at most u, with u uniform on [0, 1): it is l with
-probability :math:`F_l - F_{l-1}`, and never one of probability 0. Rows are drawn in chunks of 32,768, each with a generator
-of its own, so that they are the same however many rows are drawn after them.
+:math:`F_0 \le F_1 \le \dots \le F_{L-2}` of its configuration that are at most u, with u uniform on the multiples of
+:math:`2^{-31}` in [0, 1) and :math:`F_l` rounded to such a multiple. So a level l has probability :math:`F_l - F_{l-1}` up to
+:math:`2^{-31} < 5 \cdot 10^{-10}`, and one of probability 0 never occurs. Rows are drawn in chunks of 32,768, each with a
+generator of its own, so that they are the same however many rows are drawn after them.
 """
 
 from __future__ import annotations
@@ -21,8 +22,10 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Codes = NDArray[np.uint8]
+Counts = NDArray[np.uint32]
 
 CHUNK = 32_768  # rows that stay in the processor's cache while all variables are drawn
+ONE = 2**31  # the number that stands for probability 1: the largest power of two that 32 bits hold
 
 
 def draw(network: Network, n: int, seed: int | np.random.SeedSequence = 0) -> Codes:
@@ -43,40 +46,62 @@ def draw(network: Network, n: int, seed: int | np.random.SeedSequence = 0) -> Co
     children = np.random.SeedSequence(sequence.entropy, spawn_key=sequence.spawn_key).spawn(-(-n // CHUNK))
     codes = np.empty((len(network.names), n), np.uint8)
     plan = [_Step.of(network, name) for name in network.order]
+    buffers = _Buffers()
     for number, child in enumerate(children):
-        # A last chunk that is not full takes the front of a full one, so that n does not change its rows.
-        rows = min(CHUNK, n - number * CHUNK)
-        chunk = codes[:, number * CHUNK : number * CHUNK + rows]
-        rng = np.random.default_rng(child)
+        chunk = codes[:, number * CHUNK : (number + 1) * CHUNK]
+        generator = np.random.PCG64(child)
         for step in plan:
-            step.fill(chunk, rng.random(CHUNK)[:rows])
+            # A last chunk that is not full takes the front of a full one, so that n does not change its rows.
+            step.fill(chunk, _uniform(generator)[: chunk.shape[1]], buffers)
     return codes.T
+
+
+def _uniform(generator: np.random.PCG64) -> Counts:
+    """Whole numbers from 0 to 2^31 - 1, one for each row of a chunk: the upper bits of both halves of 64."""
+    halves = generator.random_raw(CHUNK // 2).astype("<u8", copy=False).view("<u4")
+    halves >>= 1
+    return halves
+
+
+class _Buffers:
+    """Arrays that all steps use in turn: fresh ones of this size would cost more than the sums in them."""
+
+    def __init__(self) -> None:
+        self.number = np.empty(CHUNK, np.intp)
+        self.threshold = np.empty(CHUNK, np.uint32)
+        self.above = np.empty(CHUNK, np.bool_)
 
 
 class _Step:
     """How one variable is drawn from the codes of its parents."""
 
-    def __init__(self, column: int, parents: list[tuple[int, int]], thresholds: Floats) -> None:
+    def __init__(self, column: int, parents: list[tuple[int, int]], thresholds: Counts) -> None:
         self.column, self.parents, self.thresholds = column, parents, thresholds
+        # The smallest type that holds every number of a configuration, and the number of levels of any parent.
+        self.small = np.min_scalar_type(thresholds.shape[1])
 
     @classmethod
     def of(cls, network: Network, name: str) -> _Step:
         parents = [(network.place[parent], len(network.levels[parent])) for parent in network.parents[name]]
-        return cls(network.place[name], parents, np.ascontiguousarray(_cumulative(network.tables[name]).T))
+        thresholds = np.rint(_cumulative(network.tables[name]).T * float(ONE)).astype(np.uint32)
+        return cls(network.place[name], parents, np.ascontiguousarray(thresholds))
 
-    def fill(self, chunk: Codes, uniform: Floats) -> None:
+    def fill(self, chunk: Codes, uniform: Counts, buffers: _Buffers) -> None:
         """Draw the variable in all rows of a chunk, (variables, rows)."""
-        out = chunk[self.column]
-        if not self.parents:
-            out[:] = np.searchsorted(self.thresholds[:, 0], uniform, side="right")
-            return
-        number = chunk[self.parents[0][0]].astype(np.int32)
-        for column, size in self.parents[1:]:
-            number *= size
-            number += chunk[column]
+        out, rows = chunk[self.column], chunk.shape[1]
+        above, threshold, number = buffers.above[:rows], buffers.threshold[:rows], buffers.number[:rows]
+        if self.parents:
+            small = chunk[self.parents[0][0]].astype(self.small)
+            for column, size in self.parents[1:]:
+                small *= size
+                small += chunk[column]
+            number[:] = small
         out[:] = 0
-        for threshold in self.thresholds:
-            out += threshold.take(number) <= uniform
+        for row in self.thresholds:
+            # Clipping changes no number of a configuration; it spares the check of each, and a copy.
+            least = row.take(number, mode="clip", out=threshold) if self.parents else row[0]
+            np.less_equal(least, uniform, out=above)
+            out += above
 
 
 def _cumulative(table: Floats) -> Floats:

@@ -18,7 +18,7 @@ from leakscope.errors import InputError
 Seed = int | np.random.SeedSequence
 
 
-def redraw(network: Network, keep: Sequence[str], seed: Seed = 0) -> Network:
+def redraw(network: Network, keep: str | Sequence[str], seed: Seed = 0) -> Network:
     """P*: every table but those of ``keep`` redrawn, each number uniform on [0, 1] and rows divided by their sum.
 
     Overlap holds, since all redrawn probabilities are positive.
@@ -34,7 +34,7 @@ def redraw(network: Network, keep: Sequence[str], seed: Seed = 0) -> Network:
     return _exchange(network, _others(network, keep), math.inf, seed)
 
 
-def perturb(network: Network, keep: Sequence[str], noise: float, seed: Seed = 0) -> Network:
+def perturb(network: Network, keep: str | Sequence[str], noise: float, seed: Seed = 0) -> Network:
     """P*: to every number of the tables but those of ``keep`` a uniform draw from [0, noise] is added, and rows renormalised.
 
     [tople2020, section 4.1, Figure 3c] has noise from 0 to 2. The draws, as shares of the noise, depend on the seed alone,
@@ -85,8 +85,9 @@ def intervene(network: Network, on: str | Collection[str], label: str, seed: See
     return _exchange(network, chosen, math.inf, seed)
 
 
-def _others(network: Network, keep: Sequence[str]) -> list[str]:
-    network.check_names(list(keep))
+def _others(network: Network, keep: str | Sequence[str]) -> list[str]:
+    keep = [keep] if isinstance(keep, str) else list(keep)
+    network.check_names(keep)
     return [name for name in network.names if name not in keep]
 
 

@@ -1,0 +1,194 @@
+r"""What the bounded-loss adversary gains: over the worst of all shifted laws, and with more and more training records.
+
+The adversary says "member" with probability 1 − loss/B [tople2020, Def. 7], so that its advantage against records of a law Q is
+:math:`(L_Q(h, y) - L_S(h, y))/B`. Two statements of the paper, and where they fail:
+
+**Theorems 2 and 5.** A causal model that a small sample misled can be sharply wrong where an associational one is mildly so.
+Take the absolute loss, :math:`P(Y = 1)` = 0.9 where :math:`x_C = 1` and 0.5 where :math:`x_C = 0`, and a sample of one record
+(1, y = 0) and nine with :math:`x_C = 0`, five of them y = 0. Of f = 1 and g = 1 − x_C the second fits better, 0.5 against 0.6.
+A third model that says 0.4 or 0.6, by a feature which agrees with y in P, has the loss 0.4. Its worst case is 0.6, an advantage
+of 0.2; that of g is 0.9, an advantage of 0.4. Both minimise the loss, g over :math:`H_C`, the third over
+:math:`H_A \supset H_C`. The theorems do hold for full tables
+of relative frequencies and the Brier loss, since the rows of the associational table average to those of the causal one.
+
+**Corollary 2.** The advantage against P goes to 0 with n. That against P* does not, even for f itself: it goes to
+:math:`(L_{P^*}(f, y) - L_P(f, y))/B`, which is 0 only if all :math:`x_C` are equally hard. `advantage_by_size` gives both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.causal.generalisation import read_losses
+from leakscope.errors import InputError
+from leakscope.intervals import mean
+from leakscope.learners import as_learner
+from leakscope.results import Estimate
+
+#: Number of records and a seed to records and labels.
+World = Callable[[int, int], tuple[Any, Any]]
+
+MOST_CONFIGURATIONS = 2**22
+
+
+def worst_case_advantage(
+    training: Any, losses: Any, probabilities: Any, *, causes: Any = None, bound: float = 1.0
+) -> Estimate:
+    r"""The largest advantage of the bounded-loss adversary over all laws P* [tople2020, Thm 5, Eq. 7].
+
+    P* keeps :math:`P(Y \mid X_C)` and may do what it likes with all else: choose :math:`x_C`, and for each label the worst
+    of the other features, which may be children of Y. The largest expected loss is
+
+    .. math:: \max_{x_C} \sum_y P(y \mid x_C) \max_{x_A} L(h(x_C, x_A), y),
+
+    and the advantage is what it has over the mean loss of the training set, divided by the bound. Exact for the given
+    candidates; the paper's :math:`\max_{x'} L_{x'}(h, y)` over records with their labels is more than any P* reaches if Y is
+    random.
+
+    Parameters
+    ----------
+    training
+        Losses of the training records.
+    losses
+        (candidates, labels): the loss of each candidate record if it had that label, from 0 to ``bound``.
+    probabilities
+        (candidates, labels): the probability of the label given the causes of that candidate.
+    causes
+        Number of the configuration of the causes of each candidate, by default one of its own for each. Candidates may be all
+        configurations of a discrete world (`all_configurations`) or any finite set.
+
+    Examples
+    --------
+    A fair coin, which a model that says "heads" gets wrong half of the time, whatever P* is:
+
+    >>> worst_case_advantage([0.5], [[0.0, 1.0]], [[0.5, 0.5]])
+    0.00
+
+    A model that reads a copy of the coin is always right in P; P* may turn every copy around:
+
+    >>> worst_case_advantage([0.0], [[0.0, 1.0], [1.0, 0.0]], [[0.5, 0.5], [0.5, 0.5]], causes=[0, 0])
+    1.00
+    """
+    own = read_losses(training, "the training set")
+    if not (math.isfinite(bound) and bound > 0):
+        raise InputError(f"bound is a number above 0, not {bound!r}.")
+    table, weights = np.asarray(losses, np.float64), np.asarray(probabilities, np.float64)
+    if table.ndim != 2 or table.shape != weights.shape or not table.size:
+        raise InputError(
+            f"losses {table.shape} and probabilities {weights.shape} must be one table of candidates by labels."
+        )
+    if not all(values.min() >= 0 and values.max() <= bound * (1 + 1e-9) for values in (own, table)):
+        raise InputError(f"losses must be from 0 to the bound {bound:g}: divide or cut them.")
+    if weights.min() < 0 or (np.abs(weights.sum(axis=1) - 1) > 1e-6).any():
+        raise InputError("the probabilities of the labels of each candidate must sum to 1.")
+    group = np.arange(len(table)) if causes is None else np.asarray(causes)
+    if group.shape != (len(table),):
+        raise InputError(f"there are {len(table)} candidates and {group.size} numbers of causes: give one for each.")
+    names, place = np.unique(group, return_inverse=True)
+    worst, given = np.zeros((len(names), table.shape[1])), np.zeros((len(names), table.shape[1]))
+    np.maximum.at(worst, place, table)
+    given[place] = weights
+    if (np.abs(given[place] - weights) > 1e-6).any():
+        raise InputError("candidates with the same causes must have the same probabilities of the labels.")
+    value = (float((given * worst).sum(axis=1).max()) - float(own.mean())) / bound
+    return Estimate(
+        value, value, value, 1.0, "exact", n=len(table), method=f"the worst law over {len(table):,} candidates"
+    )
+
+
+def all_configurations(levels: Sequence[int]) -> NDArray[np.intp]:
+    """Every combination of codes of a few discrete features, (combinations, features), the last one fastest.
+
+    Examples
+    --------
+    >>> all_configurations([2, 2])
+    array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    """
+    if math.prod(levels) > MOST_CONFIGURATIONS:
+        raise InputError(
+            f"features of {', '.join(map(str, levels))} levels have more than {MOST_CONFIGURATIONS:,} combinations: take fewer."
+        )
+    return np.indices(tuple(levels), dtype=np.intp).reshape(len(levels), -1).T
+
+
+class SizeAdvantage(NamedTuple):
+    """Advantages of the bounded-loss adversary at one size; ``shift`` is what one has over the other."""
+
+    size: int
+    against_p: Estimate
+    against_pstar: Estimate
+    shift: Estimate
+
+
+def advantage_by_size(
+    learner: Any,
+    world: World,
+    shifted: World,
+    sizes: Sequence[int],
+    *,
+    repeats: int = 20,
+    test: int = 5000,
+    seed: int = 0,
+    confidence: float = 0.95,
+) -> list[SizeAdvantage]:
+    r"""How the advantage of the bounded-loss adversary falls with the training records [tople2020, Cor. 2].
+
+    The loss is 1 − p(y | x), bounded by 1, so that the advantage against a law Q is :math:`L_Q - L_S` [tople2020, Def. 7 and
+    the proof of Thm 5]. ``against_p`` is membership, and falls to 0. ``against_pstar`` adds ``shift``
+    :math:`= L_{P^*} - L_P`, which an attack on a model that never saw S finds as well, and which no number of records removes.
+
+    Parameters
+    ----------
+    learner
+        A classifier: see `leakscope.learners`.
+    world, shifted
+        ``world(n, seed)`` gives n records (X, y) of P, ``shifted`` of P*.
+    repeats
+        Number of training sets of each size, each with fresh test records; intervals are over these.
+    test
+        Fresh records of each law for every training set.
+
+    Examples
+    --------
+    >>> from leakscope.learners import Logistic
+    >>> def world(n, seed, spread=1.0):
+    ...     rng = np.random.default_rng(seed)
+    ...     X = rng.normal(scale=spread, size=(n, 3))
+    ...     return X, rng.random(n) < 1 / (1 + np.exp(-2 * X[:, 0]))
+    >>> few, many = advantage_by_size(Logistic(l2=1e-3), world, lambda n, s: world(n, s, 0.1), [20, 2000], test=1000)
+    >>> bool(few.against_p.low > many.against_p.high and many.against_p.high < 0.01 and many.shift.low > 0.1)
+    True
+    """
+    made = as_learner(learner)
+    if made.task != "classification":
+        raise InputError(f"{made.name} is trained for regression: its loss has no bound, give a classifier.")
+    if repeats < 2 or test < 1:
+        raise InputError("intervals need 2 repeats or more, and 1 test record or more.")
+    if not sizes or min(sizes) < 1:
+        raise InputError(f"training sets hold 1 record or more, not {', '.join(map(str, sizes)) or 'none'}.")
+    found = []
+    for size in sizes:
+        children = np.random.SeedSequence((seed, int(size))).spawn(repeats)
+        gains = np.array([_gains(made, world, shifted, int(size), test, child) for child in children])
+        p, pstar = gains.T
+        found.append(SizeAdvantage(int(size), *(mean(values, confidence) for values in (p, pstar, pstar - p))))
+    return found
+
+
+def _gains(
+    learner: Any, world: World, shifted: World, size: int, test: int, child: np.random.SeedSequence
+) -> tuple[float, float]:
+    """L_P − L_S and L_P* − L_S of one model."""
+    seeds = [int(number) for number in child.generate_state(4)]
+    drawn = [world(size, seeds[0]), world(test, seeds[1]), shifted(test, seeds[2])]
+    stacked = (np.concatenate([np.asarray(pair[side]) for pair in drawn]) for side in (0, 1))
+    ready, X, y = learner.prepare(*stacked)
+    model = ready.fit(X[:size], y[:size], np.random.default_rng(seeds[3]))
+    losses = -np.expm1(-ready.losses(model, X, y))  # 1 − p(y | x) from the log-loss
+    own, p, pstar = np.split(losses, [size, size + test])
+    return float(p.mean() - own.mean()), float(pstar.mean() - own.mean())

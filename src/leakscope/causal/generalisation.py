@@ -1,0 +1,302 @@
+r"""What a model loses outside of its training set and under shift [tople2020, section 2.2].
+
+With :math:`L_P(h, y)` the expected loss under P and :math:`L_S` its mean over the training set S, which is known exactly,
+
+.. math::
+
+   \mathrm{IDE} = L_P(h, y) - L_S(h, y), \quad \mathrm{ODE} = L_{P^*}(h, y) - L_S(h, y), \quad
+   \mathrm{disc}_H(P, P^*) = \max_{h, h' \in H} |L_P(h, h') - L_{P^*}(h, h')|
+
+[Defs. 1–3], where :math:`P^*` is any law with the same :math:`P(Y \mid X_C)`, and f is the best predictor from
+:math:`X_C`. With a loss that is symmetric and obeys the triangle inequality [Thm 1, Eqs. 4 and 5],
+
+.. math:: \mathrm{ODE} \le \mathrm{disc}_H(P, P^*) + \mathrm{IDE} + L_{P^*}(f, y) + L_P(f, y),
+
+and the last two terms are 0 where Y is a function of :math:`X_C`. What the paper's statements need, and where they fail:
+
+**Theorem 1.** The proof never uses that f is causal: the inequality holds for *every* f and every set H with f and h in it,
+{h, f} among them. Squared error, the paper's example, breaks the triangle inequality. It still holds for a causal h, by
+:math:`E(h - y)^2 = E(h - f)^2 + E(f - y)^2`. It fails for others: h = 0, f = 1, and y = 0 under P but 2 under P* give an ODE of
+4 and a bound of 2.
+
+**Lemma 1.** If S and S' may be *any* data sets, then also those where all features but :math:`X_C` are 0. There the learners of a
+penalised linear family coincide, so that the associational sensitivity is at least the causal one at every n: true for any
+subset of the features, causal or not. If records are those that P gives, it fails at every n: let a child of Y be a copy of
+it. Least squares then finds y = copy on every training set, with sensitivity 0, and the causal regression still moves.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.errors import InputError
+from leakscope.intervals import difference, mean, normal_quantile
+from leakscope.results import Estimate
+
+Floats = NDArray[np.float64]
+#: Records to predictions, one for each.
+Predict = Callable[[Any], Any]
+#: Two arrays of predictions or labels to the loss of each record; symmetric.
+Loss = Callable[[Any, Any], Any]
+
+
+@dataclass(frozen=True)
+class Generalisation:
+    """In- and out-of-distribution error [tople2020, Defs. 1 and 2], and their difference, which S has no part in."""
+
+    in_distribution: Estimate
+    out_of_distribution: Estimate
+    shift: Estimate
+
+
+def generalisation(
+    training: Any, test_p: Any, test_pstar: Any, *, bound: float | None = None, confidence: float = 0.95
+) -> Generalisation:
+    """IDE and ODE from the losses of one model.
+
+    Parameters
+    ----------
+    training
+        Losses of the training records: all of S, so that their mean has no error.
+    test_p, test_pstar
+        Losses of fresh records of P and of P*.
+    bound
+        The largest loss there can be. Where all losses are the same, an interval from their spread would be a point;
+        with the bound it allows for the share that so many records may have missed.
+
+    Examples
+    --------
+    >>> found = generalisation([0.1, 0.3], np.tile([0.2, 0.4], 50), np.tile([0.5, 0.7], 50))
+    >>> found.in_distribution, found.out_of_distribution
+    (0.10 [0.08, 0.12], 0.40 [0.38, 0.42])
+    >>> generalisation([0.0], np.zeros(100), np.zeros(100), bound=1.0).in_distribution
+    0.00 [-0.04, 0.04]
+    """
+    own, p, pstar = (
+        read_losses(losses, name)
+        for losses, name in ((training, "the training set"), (test_p, "P"), (test_pstar, "P*"))
+    )
+    in_p, in_pstar = (_mean(losses, bound, confidence) for losses in (p, pstar))
+    seen = float(own.mean())
+    return Generalisation(_less(in_p, seen), _less(in_pstar, seen), difference(in_pstar, in_p, confidence))
+
+
+def discrepancy(
+    models: Sequence[Predict], test_p: Any, test_pstar: Any, loss: Loss, *, confidence: float = 0.95
+) -> Estimate:
+    r"""The discrepancy distance of P and P* over a finite set of models [tople2020, Def. 3].
+
+    :math:`\max |L_P(h, h') - L_{P^*}(h, h')|` over all pairs of the given models. For a class that holds more models it is a
+    lower bound; `linear_discrepancy` is the whole class of bounded linear models. The interval holds for all pairs at once
+    (Bonferroni).
+
+    Parameters
+    ----------
+    models
+        Functions from records to predictions, two or more.
+    test_p, test_pstar
+        Records of P and of P*; labels play no part.
+    loss
+        Two arrays of predictions to the loss of each record.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> narrow, wide = rng.normal(size=(4000, 1)), 2 * rng.normal(size=(4000, 1))
+    >>> models = [lambda X: X[:, 0], lambda X: -X[:, 0], lambda X: 0 * X[:, 0]]
+    >>> discrepancy(models, narrow, wide, lambda a, b: (a - b) ** 2)  # 4·4 - 4·1
+    12.24 [11.36, 13.12]
+    """
+    if len(models) < 2:
+        raise InputError("a discrepancy compares pairs of models: give two or more.")
+    said = [(_predictions(model, test_p), _predictions(model, test_pstar)) for model in models]
+    pairs = list(combinations(said, 2))
+    gaps, errors = np.empty(len(pairs)), np.empty(len(pairs))
+    for number, ((first, first_star), (second, second_star)) in enumerate(pairs):
+        p, pstar = read_losses(loss(first, second), "P"), read_losses(loss(first_star, second_star), "P*")
+        gaps[number] = abs(p.mean() - pstar.mean())
+        errors[number] = math.hypot(_error(p), _error(pstar))
+    halves = normal_quantile(1 - (1 - confidence) / len(pairs)) * errors
+    value, low = float(gaps.max()), max(0.0, float((gaps - halves).max()))
+    method = (
+        f"the largest over {len(pairs)} pairs of {len(models)} models, Bonferroni; a lower bound for a larger class"
+    )
+    return Estimate(
+        value, min(low, value), float((gaps + halves).max()), confidence, n=len(p) + len(pstar), method=method
+    )
+
+
+def linear_discrepancy(
+    X_p: Any, X_pstar: Any, radius: float, *, confidence: float = 0.95, resamples: int = 200, seed: int = 0
+) -> Estimate:
+    r"""The discrepancy distance over all linear models θᵀx with :math:`\lVert\theta\rVert \le r`, for the squared error.
+
+    :math:`\max |E_P(\delta^\top x)^2 - E_{P^*}(\delta^\top x)^2|` over :math:`\lVert\delta\rVert \le 2r` is
+    :math:`4r^2` times the largest absolute eigenvalue of :math:`E_P[xx^\top] - E_{P^*}[xx^\top]`. By Weyl's inequality that
+    eigenvalue errs by no more than the largest one of the error of the matrix, whose quantile a Gaussian multiplier
+    bootstrap gives: the interval is wide rather than wrong where there is no shift.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> linear_discrepancy(rng.normal(size=(4000, 1)), 2 * rng.normal(size=(4000, 1)), radius=1.0)
+    12.24 [11.55, 12.93]
+    """
+    tables = [_table(X_p, "P"), _table(X_pstar, "P*")]
+    if tables[0].shape[1] != tables[1].shape[1]:
+        raise InputError(
+            f"records of P have {tables[0].shape[1]} columns and those of P* {tables[1].shape[1]}: make them equal."
+        )
+    if not (math.isfinite(radius) and radius > 0):
+        raise InputError(f"radius is a number above 0, not {radius!r}.")
+    if resamples < 20:
+        raise InputError(f"a quantile needs 20 resamples or more, not {resamples!r}.")
+    moments = [table.T @ table / len(table) for table in tables]
+    rng = np.random.default_rng(seed)
+    largest = np.empty(resamples)
+    for number in range(resamples):
+        largest[number] = _spectral(
+            sum(_perturbed(table, moment, rng) for table, moment in zip(tables, moments, strict=True))
+        )
+    scale = 4 * radius**2
+    value, half = scale * _spectral(moments[0] - moments[1]), scale * float(np.quantile(largest, confidence))
+    records = sum(map(len, tables))
+    return Estimate(
+        value, max(0.0, value - half), value + half, confidence, n=records, method="Weyl, multiplier bootstrap"
+    )
+
+
+@dataclass(frozen=True)
+class TransferBound:
+    """The out-of-distribution error of a model beside its bound [tople2020, Eq. 5], and the terms of the bound."""
+
+    measured: Estimate
+    bound: Estimate
+    discrepancy: Estimate
+    in_distribution: Estimate
+    reference_p: Estimate
+    reference_pstar: Estimate
+
+
+def transfer_bound(
+    model: Predict,
+    reference: Predict,
+    training: tuple[Any, Any],
+    test_p: tuple[Any, Any],
+    test_pstar: tuple[Any, Any],
+    loss: Loss,
+    *,
+    others: Sequence[Predict] = (),
+    confidence: float = 0.95,
+) -> TransferBound:
+    """The out-of-distribution error and its bound of [tople2020, Thm 1, Eq. 5]; Eq. 4 where Y is a function of its causes.
+
+    Parameters
+    ----------
+    model, reference
+        h and f. The bound holds for every f; a good predictor on both laws makes it small.
+    training, test_p, test_pstar
+        Pairs (X, y): the training set of the model, and fresh records of P and P*.
+    loss
+        Symmetric, and must obey the triangle inequality, such as the absolute or the 0-1 loss; see the module for squared
+        error.
+    others
+        More models of the class H: the discrepancy is taken over these, h and f. With none the bound is the tightest.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> def world(n, shift):
+    ...     X = rng.normal(shift, 1, size=(n, 1))
+    ...     return X, X[:, 0] + rng.choice([-0.1, 0.1], n)
+    >>> found = transfer_bound(lambda X: 1.1 * X[:, 0], lambda X: X[:, 0], world(50, 0), world(2000, 0), world(2000, 3),
+    ...                        lambda a, b: abs(a - b))
+    >>> bool(found.measured.high < found.bound.low)
+    True
+    """
+    (X, y), (X_p, y_p), (X_star, y_star) = training, test_p, test_pstar
+    said = [(_predictions(of, X_p), _predictions(of, X_star)) for of in (model, reference)]
+    own = read_losses(loss(_predictions(model, X), y), "the training set")
+    (h_p, f_p), (h_star, f_star) = (
+        [read_losses(loss(answers[side], labels), name) for answers in said]
+        for side, labels, name in ((0, y_p, "P"), (1, y_star, "P*"))
+    )
+    apart = 1 - (1 - confidence) / 3  # three terms are uncertain, and their ends add up
+    gap = discrepancy([model, reference, *others], X_p, X_star, loss, confidence=apart)
+    parts = [gap, _less(mean(h_p + f_p, apart), float(own.mean())), mean(f_star, apart)]
+    value, low, high = (sum(getattr(part, end) for part in parts) for end in ("value", "low", "high"))
+    errors = generalisation(own, h_p, h_star, confidence=confidence)
+    return TransferBound(
+        measured=errors.out_of_distribution,
+        bound=Estimate(
+            value, low, high, confidence, n=len(h_p) + len(h_star), method="sum of three intervals, Bonferroni"
+        ),
+        discrepancy=discrepancy([model, reference, *others], X_p, X_star, loss, confidence=confidence),
+        in_distribution=errors.in_distribution,
+        reference_p=mean(f_p, confidence),
+        reference_pstar=mean(f_star, confidence),
+    )
+
+
+# --- parts ------------------------------------------------------------------------------------------------------------
+
+
+def read_losses(values: Any, where: str) -> Floats:
+    """Losses as float64, one for each record, or a sentence that says what they must be."""
+    losses = np.asarray(values, dtype=np.float64)
+    if losses.ndim != 1 or not losses.size or not np.isfinite(losses).all():
+        raise InputError(f"losses of {where} must be one finite number for each record, and of one record or more.")
+    return losses
+
+
+def _predictions(model: Predict, X: Any) -> Any:
+    said = np.asarray(model(X))
+    if len(said) != len(X):
+        raise InputError(f"a model gives {len(said)} predictions for {len(X)} records: return one for each.")
+    return said
+
+
+def _table(X: Any, where: str) -> Floats:
+    table = np.asarray(X, dtype=np.float64)
+    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
+        raise InputError(f"records of {where} must be a table of finite numbers.")
+    return table
+
+
+def _error(losses: Floats) -> float:
+    """Standard error of the mean."""
+    return float(losses.std(ddof=1)) / math.sqrt(len(losses)) if len(losses) > 1 else math.inf
+
+
+def _mean(losses: Floats, bound: float | None, confidence: float) -> Estimate:
+    """Mean with Student's interval, no narrower than what a share of unseen records could change."""
+    found = mean(losses, confidence)
+    if bound is None:
+        return found
+    unseen = -bound * math.log((1 - confidence) / 2) / len(losses)
+    low, high = min(found.low, found.value - unseen), max(found.high, found.value + unseen)
+    return Estimate(found.value, low, high, confidence, n=found.n, method=found.method)
+
+
+def _less(estimate: Estimate, number: float) -> Estimate:
+    """An estimate minus a number that is known exactly."""
+    ends = (estimate.value - number, estimate.low - number, estimate.high - number)
+    return Estimate(*ends, estimate.confidence, n=estimate.n, method=estimate.method)
+
+
+def _perturbed(table: Floats, moment: Floats, rng: np.random.Generator) -> Floats:
+    """A random matrix with the law of the error of a second-moment matrix, to first order."""
+    weights = rng.normal(size=len(table))
+    drawn: Floats = (table.T @ (weights[:, None] * table) - weights.sum() * moment) / len(table)
+    return drawn
+
+
+def _spectral(matrix: Any) -> float:
+    return float(np.abs(np.linalg.eigvalsh(matrix)).max())

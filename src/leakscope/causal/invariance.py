@@ -1,0 +1,350 @@
+r"""Which features are causes of Y, when no graph is known but data from several environments: invariant causal prediction.
+
+If nothing acts on Y itself, then Y given its causes has the same law in every environment, whatever was done to the rest. So for
+every set S of the candidate features the hypothesis
+
+.. math:: H_{0,S}:\ Y \mid X_S \text{ has the same law in every environment}
+
+is tested at level :math:`\alpha`, and the answer is what all accepted sets share [Peters, Bühlmann and Meinshausen 2016,
+section 3]:
+
+.. math:: \hat S = \bigcap_{S:\ H_{0,S} \text{ accepted}} S, \qquad
+          P(\hat S \subseteq \text{causes of } Y) \ge 1 - \alpha \quad [\text{Theorem 1}].
+
+One true hypothesis, that of the causes themselves, must be accepted for this, so that the many tests need no correction.
+It rests on three assumptions: no environment changes how Y comes from its causes; no hidden variable acts on both Y and a
+feature; the causes are among the candidates. That a feature is *not* in the answer says nothing: environments that are alike
+accept every set, and the answer is empty.
+
+The p-value of feature j is the largest p-value of any set without j: where it is at most :math:`\alpha`, j is in the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain, combinations
+from typing import Any, Literal, NamedTuple
+
+from leakscope.causal.conditional_tests import ConditionalTest, CountTest
+from leakscope.causal.invariance_data import Column, Data, check_levels, importances, read_data, regressors
+from leakscope.errors import InputError
+from leakscope.records import list_names
+
+Test = Literal["auto", "counts", "linear", "logistic"]
+
+MOST_SETS = 20_000  # more sets than this are refused
+SCREENED_ROWS = 20_000  # rows that the screening of many columns looks at
+ASSUMES = {
+    "counts": "counts in each configuration of the features, which assumes no form of dependence",
+    "linear": "linear regression, which assumes a straight-line effect and noise that does not depend on the features",
+    "logistic": "logistic regression, which assumes log-odds that are linear in the features",
+}
+
+
+class InvariantSet(NamedTuple):
+    """A set of features that was accepted, its p-value, and how well it predicts (BIC of the label, lower is better)."""
+
+    features: tuple[Column, ...]
+    p_value: float
+    bic: float
+
+
+@dataclass(frozen=True)
+class Invariance:
+    """The answer of `invariant_features`; ``str()`` says it in plain words.
+
+    Parameters
+    ----------
+    features
+        What all accepted sets share: causes of the label, all of them at once with probability ``confidence``.
+    accepted
+        The sets that are invariant as far as the test can see, small ones first.
+    p_values
+        Candidate to the largest p-value of any set without it: how surely it is a cause (small is sure).
+        They mean nothing where all sets are rejected.
+    tested
+        How many sets were tested.
+    candidates, columns
+        The features whose sets were tested, and all features.
+    screening
+        How candidates were chosen from the columns; empty if they were not.
+    test
+        ``counts``, ``linear`` or ``logistic``.
+    rejected_all
+        No set is invariant: an assumption does not hold, and nothing can be said about causes.
+    plausible
+        Of the accepted sets the one that predicts best for its size (BIC): a suggestion, not a finding. None if there is none.
+    environments
+        Environment to the number of its records.
+    """
+
+    features: tuple[Column, ...]
+    accepted: tuple[InvariantSet, ...]
+    p_values: dict[Column, float]
+    confidence: float
+    tested: int
+    candidates: tuple[Column, ...]
+    columns: tuple[Column, ...]
+    screening: str
+    test: str
+    rejected_all: bool
+    plausible: tuple[Column, ...] | None
+    environments: dict[Any, int]
+
+    @property
+    def alike(self) -> bool:
+        """Whether the label itself has the same law in all environments, so that they can't tell any cause."""
+        return any(not found.features for found in self.accepted)
+
+    def __str__(self) -> str:
+        return "\n".join([*self._answer(), *self._grounds()])
+
+    def _answer(self) -> list[str]:
+        sure = f"{100 * self.confidence:g} % confidence"
+        if self.rejected_all:
+            return [
+                "No set of these features predicts the label in the same way in all environments.",
+                "So an assumption fails: an environment changes the label itself, a cause is missing from the candidates, a "
+                "hidden variable acts on label and features, or the test's form does not fit. Nothing is said about causes.",
+            ]
+        if self.features:
+            return [f"Causes of the label at {sure}: {_names(self.features)}.", "Other features may be causes too."]
+        suggestion = (
+            f"A suggestion, not a finding: {_names(self.plausible or ())}, the invariant set that predicts best."
+        )
+        if self.alike:
+            return [
+                "No cause can be named: the label is distributed alike in all environments, so they are too alike to tell "
+                "causes from other features.",
+                suggestion,
+            ]
+        shown = ", ".join("{" + _names(found) + "}" for found in _disagreeing(self.accepted))
+        return [f"No cause can be named at {sure}: no feature is in all invariant sets, such as {shown}.", suggestion]
+
+    def _grounds(self) -> list[str]:
+        records = sum(self.environments.values())
+        lines = [
+            f"{len(self.accepted):,} of {self.tested:,} sets of {len(self.candidates)} features are invariant over "
+            f"{len(self.environments)} environments of {records:,} records (test: {ASSUMES[self.test]})."
+        ]
+        if not self.rejected_all:
+            each = ", ".join(f"{_name(column)} {_shown(value)}" for column, value in self.p_values.items())
+            lines += [
+                f"P-value of each (small: surely a cause, if the assumptions hold): {each}.",
+                "It is assumed that no environment acts on the label itself, that no hidden variable acts on label and "
+                "features, and that the causes are among the features tested.",
+            ]
+        if self.tested < 2 ** len(self.candidates):
+            lines.append("Larger sets were not tested: if there are more causes than that, the answer could be wrong.")
+        return [*lines, self.screening] if self.screening else lines
+
+
+def invariant_features(
+    X: Any,
+    y: Any,
+    environment: Any,
+    *,
+    confidence: float = 0.95,
+    candidates: Sequence[Column] | None = None,
+    most_candidates: int = 8,
+    largest_set: int | None = None,
+    test: Test = "auto",
+    seed: int = 0,
+) -> Invariance:
+    """Find features that are causes of the label, from data of several environments; see the module for what is assumed.
+
+    Parameters
+    ----------
+    X
+        Features: a DataFrame, or an array with a row for each record. Texts, categories and booleans are levels.
+    y
+        Labels: classes, or numbers for regression.
+    environment
+        Where each record comes from: a site, a year, an experiment.
+    confidence
+        Probability with which all features named are causes.
+    candidates
+        Columns of which sets are tested; by default all, or if there are more than ``most_candidates`` those that predict
+        the label best, which may miss a cause.
+    largest_set
+        Sets of more features are not tested; then it is assumed that there are no more causes than this.
+    test
+        ``counts``, ``linear``, ``logistic``, or ``auto``: counts where the label and all candidates have few levels, logistic
+        where only the label has, linear where the label is a number. Whole numbers of at most 20 values count as levels.
+
+    Source: Peters, Bühlmann and Meinshausen 2016, section 3 and Theorem 1; the future work of [tople2020, section 6].
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> site = np.repeat(["A", "B"], 500)
+    >>> cause = rng.normal(size=1000) * np.where(site == "A", 1, 2) + (site == "B")
+    >>> y = cause + rng.normal(size=1000)
+    >>> effect = y + rng.normal(size=1000) * np.where(site == "A", 1, 2)
+    >>> invariant_features(np.column_stack([cause, effect]), y, site).features
+    (0,)
+    """
+    if not (isinstance(confidence, int | float) and 0.5 <= confidence < 1):
+        raise InputError(f"confidence is from 0.5 to below 1, such as 0.95, not {confidence!r}.")
+    if test not in ("auto", *ASSUMES):
+        raise InputError(f"test is auto, counts, linear or logistic, not {test!r}.")
+    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
+        raise InputError(f"seed is a whole number from 0 on, not {seed!r}.")
+    data = read_data(X, y, environment, numbers=test == "linear")
+    chosen, screening = _candidates(data, candidates, most_candidates, seed)
+    sets = _sets(len(chosen), largest_set)
+    kind = _kind(data, chosen, test)
+    check = _prepared(data, chosen, kind, 1 - confidence, len(sets[-1]), seed)
+    outcomes = [check(columns) for columns in sets]
+    names = [data.names[column] for column in chosen]
+    kept = [
+        InvariantSet(tuple(names[column] for column in columns), outcome.p_value, outcome.bic)
+        for columns, outcome in zip(sets, outcomes, strict=True)
+        if outcome.p_value > 1 - confidence
+    ]
+    shared = [name for name in names if kept and all(name in found.features for found in kept)]
+    p_values = {
+        name: max(outcome.p_value for columns, outcome in zip(sets, outcomes, strict=True) if number not in columns)
+        for number, name in enumerate(names)
+    }
+    return Invariance(
+        features=tuple(shared),
+        accepted=tuple(kept),
+        p_values=p_values,
+        confidence=float(confidence),
+        tested=len(sets),
+        candidates=tuple(names),
+        columns=data.names,
+        screening=screening,
+        test=kind,
+        rejected_all=not kept,
+        plausible=min(kept, key=lambda found: found.bic).features if kept else None,
+        environments=data.environments,
+    )
+
+
+def alternatives(invariance: Invariance) -> dict[str, tuple[Column, ...]]:
+    """Sets of features to train models on, in order to see what a wrong choice costs.
+
+    ``chosen`` is the answer, or where it is empty the plausible set; then it without its least sure feature, with the other
+    feature that is most plausible (in the plausible set, else of the smallest p-value, else that predicts best beside the
+    chosen), and all features.
+
+    Examples
+    --------
+    >>> found = Invariance(("a",), (), {"a": 0.01, "b": 0.6, "c": 0.2}, 0.95, 8, ("a", "b", "c"), ("a", "b", "c", "d"), "",
+    ...                    "counts", False, ("a",), {})
+    >>> alternatives(found)
+    {'chosen': ('a',), 'without a': (), 'with c': ('a', 'c'), 'all features': ('a', 'b', 'c', 'd')}
+    """
+    if invariance.rejected_all:
+        raise InputError(
+            "no set of features is invariant across these environments, so there is none to choose: look for an environment "
+            "that changes the label itself, or for a missing cause."
+        )
+    chosen = invariance.features or invariance.plausible or ()
+    found: dict[str, tuple[Column, ...]] = {"chosen": chosen}
+    if chosen:
+        weakest = max(chosen, key=lambda name: invariance.p_values[name])
+        found[f"without {_name(weakest)}"] = tuple(name for name in chosen if name != weakest)
+    if others := [name for name in invariance.candidates if name not in chosen]:
+        suggested = invariance.plausible or ()
+        fits = {frozenset(accepted.features): accepted.bic for accepted in invariance.accepted}
+
+        def doubt(name: Column) -> tuple[bool, float, float]:
+            return name not in suggested, invariance.p_values[name], fits.get(frozenset((*chosen, name)), math.inf)
+
+        more = min(others, key=doubt)
+        found[f"with {_name(more)}"] = (*chosen, more)
+    found["all features"] = invariance.columns
+    return found
+
+
+def _candidates(data: Data, candidates: Sequence[Column] | None, most: int, seed: int) -> tuple[tuple[int, ...], str]:
+    """Positions of the columns whose sets are tested, and how they were chosen."""
+    if candidates is not None:
+        if isinstance(candidates, str | int):
+            raise InputError(f"candidates is a list of columns: pass [{candidates!r}].")
+        if unknown := [name for name in candidates if name not in data.names]:
+            raise InputError(f"there is no column {list_names(unknown)}: the columns are {list_names(data.names, 12)}.")
+        return tuple(sorted({data.names.index(name) for name in candidates})), ""
+    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
+        raise InputError(f"most_candidates is a whole number from 1 on, not {most!r}.")
+    if len(data.names) <= most:
+        return tuple(range(len(data.names))), ""
+    order = sorted(enumerate(importances(data, SCREENED_ROWS, seed)), key=lambda item: -item[1])
+    chosen = tuple(sorted(column for column, _ in order[:most]))
+    left = [data.names[column] for column, _ in order[most:]]
+    return chosen, (
+        f"Of {len(data.names)} columns the {most} that boosted trees need most to predict the label were tested (cross-fitted "
+        f"permutation importance); a cause among the {len(left)} left out ({list_names(left)}) would be missed, and the answer "
+        "could then be wrong."
+    )
+
+
+def _sets(candidates: int, largest: int | None) -> list[tuple[int, ...]]:
+    """All sets of positions, small ones first."""
+    if largest is not None and (isinstance(largest, bool) or not isinstance(largest, int) or largest < 0):
+        raise InputError(f"largest_set is a whole number from 0 on, not {largest!r}.")
+    if not candidates:
+        raise InputError("there is no candidate column: name at least one.")
+    most = candidates if largest is None else min(largest, candidates)
+    count = sum(math.comb(candidates, size) for size in range(most + 1))
+    if count > MOST_SETS:
+        raise InputError(
+            f"{candidates} candidates have {count:,} sets, more than {MOST_SETS:,}: name fewer candidates, or set largest_set."
+        )
+    return list(chain.from_iterable(combinations(range(candidates), size) for size in range(most + 1)))
+
+
+def _kind(data: Data, chosen: Sequence[int], test: Test) -> str:
+    """Which test fits; one that was asked for and doesn't fit is refused."""
+    check_levels(data, chosen)
+    numbers = [data.names[column] for column in chosen if data.levels[column] is None]
+    if test in ("counts", "logistic") and data.classes is None:
+        raise InputError(f"the {test} test needs a label of a few classes: use test='linear', or bin the label.")
+    if test == "counts" and numbers:
+        raise InputError(
+            f"the counts test needs columns of few levels, and {list_names(numbers)} are numbers: bin them."
+        )
+    if test != "auto":
+        return test
+    return "linear" if data.classes is None else "logistic" if numbers else "counts"
+
+
+def _prepared(data: Data, chosen: Sequence[int], kind: str, level: float, largest: int, seed: int) -> ConditionalTest:
+    """Build the test for the chosen columns."""
+    if kind == "counts":
+        return CountTest.of(data.codes(chosen), data.label, data.environment, level=level, seed=seed)
+    from leakscope.causal.conditional_regressions import LinearTest, LogisticTest
+
+    blocks = regressors(data, chosen, largest)
+    if kind == "linear":
+        return LinearTest.of(blocks, data.label, data.environment)
+    return LogisticTest.of(blocks, data.label, data.environment)
+
+
+def _name(column: Column) -> str:
+    return column if isinstance(column, str) else f"column {column}"
+
+
+def _names(columns: Sequence[Column]) -> str:
+    return ", ".join(map(_name, columns)) if columns else "no feature at all"
+
+
+def _shown(p_value: float) -> str:
+    return "< 0.001" if p_value < 0.001 else f"{p_value:.2g}"
+
+
+def _disagreeing(accepted: Sequence[InvariantSet]) -> list[tuple[Column, ...]]:
+    """A few accepted sets that share nothing: each leaves less in common than those before it."""
+    found = [accepted[0].features]
+    common = set(found[0])
+    for other in accepted[1:]:
+        if not common <= set(other.features):
+            common &= set(other.features)
+            found.append(other.features)
+    return found

@@ -1,0 +1,358 @@
+r"""Invariant risk minimisation: what predicts the label in the same way in every environment (Arjovsky et al. 2019).
+
+An environment is a set of records of the same task, gathered under other circumstances: another hospital, another year. A
+feature that is no cause of the label may go with it in one environment more than in another. With :math:`\Phi(x)` the
+log-odds that a network gives, and the mean log-loss in environment e
+
+.. math:: R_e(w) = \tfrac1{n_e}\sum_i \log\bigl(1 + e^{w\Phi(x_i)}\bigr) - y_i\, w\, \Phi(x_i),
+
+the network minimises over E environments (their IRMv1, section 3.1)
+
+.. math:: \frac1E \sum_e \bigl(R_e(1) + \lambda\, R_e'(1)^2\bigr) + \mu\,\|\theta\|^2 .
+
+The factor w is a dummy: it is 1, and a derivative other than 0 says that this environment would rather have the log-odds
+larger or smaller than the others would. With σ(z) = 1 / (1 + e⁻ᶻ) it needs no automatic differentiation:
+
+.. math:: R_e'(1) = \tfrac1{n_e}\sum_i \Phi_i\,(\sigma(\Phi_i) - y_i), \qquad
+          \frac{\partial R_e'(1)}{\partial \Phi_i} = \tfrac1{n_e}\bigl(\sigma(\Phi_i) - y_i + \Phi_i\,\sigma(\Phi_i)(1 - \sigma(\Phi_i))\bigr).
+
+On a mini-batch the square of :math:`R_e'(1)` is too large by its variance, so each step takes the product of the derivatives
+in two halves of the batch instead, which has the right mean (their appendix D); where the batch is the whole environment, it
+takes the square. With λ = 0 this is empirical risk minimisation (ERM) that gives every environment the same weight, and
+plain ERM on the pooled records where all are of one size.
+
+As in their code, λ is 1 for the first ``anneal`` steps, the objective is divided by λ where λ > 1 so that the rate of Adam
+fits both stages, weights start uniform on ±√(6 / (inputs + outputs)) and biases at 0, and the L2 penalty holds both.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import pairwise, repeat
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from leakscope import intervals
+from leakscope.errors import InputError, MissingExtraError
+from leakscope.learners.linear import read_records
+from leakscope.records import list_names
+from leakscope.results import Estimate
+from leakscope.workers import one_thread
+
+Floats = NDArray[np.float64]
+Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
+#: Features and labels of one environment.
+Environment = tuple[Any, Any]
+
+ROWS = 4096  # records at a time where log-odds are asked for
+MEAN_DECAY, SQUARE_DECAY, TINY = 0.9, 0.999, 1e-8  # Adam's β₁, β₂ and ε
+LARGEST = 1e18  # squares of larger values leave the range of float32
+
+
+@dataclass(frozen=True, eq=False)
+class InvariantModel:
+    """A trained network: weights (inputs, outputs) and bias of each layer, the two classes in sorted order, the columns.
+
+    ``columns`` are empty where the features were an array.
+    """
+
+    layers: tuple[Layer, ...]
+    classes: NDArray[Any]
+    columns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class IRM:
+    """A network of ReLU layers for two classes, trained to predict alike in all environments.
+
+    Records are used as they are: columns of very different scale are better standardised before.
+
+    Parameters
+    ----------
+    penalty
+        Weight λ of the squared derivative by the dummy; 0 for empirical risk minimisation.
+    anneal
+        Steps with a weight of at most 1 before the full penalty sets in.
+    steps
+        Number of steps of Adam.
+    batch
+        Records of each environment in a step, or all where there are fewer.
+    rate
+        Step size of Adam.
+    widths
+        Neurons of each hidden layer; empty for a linear model.
+    l2
+        Weight of the sum of squares of all parameters.
+
+    Examples
+    --------
+    The label is x plus noise, and z is the label plus noise: less of it in the first environment than in the second.
+
+    >>> rng = np.random.default_rng(0)
+    >>> def gather(noise):
+    ...     x = rng.normal(size=2000)
+    ...     y = (x + rng.normal(size=2000) > 0).astype(int)
+    ...     return np.column_stack([x, y - 0.5 + rng.normal(size=2000) * noise]), y
+    >>> seen, shifted = [gather(0.3), gather(1.0)], gather(3.0)
+    >>> erm, irm = (IRM(penalty=penalty, anneal=100, steps=600, rate=0.01, widths=(8,)) for penalty in (0.0, 1e4))
+    >>> for learner in (erm, irm):
+    ...     model = learner.fit(seen, np.random.default_rng(1))
+    ...     print(learner.name, learner.accuracy(model, *shifted))
+    ERM, network 8 0.65 [0.63, 0.67]
+    IRM, network 8 0.73 [0.71, 0.75]
+    """
+
+    penalty: float = 1e4
+    anneal: int = 190
+    steps: int = 500
+    batch: int = 2500
+    rate: float = 1e-3
+    widths: tuple[int, ...] = (128, 128)
+    l2: float = 1e-3
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.widths, tuple | list) or not all(_is_whole(width, 1) for width in self.widths):
+            raise InputError(f"widths are whole numbers from 1 on, one per hidden layer, not {self.widths!r}.")
+        object.__setattr__(self, "widths", tuple(map(int, self.widths)))
+        for name, least in (("steps", 1), ("batch", 2), ("anneal", 0)):
+            if not _is_whole(getattr(self, name), least):
+                raise InputError(f"{name} is a whole number from {least} on, not {getattr(self, name)!r}.")
+        for name in ("penalty", "l2"):
+            if not _is_number(getattr(self, name)) or getattr(self, name) < 0:
+                raise InputError(f"{name} is a number from 0 on, not {getattr(self, name)!r}.")
+        if not _is_number(self.rate) or self.rate <= 0:
+            raise InputError(f"rate is a number above 0, not {self.rate!r}.")
+
+    @property
+    def name(self) -> str:
+        """What a report calls it."""
+        kind = "IRM" if self.penalty else "ERM"
+        return f"{kind}, network {'-'.join(map(str, self.widths))}" if self.widths else f"{kind}, linear"
+
+    def fit(self, environments: Sequence[Environment], rng: np.random.Generator) -> InvariantModel:
+        """Train one network on environments, each (features, labels).
+
+        Features are a table or images of any shape, the same in all environments; labels are any two classes.
+
+        Raises
+        ------
+        InputError
+            If there is only one environment and a penalty, an environment has one class, there are more than two classes,
+            the columns differ, or the training diverges.
+        """
+        torch = _import_torch()
+        tables, targets, classes, columns = _read(environments, needed=2 if self.penalty else 1)
+        shapes = list(pairwise([tables[0].shape[1], *self.widths, 1]))
+        parameters = [torch.from_numpy(part).requires_grad_() for part in _start(shapes, rng)]
+        batches = zip(*(_batches(len(y), self.batch, rng) for y in targets), strict=True)
+        X, Y = [torch.from_numpy(table) for table in tables], [torch.from_numpy(target) for target in targets]
+        whole = [len(y) <= self.batch for y in targets]
+        with one_thread(), torch.enable_grad():
+            adam = _Adam(parameters, self.rate)
+            for step, chosen in zip(range(self.steps), batches, strict=False):
+                weight = self.penalty if step >= self.anneal else min(1.0, self.penalty)
+                rows = [torch.from_numpy(part) for part in chosen]
+                x = torch.cat([table.index_select(0, part) for table, part in zip(X, rows, strict=True)])
+                y = [target.index_select(0, part) for target, part in zip(Y, rows, strict=True)]
+                outputs = _forward(parameters, x)
+                slope = objective_slope(outputs.detach(), y, weight, whole)
+                adam.step(torch.autograd.grad(outputs, parameters, slope), self.l2 / max(1.0, weight))
+        trained = [part.detach().numpy() for part in parameters]
+        if not all(np.isfinite(part).all() for part in trained):
+            raise InputError("the training diverged: lower rate, or standardise the features.")
+        return InvariantModel(tuple(zip(trained[::2], trained[1::2], strict=True)), classes, columns)
+
+    def outputs(self, model: InvariantModel, X: Any) -> Floats:
+        """Give the log-odds of the second class against the first, (rows, 1)."""
+        return np.concatenate([_log_odds(model, X[start : start + ROWS]) for start in range(0, max(len(X), 1), ROWS)])
+
+    def probabilities(self, model: InvariantModel, X: Any) -> Floats:
+        """Give the probability of both classes, (rows, 2)."""
+        second = special.expit(self.outputs(model, X))
+        return np.hstack([1 - second, second])
+
+    def accuracy(self, model: InvariantModel, X: Any, y: Any) -> Estimate:
+        """Give the share of records whose class is predicted, with the interval of Clopper and Pearson."""
+        right = model.classes[(self.outputs(model, X)[:, 0] > 0).astype(np.intp)] == np.asarray(y)
+        return intervals.proportion(int(right.sum()), len(right))
+
+
+def dummy_gradient(log_odds: Any, y: Any) -> Estimate:
+    """Derivative of the log-loss by the dummy factor of the log-odds, in one environment, with Student's interval.
+
+    It is 0 in every environment if the model is invariant; below 0 where the environment asks for larger log-odds. Labels
+    are 0 and 1.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.normal(size=10_000)
+    >>> y = rng.random(10_000) < special.expit(z)
+    >>> dummy_gradient(z, y), dummy_gradient(3 * z, y)
+    (0.00 [-0.01, 0.01], 0.42 [0.39, 0.44])
+    """
+    z, truth = np.ravel(np.asarray(log_odds, np.float64)), np.ravel(np.asarray(y, np.float64))
+    if len(z) != len(truth) or not np.isin(truth, (0, 1)).all():
+        raise InputError("the derivative needs one label, 0 or 1, for each of the log-odds: encode the classes so.")
+    return intervals.mean(z * (special.expit(z) - truth))
+
+
+def objective_slope(outputs: Any, targets: Sequence[Any], weight: float, whole: Sequence[bool]) -> Any:
+    """Derivative of the objective, without its L2 part, by the log-odds of a batch; tensors in and out.
+
+    Parameters
+    ----------
+    outputs
+        Log-odds of the records of all environments, one environment after the other.
+    targets
+        Labels of each environment, 0 or 1.
+    weight
+        λ; the objective is divided by it where it is above 1.
+    whole
+        For each environment whether the batch is all of it: the square is then taken, else the product of two halves.
+    """
+    torch = _import_torch()
+    slopes = []
+    for z, y, complete in zip(outputs.split([len(y) for y in targets]), targets, whole, strict=True):
+        n, middle, probability = len(y), len(y) // 2, z.sigmoid()
+        residual = probability - y
+        terms = z * residual  # whose mean is the derivative by the dummy
+        change = residual + z * probability * (1 - probability)  # of a term by its log-odds
+        if complete:
+            pull = 2 * terms.mean() * change / n
+        else:
+            (first, second), (early, late) = terms.split([middle, n - middle]), change.split([middle, n - middle])
+            pull = torch.cat([second.mean() * early / middle, first.mean() * late / (n - middle)])
+        slopes.append(residual / n + weight * pull)
+    return torch.cat(slopes) / (len(targets) * max(1.0, weight))
+
+
+# --- networks ---------------------------------------------------------------------------------------------------------
+
+
+def _start(shapes: Sequence[tuple[int, int]], rng: np.random.Generator) -> list[NDArray[np.float32]]:
+    """Random weights and zero biases, layer by layer."""
+    parts = []
+    for inputs, outputs in shapes:
+        bound = math.sqrt(6 / (inputs + outputs))
+        parts += [rng.uniform(-bound, bound, (inputs, outputs)).astype(np.float32), np.zeros(outputs, np.float32)]
+    return parts
+
+
+def _batches(records: int, batch: int, rng: np.random.Generator) -> Iterator[NDArray[np.intp]]:
+    """Cut an endless stream of random orders into batches; all records in their order where a batch holds them all."""
+    if batch >= records:
+        yield from repeat(np.arange(records))
+    stream = rng.permutation(records)
+    while True:
+        if len(stream) < batch:
+            stream = np.concatenate([stream, rng.permutation(records)])
+        yield stream[:batch]
+        stream = stream[batch:]
+
+
+def _forward(parameters: Sequence[Any], x: Any) -> Any:
+    """Log-odds of a batch, (rows,)."""
+    torch = _import_torch()
+    for place in range(0, len(parameters), 2):
+        x = torch.addmm(parameters[place + 1], x, parameters[place])
+        x = x.relu() if place < len(parameters) - 2 else x
+    return x[:, 0]
+
+
+class _Adam:
+    """Steps of Adam (Kingma & Ba 2015, Algorithm 1) by the kernel of ``torch.optim``, which itself is slow to import."""
+
+    def __init__(self, parameters: Sequence[Any], rate: float) -> None:
+        torch = _import_torch()
+        self.values = [part.detach() for part in parameters]
+        self.means, self.squares = ([torch.zeros_like(part) for part in self.values] for _ in range(2))
+        self.counts = [torch.zeros(()) for _ in self.values]
+        self.rate = rate
+
+    def step(self, gradients: Sequence[Any], l2: float) -> None:
+        """Go one step down the gradient, to which that of ``l2`` times the squares is added first."""
+        for count in self.counts:
+            count += 1
+        _import_torch()._fused_adam_(
+            self.values, list(gradients), self.means, self.squares, [], self.counts, lr=self.rate, weight_decay=2 * l2,
+            beta1=MEAN_DECAY, beta2=SQUARE_DECAY, eps=TINY, amsgrad=False, maximize=False,
+        )  # fmt: skip
+
+
+def _log_odds(model: InvariantModel, X: Any) -> Floats:
+    columns = len(model.layers[0][0])
+    if model.columns and model.columns != tuple(map(str, getattr(X, "columns", model.columns))):
+        raise InputError("the columns are not those that the model was trained on: give the same in the same order.")
+    try:
+        table = np.asarray(X, np.float64)
+    except (TypeError, ValueError):
+        raise InputError("a network takes numbers, and the features hold something else: encode them first.") from None
+    if (given := math.prod(table.shape[1:])) != columns:
+        raise InputError(f"the model was trained on {columns} columns, not {given}: give the same columns.")
+    activity = table.reshape(len(table), columns)
+    for number, (weights, bias) in enumerate(model.layers, start=1):
+        activity = activity @ weights + bias
+        activity = np.maximum(activity, 0.0) if number < len(model.layers) else activity
+    return activity
+
+
+# --- checks -----------------------------------------------------------------------------------------------------------
+
+
+def _read(
+    environments: Sequence[Environment], needed: int
+) -> tuple[list[NDArray[np.float32]], list[NDArray[np.float32]], NDArray[Any], tuple[str, ...]]:
+    """Features as float32 tables, labels as 0 and 1, the two classes, and the names of the columns if they have any."""
+    pairs = list(environments)
+    if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
+        raise InputError("environments are given as a list of pairs (features, labels), one pair per environment.")
+    if len(pairs) < needed:
+        raise InputError(
+            f"invariance is seen between environments, and there is {len(pairs) or 'none'}: give two or more, or penalty=0."
+        )
+    read = [read_records(_flat(X), y, "a network") for X, y in pairs]
+    for number, (table, labels, columns) in enumerate(read):
+        if columns != read[0][2]:
+            raise InputError(
+                f"environment {number} has other columns than environment 0 ({table.shape[1]} and {len(read[0][2])}): give "
+                "all the same features in the same order."
+            )
+        if len(found := np.unique(labels)) == 1:
+            raise InputError(
+                f"environment {number} has one class only, {list_names(found)}: merge it with another, or leave it out."
+            )
+        if (largest := np.abs(table).max()) > LARGEST:
+            raise InputError(f"the features reach {largest:.1g}, too large for 32-bit arithmetic: rescale them.")
+    classes = np.unique(np.concatenate([labels for _, labels, _ in read]))
+    if len(classes) != 2:
+        raise InputError(f"there are {len(classes)} classes, {list_names(classes)}: invariant training takes two.")
+    tables = [table.astype(np.float32) for table, _, _ in read]
+    names = read[0][2] if hasattr(pairs[0][0], "columns") else ()
+    return tables, [(labels == classes[1]).astype(np.float32) for _, labels, _ in read], classes, names
+
+
+def _flat(X: Any) -> Any:
+    """Images of any shape as rows; a table stays as it is."""
+    return X.reshape(len(X), -1) if isinstance(X, np.ndarray) and X.ndim > 2 else X
+
+
+def _import_torch() -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise MissingExtraError("invariant training", "torch") from None
+    return torch
+
+
+def _is_whole(value: Any, least: int) -> bool:
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,0 +1,77 @@
+"""What is measured beside membership: the noise that differential privacy needs, and sensitive columns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from leakscope.causal.encoding import one_hot
+from leakscope.causal.membership import Pair
+from leakscope.causal_study.result import Attribute, Noise
+from leakscope.causal_study.scenarios import Problem
+from leakscope.errors import InputError
+from leakscope.records import list_names
+
+#: Swaps, records of a training set, and weight of the penalty, for the sensitivity.
+SWAPS, SWAP_SIZE, SWAP_L2 = 500, 200, 0.1
+#: Records whose sensitive value is guessed.
+MOST_GUESSED = 10_000
+
+
+def measure_noise(problem: Problem, seed: int) -> Noise:
+    """L1 sensitivity [tople2020, Def. 5, Lemma 1] of least squares for the value, or for the most frequent class.
+
+    The largest over random swaps of one record, on the causes and on all columns; both see the same swaps.
+    """
+    from leakscope.learners import Ridge
+    from leakscope.sensitivity import sensitivity
+
+    sample = problem.scenarios[0].samples[0]
+    size = min(SWAP_SIZE, len(sample) - 1)
+    if problem.classes is None:
+        y = (sample.y - sample.y.mean()) / sample.y.std()
+    else:
+        y = (sample.y == np.bincount(sample.y).argmax()).astype(np.float64)
+    found = []
+    for columns in (problem.causes, range(len(problem.names))):
+        X = one_hot(sample.X[:, list(columns)], [problem.levels[column] for column in columns]).astype(np.float64)
+        found.append(sensitivity(Ridge(l2=SWAP_L2), X, y, size, "sampled", norm=1, swaps=SWAPS, seed=seed, workers=1))
+    return Noise(found[0], found[1], found[0].value / found[1].value, size, SWAP_L2)
+
+
+def measure_attributes(
+    problem: Problem, trained: Mapping[str, Pair], sensitive: Sequence[str], seed: int, confidence: float
+) -> tuple[Attribute, ...]:
+    """What the answers of each kind of model add to guessing sensitive columns [tople2020, Def. 8], of records of P.
+
+    The attacker knows all other columns and the label.
+    """
+    from leakscope.attribute import attribute_inference
+
+    found = []
+    for name in dict.fromkeys(sensitive):
+        column = problem.names.index(name)
+        test = problem.scenarios[0].test
+        labels = test.y if problem.classes is None else problem.classes[test.y]
+        for kind, pair in trained.items():
+            risk = attribute_inference(
+                pair.models[0], test.X, labels, column, most=MOST_GUESSED, confidence=confidence, seed=seed
+            )
+            best = risk.records.strongest
+            found.append(
+                Attribute(
+                    name, kind, column in problem.causes, risk.records.baseline_advantage, best.attack, best.advantage,
+                    best.gain, best.gain_auc,
+                )
+            )  # fmt: skip
+    return tuple(found)
+
+
+def check_sensitive(names: Sequence[str], columns: Sequence[str], levels: Sequence[int]) -> None:
+    """Refuse before anything is trained."""
+    for name in names:
+        if name not in columns:
+            raise InputError(f"there is no sensitive column {name!r}: choose of {list_names(columns, 12)}.")
+        if not levels[list(columns).index(name)]:
+            raise InputError(f"the sensitive column {name} is a number, and an attacker guesses levels: bin it.")

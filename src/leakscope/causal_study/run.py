@@ -1,0 +1,307 @@
+"""The comparison: train each kind of model on two samples, ask all about P and P*, and attack them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from leakscope.attacks import ATTACKS
+from leakscope.causal.bif import read_bif
+from leakscope.causal.encoding import Task, encode
+from leakscope.causal.membership import MOST_JUDGED, Blind, Pair
+from leakscope.causal.named import NETWORKS, load_network
+from leakscope.causal.network import Network
+from leakscope.causal_study.beside import check_sensitive, measure_attributes, measure_noise
+from leakscope.causal_study.measuring import Part, compare, measure, measure_blind, pool_blind, train_pair
+from leakscope.causal_study.models import choose_kinds
+from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy, Compared
+from leakscope.causal_study.scenarios import Problem, from_environments, from_graph, from_parents
+from leakscope.errors import InputError
+from leakscope.evidence import Attack
+from leakscope.models import Model
+from leakscope.oracle import check_seed
+from leakscope.releases import Progress
+from leakscope.results import NotRun
+from leakscope.workers import one_thread
+
+#: Shifts of a graph by name; a number is noise on all tables but the label's.
+SHIFTS = ("random", "parents", "children", "all")
+#: Records of each part that is sampled from a graph.
+ROWS = 30_000
+
+
+def study(
+    data: Any = None,
+    label: str = "",
+    *,
+    graph: Network | str | Path | None = None,
+    parents: Sequence[str] | None = None,
+    environments: str | None = None,
+    shift: str | float = "random",
+    draws: int = 5,
+    rows: int | None = None,
+    model: Any = "network",
+    wrong: int = 0,
+    attacks: Sequence[Attack] | None = None,
+    sensitive: Sequence[str] = (),
+    task: Task | None = None,
+    noise: bool = True,
+    most: int = MOST_JUDGED,
+    confidence: float = 0.95,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> CausalStudy:
+    """Compare a model on the causes of a label with one on all columns: utility, membership, attributes, under shift too.
+
+    Parameters
+    ----------
+    data
+        A DataFrame of people; None samples ``rows`` from the graph for each of the three parts.
+    label
+        The column to predict.
+    graph, parents, environments
+        Where the causes come from, one of the three: a network, its name (``"alarm"``) or a BIF file; the names of the
+        causes; or the column that tells environments apart, from which the causes are learned
+        (`causal.invariant_features`).
+    shift
+        How P* differs (`causal_study.scenarios`). With a graph: ``"random"`` redraws every table but the label's,
+        ``"parents"``, ``"children"`` and ``"all"`` intervene there [tople2020, Figure 2], and a number adds that much noise
+        [tople2020, Figure 3c]. Without one it is ``"random"``; environments are their own shift.
+    draws
+        Number of shifted worlds; figures of P* are means over them, with intervals over records for these worlds.
+    model
+        What uses all columns: ``"network"`` (128-512-128, needs torch), ``"logistic"``, ``"trees"`` or ``"ridge"``, or a
+        scikit-learn estimator. The causal model is the table of Y given its causes where these are levels and Y a class,
+        and the same kind on the causes is trained too.
+    wrong
+        Also train the causal model with so many columns added that are no causes, the wrong parents of [tople2020, Table 2].
+    attacks
+        Membership attacks; by default all of the package that fit the label. ``leakscope.attacks.confidence_network()`` is
+        the one of the paper.
+    sensitive
+        Columns whose values an attacker may want to infer from the answers of each model.
+    task
+        ``"classification"`` or ``"regression"``; by default told by the label.
+    noise
+        Whether to measure the sensitivity of least squares on the causes and on all columns.
+    most
+        Members judged at most.
+    confidence, seed, progress
+        As in `leakscope.audit`.
+
+    Examples
+    --------
+    >>> found = study(label="Akt", graph="sachs", rows=2000, model="logistic", draws=2, noise=False)
+    >>> found.causes, [model.name for model in found.models]
+    (('Erk', 'PKA'), ['table of the causes', 'logistic on all columns', 'logistic on the causes'])
+    >>> found.model("table of the causes").strongest("P").excess_auc.value < 0.03
+    True
+    """
+    _check(label, graph, parents, environments, shift, draws, rows, wrong, most, confidence, sensitive)
+    check_seed(seed)
+    seeds = np.random.SeedSequence(seed)
+    problem, words, others = _problem(
+        data, label, graph, parents, environments, shift=shift, draws=draws, rows=rows, task=task,
+        confidence=confidence, seeds=seeds.spawn(1)[0],
+    )  # fmt: skip
+    check_sensitive(sensitive, problem.names, problem.levels)
+    kinds = choose_kinds(problem, model, wrong, others, np.random.default_rng(seeds.spawn(1)[0]))
+    tried = tuple(
+        ATTACKS["regression" if problem.classes is None else "classification"] if attacks is None else attacks
+    )
+    each = 1 - (1 - confidence) / max(1, len(tried))
+    report = _Progress(progress, (len(kinds) + 1) * len(problem.scenarios) + noise + bool(sensitive))
+    parts: list[list[Part]] = [[] for _ in kinds]
+    blinds: list[dict[str, list[Blind]]] = []
+    trained: dict[str, Pair] = {}
+    not_run: dict[tuple[str, str], NotRun] = {}
+    # Threads of models this small wait for each other, for minutes where the machine is busy.
+    with one_thread():
+        for scenario, child in zip(problem.scenarios, seeds.spawn(len(problem.scenarios)), strict=True):
+            *drawn, last = child.spawn(len(kinds) + 1)
+            blinds.append(measure_blind(scenario, most=most, seeds=last, confidence=confidence))
+            report()
+            for kind, own, kept in zip(kinds, drawn, parts, strict=True):
+                training, attacking = own.spawn(2)
+                pair = train_pair(kind, scenario, problem.classes, training)
+                trained.setdefault(kind.name, pair)
+                runs = [attack for attack in tried if not _refused(attack, pair.models[0], not_run)]
+                kept.append(
+                    measure(kind, pair, scenario, runs, most=most, seeds=attacking, each=each, confidence=confidence)
+                )
+                report()
+        compared = tuple(compare(kind, problem, kept, confidence) for kind, kept in zip(kinds, parts, strict=True))
+        attributes = measure_attributes(problem, trained, sensitive, seed, confidence)
+        report(bool(sensitive))
+        needed = measure_noise(problem, seed) if noise else None
+        report(noise)
+    return CausalStudy(
+        label=label,
+        causes=tuple(problem.names[column] for column in problem.causes),
+        how=problem.how,
+        models=compared,
+        blind={law: pool_blind([found[law] for found in blinds]) for law in (SAME, SHIFTED)},
+        noise=needed,
+        attributes=attributes,
+        invariance=words,
+        not_run=tuple(not_run.values()),
+        run=_settings(problem, shift, draws, wrong, confidence, each, seed, most),
+        notes=(*problem.notes, *_notes(compared)),
+    )
+
+
+def _refused(attack: Attack, model: Model, not_run: dict[tuple[str, str], NotRun]) -> bool:
+    """Whether a model can't give what an attack reads; the reason is kept."""
+    reason = attack.refuse(model)
+    if reason is not None:
+        not_run[attack.release, attack.name] = reason
+    return reason is not None
+
+
+# --- what is compared on what -----------------------------------------------------------------------------------------
+
+
+def _check(
+    label: Any, graph: Any, parents: Any, environments: Any, shift: Any, draws: Any, rows: Any, wrong: Any, most: Any,
+    confidence: Any, sensitive: Any,
+) -> None:  # fmt: skip
+    if not isinstance(label, str) or not label:
+        raise InputError("label is the name of the column to predict.")
+    given = [name for name, value in (("graph", graph), ("parents", parents), ("environments", environments)) if value]
+    if len(given) != 1:
+        what = "none is given" if not given else f"{' and '.join(given)} are given"
+        raise InputError(f"say where the causes come from by one of graph, parents and environments; {what}.")
+    for name, value in (("parents", parents), ("sensitive", sensitive)):
+        if isinstance(value, str):
+            raise InputError(f"{name} is a list of names: pass [{value!r}].")
+    if isinstance(shift, str) and shift not in SHIFTS:
+        raise InputError(f"shift is {', '.join(SHIFTS)}, or a number for noise, not {shift!r}.")
+    for name, value, least in (("draws", draws, 1), ("wrong", wrong, 0), ("most", most, 80), ("rows", rows, 120)):
+        if value is None and name == "rows":
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise InputError(f"{name} is a whole number from {least} on, not {value!r}.")
+    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence <= 0.99999:
+        raise InputError(f"confidence must be from 0.5 to 0.99999, not {confidence!r}.")
+
+
+def _problem(
+    data: Any,
+    label: str,
+    graph: Any,
+    parents: Sequence[str] | None,
+    environments: str | None,
+    *,
+    shift: str | float,
+    draws: int,
+    rows: int | None,
+    task: Task | None,
+    confidence: float,
+    seeds: np.random.SeedSequence,
+) -> tuple[Problem, str, dict[str, tuple[int, ...]]]:
+    """The problem, the choice of causes in words, and other choices to try."""
+    if data is not None and not isinstance(data, pd.DataFrame):
+        raise InputError(f"data is a DataFrame of people, not a {type(data).__name__}.")
+    if graph is not None:
+        if task == "regression":
+            raise InputError("the variables of a graph are levels, so that the task is classification.")
+        if data is not None and rows is not None:
+            raise InputError("rows is for samples of the graph, and data are given: leave one of them out.")
+        network = _network(graph)
+        return from_graph(network, label, data, rows=rows or ROWS, shift=shift, draws=draws, seeds=seeds), "", {}
+    if data is None:
+        raise InputError("without a graph there must be data: give a table of people.")
+    if rows is not None:
+        raise InputError("rows is for samples of a graph: leave it out.")
+    if parents is not None:
+        encoded = encode(data, label, task=task)
+        return from_parents(encoded, label, parents, shift=shift, draws=draws, seeds=seeds), "", {}
+    return _from_environments(data, label, str(environments), task, confidence, seeds)
+
+
+def _network(graph: Any) -> Network:
+    if isinstance(graph, Network):
+        return graph
+    return load_network(str(graph)) if str(graph).lower() in NETWORKS else read_bif(graph)
+
+
+def _from_environments(
+    data: pd.DataFrame, label: str, column: str, task: Task | None, confidence: float, seeds: np.random.SeedSequence
+) -> tuple[Problem, str, dict[str, tuple[int, ...]]]:
+    from leakscope.causal.invariance import alternatives, invariant_features
+
+    if column not in data.columns or column == label:
+        raise InputError(f"there is no column {column!r} of environments beside {label}: name one of the data.")
+    if data[column].isna().any():
+        raise InputError(
+            f"the environment {column} is missing in {int(data[column].isna().sum())} records: fill it in."
+        )
+    table = data.drop(columns=[column])
+    encoded = encode(table, label, task=task)
+    found = invariant_features(
+        table.drop(columns=[label]), table[label], data[column].to_numpy(), confidence=confidence,
+        seed=int(seeds.generate_state(1)[0]),
+    )  # fmt: skip
+    others = {name: encoded.columns(list(map(str, of)), name) for name, of in alternatives(found).items()}
+    causes = others.pop("chosen")
+    if not causes:
+        raise InputError(
+            f"no cause of {label} can be told from these environments: {_first_sentence(str(found))} Name the causes with "
+            "parents."
+        )
+    others.pop("all features", None)
+    how = "invariant across environments"
+    environment = data[column].astype("str").to_numpy()
+    return from_environments(encoded, label, causes, environment, how, seeds), str(found), others
+
+
+def _first_sentence(text: str) -> str:
+    return text.strip().split("\n")[0].rstrip(".") + "."
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def _settings(
+    problem: Problem, shift: str | float, draws: int, wrong: int, confidence: float, each: float, seed: int, most: int
+) -> dict[str, Any]:
+    first = problem.scenarios[0]
+    return {
+        "trained_on": len(first.samples[0]),
+        "others": len(first.test),
+        "shifted_worlds": sum(len(scenario.shifted) for scenario in problem.scenarios),
+        "shift": "environments" if len(problem.scenarios) > 1 else shift,
+        "draws": draws,
+        "wrong": wrong,
+        "task": "regression" if problem.classes is None else "classification",
+        "columns": len(problem.names),
+        "most_judged": most,
+        "confidence": confidence,
+        "confidence_of_each_attack": each,
+        "seed": int(seed),
+    }
+
+
+def _notes(compared: Sequence[Compared]) -> list[str]:
+    return [
+        f"{model.name}: no training record had the causes of {100 * model.unseen:.3g} % of the records of P*, which get the "
+        "shares of the label in the training sample"
+        for model in compared
+        if model.unseen > 0
+    ]
+
+
+class _Progress:
+    """Counts steps for a progress bar."""
+
+    def __init__(self, report: Progress | None, total: int) -> None:
+        self.report, self.total, self.done = report, total, 0
+
+    def __call__(self, steps: int = 1) -> None:
+        self.done += steps
+        if self.report is not None:
+            self.report("comparing models", self.done, self.total)

@@ -1,0 +1,167 @@
+"""The BIF reader: equal to pgmpy's on the four networks, and one sentence for what is no network."""
+
+from __future__ import annotations
+
+import gzip
+import warnings
+
+import numpy as np
+import pytest
+
+from leakscope.causal import NETWORKS, load_network, parse_bif, read_bif
+from leakscope.causal.named import _bundled
+from leakscope.errors import InputError
+
+GARDEN = """
+network garden { }
+variable rain { type discrete [ 2 ] { no, yes }; }
+variable hose { type discrete [ 3 ] { off, low, high }; }
+variable wet { type discrete [ 2 ] { no, yes }; }
+probability ( rain ) { table 0.8, 0.2; }
+probability ( hose ) { table 0.5, 0.3, 0.2; }
+probability ( wet | rain, hose ) {
+  (no, off) 0.9, 0.1;
+  (no, low) 0.4, 0.6;
+  (no, high) 0.2, 0.8;
+  (yes, off) 0.1, 0.9;
+  (yes, low) 0.05, 0.95;
+  (yes, high) 0.0, 1.0;
+}
+"""
+WET = [[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.1, 0.9], [0.05, 0.95], [0.0, 1.0]]
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_the_tables_are_those_that_pgmpy_reads(name):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pgmpy.readwrite import BIFReader
+
+        model = BIFReader(string=gzip.decompress(_bundled(name).read_bytes()).decode()).get_model()
+    network = load_network(name)
+    assert set(model.nodes()) == set(network.names)
+    assert set(model.edges()) == {(parent, child) for child, of in network.parents.items() for parent in of}
+    for cpd in model.get_cpds():
+        # pgmpy sorts levels by name and keeps the child's axis first.
+        axes = [*network.parents[cpd.variable], cpd.variable]
+        values = np.transpose(np.asarray(cpd.values), [cpd.variables.index(variable) for variable in axes])
+        for axis, variable in enumerate(axes):
+            states = list(cpd.state_names[variable])
+            values = values.take([states.index(level) for level in network.levels[variable]], axis=axis)
+        table = network.tables[cpd.variable]
+        values = values.reshape(table.shape)
+        # Published rows are rounded; here they are divided by their sums.
+        np.testing.assert_allclose(table, values / values.sum(axis=1, keepdims=True), rtol=0, atol=1e-15)
+
+
+def test_rows_are_matched_by_the_levels_on_them():
+    assert parse_bif(GARDEN).tables["wet"].tolist() == WET
+    lines = GARDEN.splitlines()
+    first = lines.index("  (no, off) 0.9, 0.1;")
+    lines[first : first + 6] = reversed(lines[first : first + 6])
+    assert parse_bif("\n".join(lines)).tables["wet"].tolist() == WET
+
+
+def test_comments_quotes_properties_scientific_numbers_and_defaults():
+    network = parse_bif("""
+        // a network with everything in it
+        network "my garden" { property version 1; }
+        /* variable ghost { type discrete [ 1 ] { boo }; } */
+        variable "it rains" { type discrete [ 2 ] { "no // none", "yes" }; property "place = (1, 2)"; }
+        variable wet { type discrete [ 2 ] { <5, >=5 }; }
+        probability ( "it rains" ) { table 8e-1 .2; }
+        probability ( wet | "it rains" ) { default 0.25, 0.75; ("no // none") 1, 0; }
+    """)
+    assert network.names == ("it rains", "wet")
+    assert network.levels == {"it rains": ("no // none", "yes"), "wet": ("<5", ">=5")}
+    assert network.tables["it rains"].tolist() == [[0.8, 0.2]]
+    assert network.tables["wet"].tolist() == [[1, 0], [0.25, 0.75]]
+
+
+def test_plain_and_compressed_files_are_called_what_the_file_is(tmp_path):
+    plain, packed = tmp_path / "garden.bif", tmp_path / "lawn.bif.gz"
+    plain.write_bytes(b"\xef\xbb\xbf" + GARDEN.encode())
+    packed.write_bytes(gzip.compress(GARDEN.encode()))
+    assert (read_bif(plain).name, read_bif(packed).name) == ("garden", "lawn")
+    assert read_bif(plain).tables["wet"].tolist() == read_bif(packed).tables["wet"].tolist() == WET
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "sentence"),
+    [
+        ("( rain ) { table", "( rain | wet ) { table", "no levels of 'wet' on its rows"),
+        ("( rain ) { table 0.8, 0.2;", "( rain | wet ) { (no) 0.8, 0.2; (yes) 0.5, 0.5;", "cycle through 'rain', 'wet'"),
+        ("  (yes, low) 0.05, 0.95;\n", "", "lacks 1 of 6 rows"),
+        ("(yes, low) 0.05, 0.95;", "(yes, off) 0.05, 0.95;", "twice"),
+        ("0.9, 0.1;", "0.9, 0.2;", "row 1 of the table of wet sums to 1.1"),
+        ("0.9, 0.1;", "1.9, -0.9;", "no probabilities"),
+        ("0.9, 0.1;", "0.9, nan;", "a number that is none"),
+        ("0.9, 0.1;", "0.9, much;", "something else than numbers in '0.9, much'"),
+        ("0.9, 0.1;", "0.9, 0.05, 0.05;", "3 numbers for 2 levels"),
+        ("0.9, 0.1;", ";", "something else than numbers"),
+        ("(no, low)", "(no, medium)", "level 'medium' that its parent hose does not have"),
+        ("(no, low)", "(low)", "names 1 levels for 2 parents"),
+        ("[ 3 ]", "[ 4 ]", "hose is said to have 4 levels and names 3"),
+        ("wet { type discrete [ 2 ] { no, yes }", "wet { type discrete [ 2 ] { no, no }", "different levels"),
+        ("{ off, low, high }", '{ off, low, "high, or more" }', "hose is said to have 3 levels and names 4"),
+        ("variable hose", "variable rain", "names the variable rain twice"),
+        ("( wet | rain, hose )", "( wet | rain, sprinkler )", "'sprinkler', which is no variable"),
+        ("( hose )", "( rain )", "two tables for rain"),
+        ("probability ( hose ) { table 0.5, 0.3, 0.2; }", "", "no table for 'hose'"),
+        ("type discrete [ 2 ] { no, yes }; }\nvariable hose", "type continuous; }\nvariable hose", "'rain', which is no"),
+    ],
+)  # fmt: skip
+def test_a_bad_text_is_refused_in_one_sentence(old, new, sentence):
+    assert old in GARDEN
+    with pytest.raises(InputError, match=sentence) as refused:
+        parse_bif(GARDEN.replace(old, new, 1))
+    assert "\n" not in str(refused.value)
+
+
+def test_a_text_cut_anywhere_is_refused():
+    whole = GARDEN.rstrip()
+    for cut in range(len(whole)):
+        with pytest.raises(InputError):
+            parse_bif(whole[:cut])
+
+
+@pytest.mark.parametrize(
+    ("content", "sentence"),
+    [
+        (b"", "is it BIF"),
+        (b"age,sex\n31,f\n", "is it BIF"),
+        (b"<?xml version='1.0'?><BIF/>", "is it BIF"),
+        (b"\x00\xff\xfe\x01" * 100, "can't be read as BIF text"),
+        (b"\x1f\x8bnot a gzip file", "can't be read as BIF text"),
+        (gzip.compress(GARDEN.encode())[:-30], "can't be read as BIF text"),
+    ],
+)
+def test_a_file_that_is_none_is_refused_in_one_sentence(tmp_path, content, sentence):
+    path = tmp_path / "bad.bif"
+    path.write_bytes(content)
+    with pytest.raises(InputError, match=sentence) as refused:
+        read_bif(path)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_folder_and_a_missing_file_are_refused(tmp_path):
+    with pytest.raises(InputError, match="is a folder"):
+        read_bif(tmp_path)
+    with pytest.raises(InputError, match="there is no file"):
+        read_bif(tmp_path / "no.bif")
+
+
+@pytest.mark.parametrize(
+    "text", ["/*" * 50_000, "variable " * 50_000, "probability (" * 50_000, "variable x {" * 20_000]
+)
+def test_hostile_texts_end(text):
+    """Patterns that backtrack without end would hang here."""
+    with pytest.raises(InputError):
+        parse_bif(text)
+
+
+def test_a_table_that_would_fill_the_memory_is_refused_before_it_is_made():
+    levels = ", ".join(f"l{k}" for k in range(200))
+    text = "".join(f"variable v{k} {{ type discrete [ 200 ] {{ {levels} }}; }}\n" for k in range(6))
+    with pytest.raises(InputError, match="fewer parents"):
+        parse_bif(text + "probability ( v0 | v1, v2, v3, v4, v5 ) { default 1.0; }")

@@ -1,0 +1,272 @@
+"""Samples: the law of the tables and of pgmpy, a literal loop, prefixes; codes and frames; tables by counting."""
+
+from __future__ import annotations
+
+import warnings
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.special import chdtri
+
+from leakscope.causal import NETWORKS, Network, draw, fit_table, fit_tables, load_network, to_codes, to_frame
+from leakscope.causal.counting import BLOCK, count_table
+from leakscope.causal.sampling import CHUNK
+from leakscope.errors import InputError
+
+#: Chance that a right sampler fails a test, over all its comparisons.
+LEVEL = 1e-6
+
+
+def garden():
+    return Network(
+        "garden",
+        {"wet": ("no", "yes"), "rain": ("no", "some", "much"), "hose": ("off", "on")},
+        {"wet": ("rain", "hose"), "rain": (), "hose": ("rain",)},
+        {
+            "rain": np.array([[0.0, 0.7, 0.3]]),
+            "hose": np.array([[0.5, 0.5], [0.2, 0.8], [1.0, 0.0]]),
+            "wet": np.array([[1.0, 0.0], [0.3, 0.7], [0.6, 0.4], [0.1, 0.9], [0.0, 1.0], [0.5, 0.5]]),
+        },
+    )
+
+
+def sizes(network):
+    return [len(levels) for levels in network.levels.values()]
+
+
+def counts_of(network, codes, name):
+    return count_table(codes, network.place[name], [network.place[of] for of in network.parents[name]], sizes(network))
+
+
+def distance(counts, table):
+    """Chi-square of counts given their row totals against a table, and degrees of freedom.
+
+    Rows where a positive level is expected less than five times are left out: they are chosen by their totals alone, given
+    which the counts are multinomial.
+    """
+    expected = counts.sum(axis=1, keepdims=True) * table
+    rows = np.where(table > 0, expected, np.inf).min(axis=1) >= 5
+    positive = table[rows] > 0
+    square = ((counts - expected)[rows][positive] ** 2 / expected[rows][positive]).sum()
+    return square, int((positive.sum(axis=1) - 1).sum())
+
+
+@pytest.mark.parametrize("name", NETWORKS)
+def test_each_family_has_the_law_of_its_table(name):
+    """Family by family given the parents: together that is the joint law."""
+    network = load_network(name)
+    codes = draw(network, 150_000, seed=3)
+    for variable, table in network.tables.items():
+        counts = counts_of(network, codes, variable)
+        assert counts[table == 0].sum() == 0
+        square, freedom = distance(counts, table)
+        if freedom:
+            assert square < chdtri(freedom, LEVEL / len(network.names)), variable
+    assert np.isfinite(network.log_probability(codes)).all()
+
+
+def test_the_joint_law_is_the_product_of_the_tables():
+    network = garden()
+    rows = np.array(list(product(*map(range, sizes(network)))))
+    joint = np.exp(network.log_probability(rows))
+    codes = draw(network, 200_000, seed=4)
+    square, freedom = distance(
+        np.bincount(np.ravel_multi_index(codes.T, sizes(network)), minlength=12)[None], joint[None]
+    )
+    assert freedom == (joint > 0).sum() - 1
+    assert square < chdtri(freedom, LEVEL)
+
+
+def test_water_has_many_levels_of_probability_zero():
+    """So that the tests above say something on them."""
+    tables = load_network("water").tables.values()
+    assert sum(int((table == 0).sum()) for table in tables) == 6970
+
+
+def test_the_law_is_that_of_pgmpys_sampler():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pgmpy.sampling import BayesianModelSampling
+        from pgmpy.utils import get_example_model
+
+        theirs = BayesianModelSampling(get_example_model("sachs")).forward_sample(20_000, seed=5, show_progress=False)
+    sachs = load_network("sachs")
+    ours, theirs = draw(sachs, 60_000, seed=5), to_codes(sachs, theirs)
+    for name in sachs.names:
+        both = np.stack([counts_of(sachs, codes, name).ravel() for codes in (ours, theirs)])
+        expected = both.sum(axis=1)[:, None] * both.sum(axis=0) / both.sum()
+        enough = expected.min(axis=0) >= 5
+        square = ((both - expected)[:, enough] ** 2 / expected[:, enough]).sum()
+        assert square < chdtri(max(int(enough.sum()) - 1, 1), LEVEL / len(sachs.names)), name
+
+
+def test_a_literal_loop_draws_the_same_rows_bit_for_bit():
+    """Row by row: the first level whose rounded cumulative probability is above the uniform number."""
+    network, n = garden(), CHUNK + 500
+    ends: dict[str, list[list[int]]] = {name: [] for name in network.names}
+    for name, table in network.tables.items():
+        for row in table:
+            cumulative = np.cumsum(row)
+            cumulative[np.flatnonzero(row)[-1] :] = 1.0
+            ends[name].append([round(float(up_to) * 2**31) for up_to in cumulative])
+    rows = []
+    for child in np.random.SeedSequence(7).spawn(2):
+        generator = np.random.PCG64(child)
+        uniform = {}
+        for name in network.order:
+            raw = [int(number) for number in generator.random_raw(CHUNK // 2)]
+            uniform[name] = [half >> 1 for number in raw for half in (number & 0xFFFFFFFF, number >> 32)]
+        for row in range(min(CHUNK, n - len(rows))):
+            value: dict[str, int] = {}
+            for name in network.order:
+                number = 0
+                for parent in network.parents[name]:
+                    number = number * len(network.levels[parent]) + value[parent]
+                value[name] = next(level for level, end in enumerate(ends[name][number]) if end > uniform[name][row])
+            rows.append([value[name] for name in network.names])
+    np.testing.assert_array_equal(draw(network, n, seed=7), np.array(rows))
+
+
+def test_rows_do_not_depend_on_how_many_are_drawn():
+    network = load_network("sachs")
+    whole = draw(network, 2 * CHUNK + 100, seed=1)
+    for n in (1, 999, CHUNK - 1, CHUNK, CHUNK + 1, 2 * CHUNK):
+        np.testing.assert_array_equal(draw(network, n, seed=1), whole[:n])
+    assert whole.dtype == np.uint8
+    assert whole.flags.f_contiguous
+
+
+def test_seeds_and_seed_sequences():
+    network = garden()
+    sequence = np.random.SeedSequence(9)
+    first = draw(network, 300, sequence)
+    np.testing.assert_array_equal(first, draw(network, 300, sequence))  # drawing does not use the sequence up
+    np.testing.assert_array_equal(first, draw(network, 300, 9))
+    assert (first != draw(network, 300, sequence.spawn(1)[0])).any()
+    assert (first != draw(network, 300, 10)).any()
+
+
+def test_many_levels_and_parents_with_one_level():
+    """256 levels fill a byte; a parent of one level has no say."""
+    names = tuple(map(str, range(256)))
+    tables = {"one": np.ones((1, 1)), "many": np.full((1, 256), 1 / 256), "copy": np.eye(256)}
+    parents = {"copy": ("one", "many")}
+    codes = draw(Network("wide", {"copy": names, "many": names, "one": ("x",)}, parents, tables), 50_000)
+    np.testing.assert_array_equal(codes[:, 0], codes[:, 1])
+    assert set(codes[:, 1]) == set(range(256))
+    assert not codes[:, 2].any()
+
+
+def test_probabilities_below_the_grid_are_rounded_and_zero_at_either_end_never_occurs():
+    table = np.array([[0.0, 2.0**-40, 1 - 2.0**-40, 0.0]])
+    codes = draw(Network("edge", {"x": tuple("abcd")}, {}, {"x": table}), 100_000)
+    assert set(codes[:, 0]) == {2}
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.5, True, "many", None])
+def test_a_bad_number_of_rows_is_refused(n):
+    with pytest.raises(InputError, match="whole number of rows"):
+        draw(garden(), n)
+
+
+# --- frames -----------------------------------------------------------------------------------------------------------
+
+
+def test_frames_there_and_back_in_any_order_of_columns():
+    network = load_network("child")
+    codes = draw(network, 500)
+    frame = to_frame(network, codes)
+    assert frame["Disease"].tolist() == [network.levels["Disease"][code] for code in codes[:, network.place["Disease"]]]
+    np.testing.assert_array_equal(to_codes(network, frame[sorted(frame.columns)].astype("str")), codes)
+
+
+def test_numbers_are_read_as_texts():
+    network = Network("die", {"x": ("1", "2")}, {}, {"x": np.array([[0.5, 0.5]])})
+    assert to_codes(network, pd.DataFrame({"x": [2, 1, 2]})).ravel().tolist() == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "sentence"),
+    [
+        (lambda frame: frame.drop(columns="rain"), "people.csv lacks variables of the graph: 'rain'"),
+        (lambda frame: frame.assign(snow="no"), "people.csv has columns that the graph doesn't know: 'snow'"),
+        (lambda frame: frame.assign(rain="hail"), "levels of rain that the graph doesn't know: 'hail'; it knows 'no'"),
+        (lambda frame: frame.assign(rain=None), "levels of rain that the graph doesn't know"),
+    ],
+)
+def test_strange_columns_and_levels_are_refused_by_name(change, sentence):
+    frame = to_frame(garden(), draw(garden(), 20)).astype("str")
+    with pytest.raises(InputError, match=sentence) as refused:
+        to_codes(garden(), change(frame), "people.csv")
+    assert "\n" not in str(refused.value)
+
+
+# --- counting ---------------------------------------------------------------------------------------------------------
+
+
+def test_counted_tables_are_those_of_pgmpy():
+    child = load_network("child")
+    codes = draw(child, 2000, seed=2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from pgmpy.estimators import MaximumLikelihoodEstimator
+        from pgmpy.models import DiscreteBayesianNetwork
+
+        model = DiscreteBayesianNetwork([(parent, name) for name, of in child.parents.items() for parent in of])
+        states = {name: list(of) for name, of in child.levels.items()}
+        estimator = MaximumLikelihoodEstimator(model, to_frame(child, codes).astype("str"), state_names=states)
+        cpds = estimator.get_parameters(n_jobs=1)
+    fitted = fit_tables(child, codes)
+    for cpd in cpds:
+        axes = [*child.parents[cpd.variable], cpd.variable]
+        values = np.transpose(np.asarray(cpd.values), [cpd.variables.index(name) for name in axes])
+        for axis, name in enumerate(axes):
+            order = [list(cpd.state_names[name]).index(level) for level in child.levels[name]]
+            values = values.take(order, axis=axis)
+        table = fitted.tables[cpd.variable]
+        np.testing.assert_allclose(table, values.reshape(table.shape), rtol=0, atol=1e-14)
+
+
+def test_counts_are_those_of_a_loop_and_unseen_configurations_get_equal_shares():
+    codes = np.array([[0, 1, 0], [0, 1, 1], [0, 1, 1], [1, 0, 2]], np.uint8)
+    counts = np.zeros((2, 2, 3), int)
+    for a, b, c in codes:
+        counts[a, b, c] += 1
+    np.testing.assert_array_equal(count_table(codes, 2, [0, 1], [2, 2, 3]), counts.reshape(4, 3))
+    third = 1 / 3
+    np.testing.assert_array_equal(
+        fit_table(codes, 2, [0, 1], [2, 2, 3]), [[third] * 3, [third, 2 / 3, 0], [0, 0, 1], [third] * 3]
+    )
+
+
+def test_counts_over_several_blocks_and_types_are_those_of_ravel_multi_index():
+    sizes_of = [2, 3, 7, 1, 256]
+    rng = np.random.default_rng(1)
+    codes = np.column_stack([rng.integers(0, size, 2 * BLOCK + 5) for size in sizes_of])
+    for parents in ([], [3], [0, 1], [4, 2, 1], [3, 4]):
+        columns = [*parents, 0] if 0 not in parents else [*parents, 2]
+        shape = [sizes_of[column] for column in columns]
+        flat = np.ravel_multi_index(codes.T[columns], shape)
+        expected = np.bincount(flat, minlength=int(np.prod(shape))).reshape(-1, shape[-1])
+        for kind in (np.uint8, np.int16, np.int64):
+            found = count_table(codes.astype(kind), columns[-1], columns[:-1], sizes_of)
+            np.testing.assert_array_equal(found, expected)
+
+
+@pytest.mark.parametrize("code", [3, -1])
+def test_codes_beyond_the_levels_are_refused(code):
+    with pytest.raises(InputError, match="column 2 of the sample has codes beyond 0 to 2"):
+        fit_table(np.array([[0, 1], [1, code]]), 0, [1], [2, 3])
+
+
+def test_counting_takes_another_graph_and_refuses_strangers():
+    network = garden()
+    fitted = fit_tables(network, draw(network, 100), {"rain": (), "hose": (), "wet": ("rain",)})
+    assert fitted.parents == {"wet": ("rain",), "rain": (), "hose": ()}
+    assert fitted.tables["wet"].shape == (3, 2)
+    with pytest.raises(InputError, match="no variable 'snow'"):
+        fit_tables(network, draw(network, 10), {"wet": ("snow",)})
+    with pytest.raises(InputError, match="cycle"):
+        fit_tables(network, draw(network, 10), {"wet": ("rain",), "rain": ("wet",)})

@@ -1,0 +1,311 @@
+"""The comparison of causal and other models: worlds whose answer is known, what is refused, files, and repeatability."""
+
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import special
+from sklearn.neighbors import KNeighborsClassifier
+
+import leakscope as ls
+from leakscope import causal
+from leakscope.attacks import loss_threshold
+from leakscope.causal.encoding import encode
+from leakscope.causal_study.measuring import pool
+from leakscope.causal_study.scenarios import from_parents, tilt
+from leakscope.causal_study.show import sentences
+from leakscope.errors import InputError
+from leakscope.records import Records
+from leakscope.results import Estimate
+
+LOSS = [loss_threshold("log_loss")]
+
+
+def garden():
+    """Cause → label → symptom, and a column that follows the cause."""
+    two = ("no", "yes")
+    return causal.Network(
+        "garden",
+        {"rain": ("none", "some", "much"), "flood": two, "boots": two, "season": two},
+        {"flood": ("rain",), "boots": ("flood",), "rain": ("season",)},
+        {
+            "season": np.array([[0.5, 0.5]]),
+            "rain": np.array([[0.6, 0.3, 0.1], [0.2, 0.4, 0.4]]),
+            "flood": np.array([[0.9, 0.1], [0.5, 0.5], [0.1, 0.9]]),
+            "boots": np.array([[0.95, 0.05], [0.05, 0.95]]),
+        },
+    )
+
+
+def people(n=900, seed=0):
+    network = garden()
+    return causal.to_frame(network, causal.draw(network, n, seed)).astype("str")
+
+
+def test_table_of_the_causes_predicts_as_the_law_says():
+    found = causal.study(
+        label="flood", graph=garden(), rows=20_000, model="logistic", draws=1, attacks=LOSS, noise=False
+    )
+    network = garden()
+    # P(rain) after the season, and the more likely answer to each rain.
+    rain = network.tables["season"][0] @ network.tables["rain"]
+    best = float(rain @ network.tables["flood"].max(axis=1))
+    table = found.models[0]
+    assert found.causes == ("rain",)
+    assert table.columns == ("rain",)
+    assert table.test.low <= best <= table.test.high
+    assert abs(table.test.value - best) < 4 * np.sqrt(best * (1 - best) / 20_000)
+    # A model that sees the symptom does better in P, and worse where the symptom is redrawn.
+    everything = found.models[1]
+    assert everything.test.low > best
+    assert everything.shifted.high < table.shifted.low
+    # Nobody remembers 20,000 records in so few numbers; the deviation of the excess is about 0.0015 here.
+    assert abs(table.strongest("P").excess_auc.value) < 0.01
+
+
+def test_model_that_remembers_is_told_from_one_that_does_not():
+    rng = np.random.default_rng(3)
+    data = pd.DataFrame({"cause": rng.integers(2, size=1200), "other": rng.normal(size=1200)})
+    data["label"] = np.where(rng.random(1200) < 0.2 + 0.6 * data["cause"], "yes", "no")
+    found = causal.study(
+        data, "label", parents=["cause"], model=KNeighborsClassifier(1), draws=2, attacks=LOSS, noise=False
+    )
+    nearest, table = found.model("KNeighborsClassifier on all columns"), found.models[0]
+    # It is always right on its own records; on others it meets a neighbour with a label of its own: right with probability
+    # E[p² + (1 - p)²] = 0.68, so that the excess accuracy is (1 - 0.68)/2.
+    excess = nearest.strongest("P").excess_accuracy
+    assert excess.low <= 0.16 <= excess.high
+    assert excess.low > 0.1
+    # The table keeps four numbers of 400 records.
+    assert abs(table.strongest("P").excess_auc.value) < 0.03
+    assert "gives away more of its training sample than table of the causes" in sentences(found)[0]
+
+
+def test_tilt_keeps_how_the_label_follows_its_causes_and_cuts_the_rest():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.integers(3, size=60_000), rng.integers(2, size=60_000)])
+    y = (rng.random(60_000) < np.array([0.2, 0.5, 0.9])[X[:, 0]]).astype(np.int64)
+    X[:, 1] = np.where(rng.random(60_000) < 0.95, y, 1 - y)  # a symptom
+    moved = tilt(Records(X.astype(np.uint8), y, np.arange(60_000)), [0], [3], np.random.default_rng(1))
+    shares = np.array(
+        [[np.mean(side.y[side.X[:, 0] == level]) for level in range(3)] for side in (Records(X, y, y), moved)]
+    )
+    counts = np.bincount(moved.X[:, 0], minlength=3)
+    assert np.all(np.abs(shares[0] - shares[1]) < 4 * np.sqrt(0.25 / counts))
+    assert np.abs(counts / len(moved) - 1 / 3).max() > 0.03  # the causes have another law
+    for level in range(3):  # given the cause, the symptom says nothing any more
+        rows = moved.X[:, 0] == level
+        table = np.array([[np.sum((moved.X[rows, 1] == a) & (moved.y[rows] == b)) for b in (0, 1)] for a in (0, 1)])
+        expected = table.sum(1, keepdims=True) * table.sum(0) / table.sum()
+        assert np.sum((table - expected) ** 2 / expected) < special.chdtri(1, 1e-6)
+
+
+def test_tilt_prefers_numbers_by_a_direction():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(30_000, 2))
+    moved = tilt(Records(X, X[:, 0], np.arange(30_000)), [0], [0], np.random.default_rng(2))
+    assert len(moved) == 10_000
+    assert (moved.X[:, 0] == moved.y).all()
+    assert abs(moved.X[:, 0].mean()) > 0.1
+    assert abs(np.corrcoef(moved.X[:, 1], moved.y)[0, 1]) < 4 / np.sqrt(10_000)
+
+
+def test_data_of_a_graph_are_dealt_and_shifted_worlds_follow_their_label():
+    data = people(3000)
+    found = causal.study(data, "flood", graph=garden(), model="logistic", draws=2, attacks=LOSS, noise=False)
+    assert found.run["trained_on"] == found.run["others"] == 1000
+    assert found.run["shifted_worlds"] == 2
+    # The table is as right under shift as the causes allow: its errors are those of P(Y | causes), not of the shift.
+    assert found.models[0].shifted.low > 0.5
+
+
+@pytest.mark.parametrize("shift", ["parents", "children", "all", 0.5])
+def test_every_shift_of_a_graph(shift):
+    found = causal.study(label="flood", graph=garden(), rows=150, model="logistic", draws=1, shift=shift, attacks=LOSS,
+                         noise=False)  # fmt: skip
+    assert found.run["shift"] == shift
+    assert len(found.models) == 3
+
+
+def test_regression_on_chosen_features():
+    rng = np.random.default_rng(0)
+    cause, noise = rng.normal(size=(2, 1500))
+    data = pd.DataFrame({"cause": cause, "value": 2 * cause + noise})
+    data["symptom"] = data["value"] + 0.1 * rng.normal(size=1500)
+    found = causal.study(data, "value", parents=["cause"], model="ridge", draws=3)
+    causes, everything = found.models
+    assert causes.name == "ridge on the causes"
+    # 1 - Var(noise)/Var(value) = 1 - 1/5
+    assert abs(causes.test.value - 0.8) < 4 * 0.2 * np.sqrt(2 / 500)
+    assert everything.test.value > 0.99
+    assert everything.shifted.value < causes.shifted.value
+    assert found.run["task"] == "regression"
+    assert found.noise.ratio == pytest.approx(found.noise.causal.value / found.noise.associational.value)
+
+
+def test_causes_are_learned_from_environments():
+    rng = np.random.default_rng(1)
+    parts = []
+    for site, (shift, slope) in {"north": (0.0, 1.0), "south": (2.0, -1.0), "east": (-1.0, 0.2)}.items():
+        cause = rng.normal(shift, 1.0, size=500)
+        label = cause + 0.5 * rng.normal(size=500)
+        parts.append(
+            pd.DataFrame({"cause": cause, "symptom": slope * label + rng.normal(size=500), "y": label, "site": site})
+        )
+    found = causal.study(pd.concat(parts, ignore_index=True), "y", environments="site", model="ridge", noise=False)
+    assert found.causes == ("cause",)
+    assert found.run["shifted_worlds"] == 3
+    assert found.models[0].shifted.low > found.models[1].shifted.high
+    assert found.invariance in str(found).replace("\n", " ") or found.invariance.split()[0] in str(found)
+
+
+def test_wrong_causes_are_named_and_cost():
+    found = causal.study(
+        label="Akt", graph="sachs", rows=1000, model="logistic", draws=1, wrong=2, attacks=LOSS, noise=False
+    )
+    wrong = found.models[-1]
+    assert wrong.name.startswith("causes with wrong ")
+    assert len(wrong.columns) == 4
+    assert set(found.causes) < set(wrong.columns)
+    assert wrong.unseen > 0
+    assert any("no training record had the causes" in note for note in found.notes)
+
+
+def test_sensitive_columns():
+    found = causal.study(label="flood", graph=garden(), rows=600, model="trees", draws=1, attacks=LOSS, noise=False,
+                         sensitive=["boots", "rain"])  # fmt: skip
+    gains = {(one.column, one.model): one for one in found.attributes}
+    table, trees = "table of the causes", "trees on all columns"
+    # A function of the causes tells an attacker who knows them nothing more about boots; the trees read boots.
+    assert gains["boots", table].gain.low <= 0 <= gains["boots", table].gain.high
+    assert gains["boots", trees].gain.low > 0.02
+    assert gains["rain", table].is_cause
+    assert gains["rain", table].gain.low > 0
+    assert "boots is no cause of the label" in str(found)
+
+
+def test_same_seed_same_numbers_and_files(tmp_path):
+    settings = {"label": "flood", "graph": garden(), "rows": 200, "model": "logistic", "draws": 2, "attacks": LOSS}
+    first, second, other = (causal.study(**settings, seed=seed) for seed in (5, 5, 6))
+    first.save(tmp_path / "one")
+    second.save(tmp_path / "two")
+    for name in ("causal.json", "causal.csv", "causal.svg"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+    assert first.as_dict() != other.as_dict()
+    document = json.loads((tmp_path / "one" / "causal.json").read_text())
+    assert document["causes"] == ["rain"]
+    assert {"blind", "models", "noise", "run"} <= set(document)
+    ElementTree.fromstring((tmp_path / "one" / "causal.svg").read_text())
+    rows = pd.read_csv(tmp_path / "one" / "causal.csv")
+    assert len(rows) == 3 * 2 * len(LOSS)
+    assert (rows["excess_accuracy_low"] <= rows["excess_accuracy"]).all()
+    np.testing.assert_allclose(rows["accuracy"] - rows["control_accuracy"], rows["excess_accuracy"], atol=1e-12)
+
+
+def test_hostile_names_stay_inert(tmp_path):
+    rng = np.random.default_rng(0)
+    nasty = "<script>alert(1)</script>\u202e"
+    data = pd.DataFrame(
+        {nasty: rng.choice(["=cmd()", "b"], 600), "x": rng.normal(size=600), "y": rng.choice(["n", "p"], 600)}
+    )
+    found = causal.study(data, "y", parents=[nasty], model="logistic", draws=1, attacks=LOSS, noise=False)
+    found.save(tmp_path)
+    drawing = (tmp_path / "causal.svg").read_text()
+    ElementTree.fromstring(drawing)
+    assert "<script" not in drawing
+    assert "\u202e" not in str(found)
+
+
+def test_pool_is_a_mean_of_ends():
+    pooled = pool([Estimate(0.2, 0.1, 0.3, n=10), Estimate(0.4, 0.1, 0.7, n=20)])
+    assert (pooled.value, pooled.low, pooled.high, pooled.n) == pytest.approx((0.3, 0.1, 0.5, 30))
+
+
+REFUSED = {
+    "two sources": ({"graph": garden(), "parents": ["rain"]}, "one of graph, parents and environments"),
+    "no source": ({}, "one of graph, parents and environments"),
+    "no parents in the graph": ({"graph": garden(), "label": "season"}, "season has no parents in the graph"),
+    "unknown label": ({"graph": garden(), "label": "snow"}, "has no variable 'snow'"),
+    "unknown parent": ({"data": people(400), "parents": ["snow"]}, "no column 'snow' for the parents"),
+    "text for a list": ({"data": people(400), "parents": "rain"}, "parents is a list of names"),
+    "no data": ({"parents": ["rain"]}, "there must be data"),
+    "unknown shift": ({"graph": garden(), "shift": "sideways"}, "shift is random"),
+    "negative noise": ({"graph": garden(), "shift": -1.0}, "noise is a number from 0 on"),
+    "shift without a graph": ({"data": people(400), "parents": ["rain"], "shift": 0.5}, "without a graph the shift is random"),
+    "no draws": ({"graph": garden(), "draws": 0}, "draws is a whole number from 1 on"),
+    "few rows": ({"graph": garden(), "rows": 10}, "rows is a whole number from 120 on"),
+    "few records": ({"data": people(200), "parents": ["rain"]}, "needs 360 records or more, not 200"),
+    "unknown model": ({"graph": garden(), "model": "oracle"}, "model is network, logistic, trees, ridge"),
+    "model for numbers": ({"graph": garden(), "model": "ridge"}, "ridge is for numbers"),
+    "too many wrong": ({"graph": garden(), "wrong": 9}, "no 9 to take for wrong ones"),
+    "sensitive unknown": ({"graph": garden(), "sensitive": ["snow"]}, "no sensitive column 'snow'"),
+    "unknown column": ({"data": people(400).assign(snow="no"), "graph": garden()}, "columns that the graph doesn't know: 'snow'"),
+    "missing column": ({"data": people(400).drop(columns="boots"), "graph": garden()}, "lacks variables of the graph: 'boots'"),
+    "unknown level": ({"data": people(400).replace({"rain": {"much": "hail"}}), "graph": garden()}, "levels of rain that the graph doesn't know: 'hail'"),
+    "unknown environment": ({"data": people(400), "environments": "site"}, "no column 'site' of environments"),
+    "one environment": ({"data": people(400).assign(site="a"), "environments": "site"}, "environment"),
+    "constant column": ({"data": people(400).assign(same="a"), "parents": ["rain"]}, "the same for all records: drop them"),
+    "confidence": ({"graph": garden(), "confidence": 2}, "confidence must be"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_bad_input_is_refused_in_one_sentence(case):
+    settings, words = REFUSED[case]
+    with pytest.raises(InputError) as refused:
+        causal.study(**({"label": "flood", "model": "logistic", "draws": 1} | settings))
+    assert words in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_record_that_cannot_occur_is_refused_by_number():
+    network = garden().replace_tables({"boots": np.array([[1.0, 0.0], [0.05, 0.95]])})
+    data = people(400).assign(boots="no")
+    data.loc[7, ["flood", "boots"]] = "no", "yes"
+    with pytest.raises(
+        InputError, match=r"1 records can't occur under the graph, the first of them record 8, .* 'boots'"
+    ):
+        causal.study(data, "flood", graph=network, model="logistic")
+
+
+def test_environment_with_one_class_is_refused():
+    data = people(600).assign(site=np.repeat(["a", "b"], 300))
+    data.loc[data["site"] == "a", "flood"] = "no"
+    with pytest.raises(InputError, match="class"):
+        causal.study(data, "flood", environments="site", model="logistic")
+
+
+def test_encoding_reads_levels_numbers_and_missing_texts():
+    data = pd.DataFrame(
+        {
+            "text": ["b", None, "a", "b"],
+            "few": [3, 1, 3, 1],
+            "number": [0.5, 1.5, 2.5, 3.5],
+            "truth": [True, False, True, True],
+            "y": [1, 0, 1, 0],
+        }
+    )
+    read = encode(data, "y")
+    assert read.levels == (3, 2, 0, 2)
+    assert read.X[:, 0].tolist() == [2, 0, 1, 2]  # the missing text is the level "?", which comes first
+    assert read.X[:, 1].tolist() == [1, 0, 1, 0]
+    np.testing.assert_allclose(read.X[:, 2].std(), 1)
+    assert read.classes.tolist() == [0, 1]
+    assert encode(data, "y", task="regression").classes is None
+
+
+def test_scenarios_share_no_record_between_parts():
+    data = encode(
+        pd.DataFrame({"row": np.arange(900.0), "c": np.tile(["a", "b"], 450), "y": np.tile(["n", "p", "p"], 300)}), "y"
+    )
+    problem = from_parents(data, "y", ["c"], shift="random", draws=1, seeds=np.random.SeedSequence(0))
+    scenario = problem.scenarios[0]
+    rows = [set(part.X[:, 0].tolist()) for part in (*scenario.samples, scenario.test)]
+    assert sum(map(len, rows)) == len(set.union(*rows))
+    assert set(scenario.shifted["P* 1"].X[:, 0].tolist()) <= rows[2]
+
+
+def test_public_name():
+    assert ls.causal.study is causal.study
