@@ -5,7 +5,17 @@ from __future__ import annotations
 import sys
 from importlib import import_module
 
-NAMES = ("scoring", "imports", "audit_cost", "download", "ridge", "networks", "leave_one_out", "explanations")
+NAMES = (
+    "scoring",
+    "imports",
+    "audit_cost",
+    "download",
+    "ridge",
+    "networks",
+    "leave_one_out",
+    "explanations",
+    "bayesian_networks",
+)
 
 
 def main() -> None:

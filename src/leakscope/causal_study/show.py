@@ -146,7 +146,7 @@ def _shift_words(found: CausalStudy, everything: Compared) -> str:
         return ""
     blind = found.blind[SHIFTED].accuracy
     return (
-        f"Most of what looks like membership under shift need not be any: a model that never saw the members lets the attacker "
+        f"Much of what looks like membership under shift need not be any: a model that never saw the members lets the attacker "
         f"tell them from P* with an accuracy of {_shown(best.control_accuracy)}, and no model at all with {_shown(blind)}."
     )
 
@@ -223,15 +223,15 @@ def draw(found: CausalStudy) -> str:
     ]
     for law, title in ((SAME, "Telling members from others of P"), (SHIFTED, "Telling members from records of P*")):
         best = [model.strongest(law) for model in found.models]
-        blind = [found.blind[law].accuracy, *[None] * len(names)]
         figures.append(
             bars(
                 title,
                 described,
-                ["no model (blind)", *names],
+                names,
                 {
-                    "attack": [blind[0], *(_accuracy(one) for one in best)],
-                    "control: never saw the members": [None, *(_control(one) for one in best)],
+                    "attack": [_accuracy(one) for one in best],
+                    "control: never saw the members": [_control(one) for one in best],
+                    "blind: asks no model": [found.blind[law].accuracy] * len(names),
                 },
                 place_label="Model",
                 y_label="Accuracy of the strongest attack",

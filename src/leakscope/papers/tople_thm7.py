@@ -1,0 +1,260 @@
+r"""[tople2020, Def. 8 and Theorem 7]: does a causal model keep features that are no causes to itself?
+
+On the four Bayesian networks, the causal table and the associational network are asked about fresh records, and attackers
+who see the answer guess a feature: a cause of the label, the other feature that tells most about that cause (*near*), and the
+one that tells least (*far*). Three attackers: one who knows all other features, one who knows all but a cause, and one who
+has the answer alone. The network's answers come with all digits, and with two. What counts is the gain over the same
+attacker without the model (`leakscope.attribute`, which says why the theorem holds for the first attacker and not for the
+others). None of the labels has children in its network.
+
+All intervals of a gain hold together: their confidence is 1 - 0.05 / number of cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope import plots
+from leakscope.attribute.result import AttributeFinding, AttributeSide
+from leakscope.models import Model
+from leakscope.papers.reproduction import Cell, Reproduction, ends
+from leakscope.papers.trends import shown
+from leakscope.worlds import Progress
+
+ID = "tople-thm7"
+TITLE = "Attribute inference: what a model adds to guessing a cause and another feature"
+PAPER = {
+    "source": "Tople, Sharma and Nori 2020, Definition 8 and Theorem 7",
+    "statement": "A causal model makes it impossible to infer non-causal features.",
+    "numbers": "The paper has no experiment for it; whether there is a gain is compared.",
+}
+FULL = {
+    "networks": ("child", "alarm", "sachs", "water"),
+    "roles": ("cause", "near", "far"),
+    "size": 20_000,
+    "records": 4_000,
+    "steps": 10_000,
+}
+QUICK = FULL | {"networks": ("sachs",), "roles": ("cause", "near"), "size": 1_000, "records": 300, "steps": 30}
+
+ALL, BUT_ONE, ANSWER = "all other features", "all but a cause", "the answer alone"
+TABLE, NETWORK, ROUNDED = "causal table", "network", "two-digit network"
+#: Share of the records that every level of a guessed feature has at least.
+RAREST = 0.02
+
+
+class Case(NamedTuple):
+    """One feature guessed by one attacker with one model."""
+
+    network: str
+    model: str
+    feature: str
+    role: str
+    attacker: str
+    found: AttributeSide
+
+    @property
+    def best(self) -> AttributeFinding:
+        return self.found.strongest
+
+    @property
+    def words(self) -> str:
+        return f"{shown(self.best.gain)} for {self.feature} ({self.network}, {self.model}, {self.attacker})"
+
+
+class _Effort(NamedTuple):
+    networks: tuple[str, ...]
+    roles: tuple[str, ...]
+    size: int
+    records: int
+    steps: int
+    seed: int
+    confidence: float
+
+
+def run(
+    networks: Sequence[str],
+    roles: Sequence[str],
+    size: int,
+    records: int,
+    steps: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Train both models on each network's records and measure every case."""
+    from leakscope.workers import run_tasks
+
+    confidence = 1 - 0.05 / (len(networks) * 3 * 3 * len(roles))
+    effort = _Effort(tuple(networks), tuple(roles), size, records, steps, seed, confidence)
+    study = partial(_study, effort)
+    answers: dict[int, list[Case]] = {}
+    for task, answer in run_tasks(study, [range(number, number + 1) for number in range(len(networks))], workers):
+        answers[task.start] = answer
+        if progress is not None:
+            progress(ID, len(answers), len(networks))
+    cases = [case for number in range(len(networks)) for case in answers[number]]
+    verdict = _verdict(cases)
+    figures = ("advantage", "gain", "gain_auc", "control", "beyond_control")
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings={
+            "networks": list(networks), "roles": list(roles), "size": size, "records": records, "steps": steps, "widths": [128, 512, 128],
+            "activation": "relu", "rate": 1e-4, "batch": 128, "confidence": confidence, "seed": seed,
+        },
+        columns=["network", "model", "role", "feature", "attacker knows", "attack",
+                 *(f"{name}{end}" for name in ("baseline", *figures) for end in ("", "_low", "_high"))],
+        rows=[_row(case, found, figures) for case in cases for found in case.found.attacks],
+        paper=PAPER,
+        verdict=verdict,
+        svg=plots.stacked(TITLE, verdict, [_figure(cases, role) for role in roles if role != "far"]),
+    )  # fmt: skip
+
+
+# --- one network ------------------------------------------------------------------------------------------------------
+
+
+def _study(effort: _Effort, task: range) -> list[Case]:
+    """Draw, train and attack for one network."""
+    from leakscope.attribute import attribute_inference
+    from leakscope.causal import NETWORKS, draw, load_network
+
+    name, size = effort.networks[task.start], effort.size
+    network, label = load_network(name), NETWORKS[name].label
+    drawing, training = np.random.SeedSequence([effort.seed, task.start]).spawn(2)
+    codes = draw(network, size + effort.records, drawing)
+    names = [variable for variable in network.names if variable != label]
+    X, y = np.ascontiguousarray(codes[:, [network.place[one] for one in names]]), codes[:, network.place[label]]
+    causes, levels = list(network.parents[label]), [len(network.levels[one]) for one in names]
+    places, rng = [names.index(cause) for cause in causes], np.random.default_rng(training)
+    guessed = _features(X[size:], names, causes)
+    cases = []
+    table, trained = _models(X, y, size, places, levels, effort.steps, rng)
+    for model, digits, title in ((table, None, TABLE), (trained, None, NETWORK), (trained, 2, ROUNDED)):
+        for role in effort.roles:
+            feature = guessed[role]
+            for attacker, known in _attackers(names, causes, feature).items():
+                risk = attribute_inference(
+                    model, X[size:], y[size:], names.index(feature), known=known, knows_label=False,
+                    digits=digits, confidence=effort.confidence, seed=effort.seed,
+                )  # fmt: skip
+                cases.append(Case(NETWORKS[name].title, title, feature, role, attacker, risk.records))
+    return cases
+
+
+def _features(X: NDArray[np.uint8], names: Sequence[str], causes: Sequence[str]) -> dict[str, str]:
+    """The first cause, and of the features that are none the two that tell most and least about it; name by role."""
+    cause = X[:, names.index(causes[0])]
+    eligible = [
+        (_information(X[:, place], cause), name)
+        for place, name in enumerate(names)
+        if name not in causes and _rarest(X[:, place]) >= RAREST
+    ]
+    return {"cause": causes[0], "near": max(eligible)[1], "far": min(eligible)[1]}
+
+
+def _rarest(column: NDArray[np.uint8]) -> float:
+    counts = np.bincount(column)
+    present = counts[counts > 0]
+    return float(present.min() / len(column)) if len(present) > 1 else 0.0
+
+
+def _information(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
+    """Mutual information of two columns of codes, in nats."""
+    table = np.zeros((int(one.max()) + 1, int(other.max()) + 1))
+    np.add.at(table, (one, other), 1 / len(one))
+    free = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True)
+    seen = table > 0
+    return float(np.sum(table[seen] * np.log(table[seen] / free[seen])))
+
+
+def _attackers(names: Sequence[str], causes: Sequence[str], feature: str) -> dict[str, list[int]]:
+    """Column numbers that each attacker knows; where the feature is the only cause, one attacker falls away."""
+    others = [place for place, name in enumerate(names) if name != feature]
+    lacking = next((names.index(cause) for cause in causes if cause != feature), None)
+    found = {ALL: others, BUT_ONE: [place for place in others if place != lacking], ANSWER: []}
+    return found if lacking is not None else {ALL: others, ANSWER: []}
+
+
+def _models(
+    X: NDArray[np.uint8], y: NDArray[np.uint8], size: int, causes: Sequence[int], levels: Sequence[int], steps: int,
+    rng: np.random.Generator,
+) -> list[Model]:  # fmt: skip
+    """The causal table and the associational network of [tople2020, section 4.1], trained on the first records."""
+    from leakscope.causal import CausalTable, one_hot
+    from leakscope.learners import MLP
+
+    table, _, labels = CausalTable(tuple(causes), tuple(levels)).prepare(X, y)
+    counts = table.fit(X[:size], labels[:size], rng)
+    network = MLP(widths=(128, 512, 128), activation="relu", rate=1e-4, steps=steps, batch=128, task="classification")
+    network, encoded, _ = network.prepare(one_hot(X, levels), y)
+    weights = network.fit(encoded[:size], labels[:size], rng)
+
+    def by_network(codes: NDArray[Any]) -> NDArray[np.float64]:
+        odds = network.outputs(weights, one_hot(codes, levels).astype(np.float64))
+        odds = np.column_stack([np.zeros(len(odds)), odds])
+        powers = np.exp(odds - odds.max(axis=1, keepdims=True))
+        return np.asarray(powers / powers.sum(axis=1, keepdims=True))
+
+    classes = np.unique(y)
+    return [
+        Model(TABLE, "classification", classes, True, partial(table.probabilities, counts)),
+        Model(NETWORK, "classification", classes, True, by_network),
+    ]
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+def _row(case: Case, found: AttributeFinding, figures: Sequence[str]) -> list[Cell]:
+    cells: list[Cell] = [case.network, case.model, case.role, case.feature, case.attacker, found.attack]
+    cells += ends(case.found.baseline_advantage)
+    for figure in figures:
+        cells += ends(getattr(found, figure))
+    return cells
+
+
+def _verdict(cases: Sequence[Case]) -> str:
+    """Whether the causal table gains anything about what is no cause, for who knows its causes and for who does not."""
+    table = [case for case in cases if case.model == TABLE and case.role != "cause"]
+    told = [case for case in table if case.attacker == ALL and case.best.gain.low > 0]
+    if told:
+        words = [f"differs: who knows all other features gains by the causal table: {_most(told)}"]
+    else:
+        words = ["agrees for who knows all other features: the causal table adds nothing about what is no cause"]
+    lacking = [case for case in table if case.attacker != ALL and case.best.gain.low > 0]
+    if lacking:
+        words.append(
+            f"differs for who does not know the causes, to whom the answer tells of them: in {len(lacking)} of "
+            f"{sum(case.attacker != ALL for case in table)} cases a gain, the most {_most(lacking)}"
+        )
+    told_by = ((TABLE, "cause", "a cause"), *((model, "near", "what is no cause") for model in (NETWORK, ROUNDED)))
+    for model, role, what in told_by:
+        some = [case for case in cases if (case.model, case.role, case.attacker) == (model, role, ALL)]
+        sure = [case for case in some if case.best.gain.low > 0]
+        told_of = f"the {model} gives {what} away to who knows the rest in {len(sure)} of {len(some)} networks"
+        words.append(f"{told_of}, the most {_most(sure)}" if sure else told_of)
+    return "; ".join(words)
+
+
+def _most(cases: Sequence[Case]) -> str:
+    return max(cases, key=lambda case: case.best.gain.value).words
+
+
+def _figure(cases: Sequence[Case], role: str) -> str:
+    """The largest gain of any attack, by network, model and attacker."""
+    chosen = {(case.network, case.model, case.attacker): case for case in cases if case.role == role}
+    places = list(dict.fromkeys(case.network for case in cases))
+    series = {}
+    for model in (TABLE, NETWORK, ROUNDED):
+        for attacker in (ALL, ANSWER):
+            found = [chosen.get((place, model, attacker)) for place in places]
+            series[f"{model}: {attacker}"] = [None if case is None else case.best.gain for case in found]
+    what = "a cause" if role == "cause" else "the feature nearest to it that is no cause"
+    return plots.bars(what, what, places, series, place_label="Network", y_label=f"Gain of advantage about {what}")

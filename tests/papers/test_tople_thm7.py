@@ -1,0 +1,57 @@
+"""Theorem 7 on a network: who knows the causes gains nothing about what is none, and who does not gains."""
+
+import numpy as np
+import pytest
+
+from leakscope import papers
+from leakscope.papers import tople_thm7
+
+
+@pytest.fixture(scope="module")
+def result():
+    return papers.reproduce("tople-thm7", quick=True, workers=1)
+
+
+def rows(result, **wanted):
+    table = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
+    return [row for row in table if all(row[name] == value for name, value in wanted.items())]
+
+
+def test_inversion_gains_exactly_nothing_where_the_theorem_holds(result):
+    found = rows(result, model="causal table", role="near", attack="inversion of the output")
+    known = [row for row in found if row["attacker knows"] == "all other features"]
+    assert known
+    assert all(row["gain"] == row["gain_auc"] == 0 for row in known)
+
+
+def test_the_causal_table_tells_nothing_by_its_own_use_of_what_it_does_not_use(result):
+    found = rows(result, model="causal table", role="near", attack="learned on features and output (boosted trees)")
+    assert len(found) == 3
+    assert all(row["beyond_control"] == 0 for row in found)
+    (alone,) = [row for row in found if row["attacker knows"] == "the answer alone"]
+    assert alone["gain_low"] > 0
+
+
+def test_a_cause_and_an_associational_network_give_away(result):
+    for model, role in (("causal table", "cause"), ("network", "near")):
+        found = rows(result, model=model, role=role, **{"attacker knows": "all other features"})
+        assert max(row["gain_low"] for row in found) > 0
+
+
+def test_the_verdict_says_where_it_holds_and_where_not(result):
+    assert result.verdict.startswith("agrees for who knows all other features")
+    assert "differs for who does not know the causes" in result.verdict
+    assert result.settings["confidence"] == 1 - 0.05 / 18
+
+
+def test_information_of_two_columns():
+    """A copy of an even bit has ln 2 nats about it, an independent one none."""
+    one, other = np.array([0, 0, 1, 1], np.uint8), np.array([0, 1, 0, 1], np.uint8)
+    assert tople_thm7._information(one, one) == pytest.approx(np.log(2))
+    assert tople_thm7._information(one, other) == pytest.approx(0)
+
+
+def test_where_the_feature_is_the_only_cause_no_other_can_be_unknown():
+    assert list(tople_thm7._attackers(["a", "b"], ["a"], "a")) == ["all other features", "the answer alone"]
+    known = tople_thm7._attackers(["a", "b", "c"], ["a"], "c")
+    assert known == {"all other features": [0, 1], "all but a cause": [1], "the answer alone": []}
