@@ -12,6 +12,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from leakscope.cli_attributes import attributes
 from leakscope.cli_causal import causal
 from leakscope.cli_frontier import frontier
 from leakscope.cli_shared import Confidence, Json, Seed, progress_bars
@@ -197,6 +198,7 @@ def _as_json(result: Any, conditions: list[Any], failed: list[Any]) -> str:
 
 app.command()(frontier)
 app.command()(causal)
+app.command()(attributes)
 
 
 @app.command()

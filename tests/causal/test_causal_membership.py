@@ -52,7 +52,7 @@ def memoriser(sample, share, base=0.5):
 def high_confidence():
     """Says member to a confidence above 0.6, and learns nothing."""
 
-    def guess(evidence, rng):
+    def guess(evidence, rng):  # noqa: ARG001
         score = evidence.observed[:, 1]
         return Guesses(score, (score > 0.6).astype(float))
 
@@ -99,7 +99,7 @@ def test_a_model_that_tells_p_from_the_shifted_law_has_its_control_as_high():
     rng = np.random.default_rng(2)
     n = 4000
     samples = samples_of(n, rng)
-    pair = pair_of(lambda X: 0.2 + 0.6 * X[:, 0], lambda X: 0.1 + 0.5 * X[:, 0], samples)
+    pair = pair_of(lambda X: 0.2 + 0.7 * X[:, 0], lambda X: 0.1 + 0.5 * X[:, 0], samples)
     error = np.sqrt(0.7 * 0.3 / (2 * n))
     (shifted,) = try_membership(pair, people(2 * n, IN_SHIFTED, rng), [TREE], most=n)
     assert shifted.accuracy.value == pytest.approx(0.7, abs=4 * error)
@@ -135,7 +135,7 @@ def test_an_attacker_who_never_met_the_shifted_law_can_not_use_it():
 def high_or_low():
     """Says member where the known members of this confidence outnumber the others by a tenth."""
 
-    def guess(evidence, rng):
+    def guess(evidence, rng):  # noqa: ARG001
         known, p = evidence.known, evidence.known.observed[:, 1]
         score = np.zeros(len(evidence))
         for value in np.unique(p):
@@ -161,6 +161,10 @@ def test_the_blind_attacker_reaches_the_total_variation_and_no_more():
 # --- the interval of the excess -----------------------------------------------------------------------------------------
 
 
+def lucky(luck, remembered):
+    return lambda X: np.where((X[:, luck] < 0.3 + 0.3 * X[:, 0]) | np.isin(X[:, 3], remembered), 0.9, 0.5)
+
+
 @pytest.mark.parametrize("share", [0.0, 0.4])
 def test_the_interval_of_the_excess_covers(share):
     """300 worlds: 95 % of the intervals hold the true excess, up to 4 standard errors of such a share, 5 in a hundred.
@@ -174,15 +178,10 @@ def test_the_interval_of_the_excess_covers(share):
     truth, hits, values = share * (1 - rate) / 2, 0, []
     for number in range(repeats):
         samples = samples_of(n, rng)
-        pair = pair_of(
-            *(
-                lambda X, luck=luck, kept=sample.X[rng.random(n) < share, 3]: np.where(
-                    (X[:, luck] < 0.3 + 0.3 * X[:, 0]) | np.isin(X[:, 3], kept), 0.9, 0.5
-                )
-                for luck, sample in zip((1, 2), samples, strict=True)
-            ),
-            samples,
-        )
+        answers = [
+            lucky(luck, sample.X[rng.random(n) < share, 3]) for luck, sample in zip((1, 2), samples, strict=True)
+        ]
+        pair = pair_of(*answers, samples)
         (found,) = try_membership(pair, people(2 * n, IN_SHIFTED, rng), [high_confidence()], seed=number)
         values.append(found.excess_accuracy.value)
         hits += found.excess_accuracy.low <= truth <= found.excess_accuracy.high
@@ -213,7 +212,7 @@ def test_models_that_change_places_change_attack_and_control():
     assert one.excess_accuracy.value == pytest.approx(-two.excess_accuracy.value, abs=1e-15)
     assert one.excess_accuracy.low == pytest.approx(-two.excess_accuracy.high, abs=1e-12)
     assert one.excess_auc.value == pytest.approx(-two.excess_auc.value, abs=1e-15)
-    assert one.excess_accuracy.value > 0.05
+    assert one.excess_accuracy.low > 0
 
 
 def test_what_is_peculiar_to_one_model_cancels():

@@ -1,0 +1,65 @@
+"""`leakscope attributes` as a new user meets it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.linear_model import LogisticRegression
+
+from leakscope.cli import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    place = tmp_path_factory.mktemp("people")
+    table = pd.DataFrame(rng.integers(2, size=(400, 2)), columns=["member", "other"])
+    table["age"] = rng.normal(size=400)
+    table["y"] = (table["age"] + table["member"] + rng.normal(size=400) > 0.5).astype(int)
+    model = LogisticRegression().fit(table[["member", "other", "age"]], table["y"])
+    skops.io.dump(model, place / "model.skops")
+    table[:200].to_csv(place / "train.csv", index=False)
+    table[200:].to_csv(place / "holdout.csv", index=False)
+    return place
+
+
+def run(folder, *more):
+    arguments = ("attributes", folder / "model.skops", "--train", folder / "train.csv", "--holdout", folder / "holdout.csv",
+                 "--label", "y", *more)  # fmt: skip
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    return stopped.value.code or 0
+
+
+def test_it_is_printed_and_written(folder, tmp_path, capsys):
+    assert run(folder, "--sensitive", "member", "--out", tmp_path / "out") == 0
+    assert "The model gives member away" in capsys.readouterr().out
+    (found,) = json.loads((tmp_path / "out" / "attributes.json").read_text())
+    assert found["sensitive"] == "member"
+    assert found["leaks"]
+
+
+def test_json_of_two_columns(folder, capsys):
+    assert run(folder, "--sensitive", "member,other", "--known", "age", "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [risk["sensitive"] for risk in found] == ["member", "other"]
+    assert found[0]["known"] == ["age"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--sensitive", "age"], "more than 20"),
+        (["--sensitive", "snow"], "no sensitive column 'snow'"),
+        (["--sensitive", "y"], "is the label"),
+        (["--sensitive", "member", "--known", "snow"], "snow"),
+        (["--sensitive", "member", "--confidence", "7"], "confidence"),
+    ],
+)
+def test_bad_input_ends_in_one_sentence(folder, arguments, words, capsys):
+    assert run(folder, *arguments) == 2
+    said = capsys.readouterr()
+    assert words in said.err
+    assert said.err.count("\n") == 1
