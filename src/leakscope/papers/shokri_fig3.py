@@ -6,7 +6,8 @@ two, within each network, and averaged over the draws. The figure shows absolute
 the signs. The signals have heavier tails than normal values (kurtosis 2 to 18 in most networks, of the variance up to 100),
 so that Fisher's interval does not hold: records are drawn anew, members and non-members each among themselves, and the
 interval is that of the studentised bootstrap on Fisher's scale. It would still be too short for two signals that hang
-together closely and have tails like those of a log-normal.
+together closely and have tails like those of a log-normal, and it is where one signal is nearly a function of the other, as
+variance and norm are on Adult and Hospital: read those intervals as the least they could be.
 """
 
 from __future__ import annotations
