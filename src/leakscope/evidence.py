@@ -5,7 +5,7 @@ Evidence never holds the truth that the attack is to guess: membership is known 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -76,6 +76,9 @@ class Attack:
         which makes intervals narrower; the scores of a fitted attack only within a fold.
     beside
         A second release that the attack reads, such as the prediction that an explanation comes with.
+    guess_many
+        ``guess_many(evidences, rng) -> list of Guesses``, for an attack that is quicker on several at once. It draws from
+        the generator as ``guess`` on one after the other does, so that the answers are the same.
     """
 
     name: str
@@ -85,6 +88,13 @@ class Attack:
     uses_labels: bool = False
     fixed_scale: bool = False
     beside: str | None = None
+    guess_many: Callable[[Sequence[Evidence], np.random.Generator], list[Guesses]] | None = None
+
+    def guess_all(self, evidences: Sequence[Evidence], rng: np.random.Generator) -> list[Guesses]:
+        """Guess about several evidences, at once where the attack can."""
+        if self.guess_many is not None:
+            return self.guess_many(evidences, rng)
+        return [self.guess(evidence, rng) for evidence in evidences]
 
     @property
     def releases(self) -> tuple[str, ...]:

@@ -8,16 +8,24 @@ on the known records attacks.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import pairwise
+
 import numpy as np
 
 from leakscope.attacks.membership_learned import thin
-from leakscope.evidence import Attack, Evidence, Guesses
+from leakscope.evidence import Attack, Evidence, Floats, Guesses
 
 BATCH, RATE = 128, 1e-3
 
 
 def confidence_network(
-    release: str = "probabilities", *, widths: tuple[int, ...] = (5, 5), steps: int = 5000, starts: int = 4
+    release: str = "probabilities",
+    *,
+    widths: tuple[int, ...] = (5, 5),
+    steps: int = 5000,
+    starts: int = 4,
+    sort: bool = False,
 ) -> Attack:
     """A small network on the probabilities [tople2020, section 4.1; 3-3 for Table 3]. Needs torch.
 
@@ -27,6 +35,8 @@ def confidence_network(
         Neurons of the hidden layers, and steps of training.
     starts
         How many networks are trained, of which the best on the known records is kept.
+    sort
+        Whether the network sees the probabilities from the largest down, as in Salem et al. 2019.
 
     Examples
     --------
@@ -34,17 +44,37 @@ def confidence_network(
     'network 5-5 on confidences'
     """
 
+    def shown(observed: Floats) -> Floats:
+        return -np.sort(-observed, axis=1) if sort else observed
+
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+        return guess_many([evidence], rng)[0]
+
+    def guess_many(evidences: Sequence[Evidence], rng: np.random.Generator) -> list[Guesses]:
         from leakscope.learners import MLP
 
-        known = thin(evidence.known, rng)
+        knowns, rngs = [], []
+        for evidence in evidences:
+            knowns.append(thin(evidence.known, rng))
+            rngs += rng.spawn(starts)
         learner, X, y = MLP(
             widths=widths, activation="relu", steps=steps, batch=BATCH, rate=RATE, task="classification"
-        ).prepare(known.observed, known.member)
-        networks = learner.fit_many(X, y, [np.arange(len(X))] * starts, rng.spawn(starts))
-        losses = [float(learner.losses(network, X, y).mean()) for network in networks]
-        score = learner.outputs(networks[int(np.argmin(losses))], evidence.observed)[:, 0]
-        return Guesses(score, (score > 0).astype(np.float64))
+        ).prepare(
+            np.concatenate([shown(known.observed) for known in knowns]),
+            np.concatenate([known.member for known in knowns]),
+        )
+        bounds = np.cumsum([0, *(len(known.member) for known in knowns)])
+        rows = [np.arange(start, end) for start, end in pairwise(bounds)]
+        networks = learner.fit_many(X, y, [part for part in rows for _ in range(starts)], rngs)
+        answers = []
+        for number, (evidence, part) in enumerate(zip(evidences, rows, strict=True)):
+            own = networks[number * starts : (number + 1) * starts]
+            losses = [float(learner.losses(network, X[part], y[part]).mean()) for network in own]
+            score = learner.outputs(own[int(np.argmin(losses))], shown(evidence.observed))[:, 0]
+            answers.append(Guesses(score, (score > 0).astype(np.float64)))
+        return answers
 
-    name = f"network {'-'.join(map(str, widths))} on confidences"
-    return Attack(name, release, "tople2020, section 4.1; Salem et al. 2019", guess).reads("probabilities")
+    name = f"network {'-'.join(map(str, widths))} on {'sorted ' if sort else ''}confidences"
+    return Attack(name, release, "tople2020, section 4.1; Salem et al. 2019", guess, guess_many=guess_many).reads(
+        "probabilities"
+    )

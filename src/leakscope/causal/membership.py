@@ -211,15 +211,17 @@ def _judged(
     rng: np.random.Generator,
 ) -> Judged:
     """The attack on each sample, asking the model that trained on it, or the one that did not."""
-    scores, says = [], []
+    evidences = []
     for number in (0, 1):
         model = pair.models[number if own else 1 - number]
         inside, outside = _Asked.of(model, members[number], releases), _Asked.of(model, others[number], releases)
         strangers = outside if taught is None else _Asked.of(model, taught, releases)
-        guesses = _cross(attack, inside, outside, strangers, rng)
-        scores.append(guesses.score)
-        says.append(guesses.says_member)
-    guesses = Guesses(np.concatenate(scores), np.concatenate(says))
+        evidences += _cross(attack, inside, outside, strangers)
+    score, says = np.empty(len(deal.member)), np.empty(len(deal.member))
+    for number, guesses in enumerate(attack.guess_all(evidences, rng)):
+        rows = np.flatnonzero((deal.world == number // 2) & (deal.half == number % 2))
+        score[rows], says[rows] = guesses.score, guesses.says_member
+    guesses = Guesses(score, says)
     return Judged(guesses, deal.member, scale_of(attack, deal.half, deal.world))
 
 
@@ -239,11 +241,10 @@ class _Asked:
         return self.shown[attack.release][rows], self.labels[rows], beside
 
 
-def _cross(attack: Attack, inside: _Asked, outside: _Asked, strangers: _Asked, rng: np.random.Generator) -> Guesses:
+def _cross(attack: Attack, inside: _Asked, outside: _Asked, strangers: _Asked) -> list[Evidence]:
     """Ask about one half of members and outsiders while the other half of members, and strangers, are known."""
-    judged = len(inside.labels)
-    half, half_of_strangers = np.arange(judged) % 2, np.arange(len(strangers.labels)) % 2
-    score, says = np.empty(2 * judged), np.empty(2 * judged)
+    half, half_of_strangers = np.arange(len(inside.labels)) % 2, np.arange(len(strangers.labels)) % 2
+    evidences = []
     for number in (0, 1):
         asked = [side.take(attack, half == number) for side in (inside, outside)]
         known = [inside.take(attack, half != number), strangers.take(attack, half_of_strangers != number)]
@@ -251,13 +252,10 @@ def _cross(attack: Attack, inside: _Asked, outside: _Asked, strangers: _Asked, r
         observed, labels, beside = (_both(column) for column in zip(*asked, strict=True))
         seen, true, seen_beside = (_both(column) for column in zip(*known, strict=True))
         use = attack.uses_labels
-        evidence = Evidence(
-            observed, labels if use else None, Known(seen, true if use else None, member, seen_beside), beside
+        evidences.append(
+            Evidence(observed, labels if use else None, Known(seen, true if use else None, member, seen_beside), beside)
         )
-        guesses = attack.guess(evidence, rng)
-        rows = np.flatnonzero(np.tile(half == number, 2))
-        score[rows], says[rows] = guesses.score, guesses.says_member
-    return Guesses(score, says)
+    return evidences
 
 
 def _both(parts: Sequence[Any]) -> Any:

@@ -1,0 +1,344 @@
+r"""[tople2020, Theorem 4]: does a vote of causal teachers cost less privacy than one of associational teachers?
+
+Teachers that share no record answer queries by :math:`\arg\max_k\{n_k + \mathrm{Lap}(2/\gamma)\}`; the data-dependent ε of
+`leakscope.pate` is small where they agree. The records come from P alone, or from a mixture of P and laws with the same
+:math:`P(Y \mid X_C)` and all other tables redrawn, as the theorem says; queries come from the same law. Four ensembles: the table
+of Y given its parents; multinomial logistic regression on the parents, which tells the choice of columns from the kind of model;
+the same on all columns; and a small network on all columns. Every column is one of zeros and ones for each level.
+
+Two more tell causality from having few parameters: logistic regression on **as many variables that are no causes**, and the table
+of **no columns**, whose teachers vote for the most frequent class. Where one class is clearly that, they agree without looking:
+ε measures agreement, and a model that knows nothing can have the least.
+
+A student learns from the noisy labels of one γ, and is judged on fresh records of the same law and of a new P*. Intervals are
+over draws of all data, and ε is compared draw by draw. Akt and XrayReport are leaves of their networks; Erk has the child Akt,
+which an associational teacher can use and a causal one can not. The data-dependent ε is for this comparison: it tells of the
+votes, and is not to be published.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope import plots
+from leakscope.papers.reproduction import Cell, Reproduction, ends
+from leakscope.papers.trends import shown
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+Floats = NDArray[np.float64]
+
+ID = "tople-thm4"
+TITLE = "Votes of teachers: what causal and associational ensembles cost"
+PAPER = {
+    "source": "Tople, Sharma and Nori 2020, Theorem 4",
+    "statement": (
+        "On data from a mixture of laws with the same Pr(Y|X_C), the privacy budget of the noisy vote of causal teachers is "
+        "lower than that of associational teachers."
+    ),
+    "numbers": "The paper has no experiment for it; the direction is compared.",
+}
+NETWORKS = {"Child/XrayReport": "child", "Sachs/Akt": "sachs", "Sachs/Erk": "sachs"}
+FULL = {
+    "networks": tuple(NETWORKS),
+    "laws": ("P", "mixture"),
+    "teachers": (50, 200),
+    "gammas": (0.05, 0.1, 0.2, 0.5),
+    "gamma": 0.2,
+    "records": 20_000,
+    "queries": 500,
+    "environments": 5,
+    "steps": 300,
+    "draws": 8,
+}
+QUICK = FULL | {
+    "networks": ("Sachs/Akt", "Sachs/Erk"),
+    "laws": ("mixture",),
+    "teachers": (20,),
+    "gammas": (0.2, 0.5),
+    "records": 2000,
+    "queries": 100,
+    "steps": 60,
+    "draws": 3,
+}
+DELTA = 1e-5
+TEST = 5000  # fresh records of each law that a student is judged on
+CAUSAL, ON_CAUSES, ON_ALL, NETWORK, ON_OTHERS, NOTHING = ENSEMBLES = (
+    "table of the causes", "logistic on the causes", "logistic on all", "network on all", "logistic on others",
+    "table of nothing",
+)  # fmt: skip
+
+
+class Setting(NamedTuple):
+    """What one draw is made of."""
+
+    network: str
+    law: str
+    teachers: int
+
+
+class Effort(NamedTuple):
+    """Sizes that all settings share."""
+
+    gammas: tuple[float, ...]
+    gamma: float
+    records: int
+    queries: int
+    environments: int
+    steps: int
+
+
+class Found(NamedTuple):
+    """What the draws of one setting gave: ε (draws, ensembles, γ), and the rest (draws, ensembles)."""
+
+    epsilon: Floats
+    independent: Floats
+    agreement: Floats
+    accuracy: Floats
+    shifted: Floats
+
+    def ratio(self, first: str, second: str, place: int, confidence: float = 0.95) -> Estimate:
+        """Geometric mean over draws of one ensemble's ε over another's, at one γ."""
+        from leakscope.intervals import mean
+
+        one, other = (self.epsilon[:, ENSEMBLES.index(name), place] for name in (first, second))
+        found = mean(np.log(one / other), confidence)
+        value, low, high = map(float, np.exp([found.value, found.low, found.high]))
+        return Estimate(
+            value, min(low, value), max(high, value), confidence, n=found.n, method="Student, of logarithms"
+        )
+
+
+def run(
+    networks: Sequence[str],
+    laws: Sequence[str],
+    teachers: Sequence[int],
+    gammas: Sequence[float],
+    gamma: float,
+    records: int,
+    queries: int,
+    environments: int,
+    steps: int,
+    draws: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Train the ensembles on every draw, and count what their votes cost."""
+    settings = [Setting(network, law, count) for network in networks for law in laws for count in teachers]
+    effort = Effort(tuple(gammas), gamma, records, queries, environments, steps)
+    found = _measure(settings, effort, draws, seed, progress, workers)
+    verdict = _verdict(settings, found, effort)
+    measured = ("epsilon", "causal/this", "agreement", "accuracy", "accuracy_shifted")
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings={
+            "networks": list(networks), "laws": list(laws), "teachers": list(teachers), **effort._asdict(),
+            "gammas": list(gammas), "delta": DELTA, "draws": draws, "test": TEST, "seed": seed,
+        },
+        columns=["network", "law", "teachers", "ensemble", "gamma", "epsilon_independent",
+                 *(f"{name}{end}" for name in measured for end in ("", "_low", "_high"))],
+        rows=[row for setting, cell in zip(settings, found, strict=True) for row in _rows(setting, cell, effort)],
+        paper=PAPER,
+        verdict=verdict,
+        svg=_figure(settings, found, effort, verdict),
+    )  # fmt: skip
+
+
+# --- data -------------------------------------------------------------------------------------------------------------
+
+
+class Drawn(NamedTuple):
+    """Codes of all variables: records, queries, and fresh records of the same law and of a new P*."""
+
+    network: Any
+    label: str
+    records: NDArray[np.uint8]
+    queries: NDArray[np.uint8]
+    fresh: NDArray[np.uint8]
+    shifted: NDArray[np.uint8]
+
+
+def _draw(setting: Setting, effort: Effort, seed: np.random.SeedSequence) -> Drawn:
+    from leakscope.causal import draw, load_network, redraw
+
+    label = setting.network.partition("/")[2]
+    network = load_network(NETWORKS[setting.network])
+    tables, rows, order, last = seed.spawn(4)
+    others = [redraw(network, [label], child) for child in tables.spawn(effort.environments)]
+    worlds = [network] if setting.law == "P" else [network, *others[:-1]]
+    sizes = (effort.records, effort.queries, TEST)
+    each = -(-sum(sizes) // len(worlds))
+    codes = np.concatenate(
+        [draw(world, each, child) for world, child in zip(worlds, rows.spawn(len(worlds)), strict=True)]
+    )
+    codes = codes[np.random.default_rng(order).permutation(len(codes))[: sum(sizes)]]
+    records, queries, fresh = np.split(codes, np.cumsum(sizes)[:-1])
+    return Drawn(network, label, records, queries, fresh, draw(others[-1], TEST, last))
+
+
+def _tables(drawn: Drawn, ensemble: str) -> tuple[Any, list[tuple[NDArray[Any], NDArray[Any]]]]:
+    """The columns an ensemble uses, and (X, y) of records, queries, fresh and shifted records."""
+    from leakscope.causal import one_hot
+    from leakscope.causal.table_model import CausalTable
+
+    network, label = drawn.network, drawn.network.place[drawn.label]
+    parents = network.parents[drawn.label]
+    rest = tuple(name for name in network.names if name != drawn.label and name not in parents)
+    names = {ON_ALL: (*parents, *rest), NETWORK: (*parents, *rest), ON_OTHERS: rest[-len(parents) :]}.get(
+        ensemble, parents
+    )
+    columns, levels = [network.place[name] for name in names], [len(network.levels[name]) for name in names]
+    coded = ensemble in (CAUSAL, NOTHING)
+    pairs = [
+        (codes[:, columns] if coded else one_hot(codes[:, columns], levels), codes[:, label])
+        for codes in (drawn.records, drawn.queries, drawn.fresh, drawn.shifted)
+    ]
+    return CausalTable(tuple(range(len(columns))) if ensemble == CAUSAL else (), tuple(levels)), pairs
+
+
+# --- measuring --------------------------------------------------------------------------------------------------------
+
+
+def _measure(
+    settings: Sequence[Setting],
+    effort: Effort,
+    draws: int,
+    seed: int,
+    progress: Progress | None,
+    workers: int | None,
+) -> list[Found]:
+    from leakscope.workers import one_thread, run_tasks
+
+    jobs = [(setting, number) for setting in settings for number in range(draws)]
+
+    def run_one(task: range) -> list[list[Floats]]:
+        setting, number = jobs[task.start]
+        with one_thread():
+            return _one_draw(setting, effort, number, seed)
+
+    order = sorted(range(len(jobs)), key=lambda number: -jobs[number][0].teachers)  # the longest first
+    answers: dict[int, list[list[Floats]]] = {}
+    for task, answer in run_tasks(run_one, [range(number, number + 1) for number in order], workers):
+        answers[task.start] = answer
+        if progress is not None:
+            progress(ID, len(answers), len(jobs))
+    found = []
+    for start in range(0, len(jobs), draws):
+        together = [answers[number] for number in range(start, start + draws)]
+        found.append(Found(*(np.array([[one[part] for one in draw] for draw in together]) for part in range(5))))
+    return found
+
+
+def _one_draw(setting: Setting, effort: Effort, number: int, seed: int) -> list[list[Floats]]:
+    """For every ensemble: ε by γ, ε whatever the votes by γ, agreement, and the student's two accuracies."""
+    place = (seed, list(NETWORKS).index(setting.network), ("P", "mixture").index(setting.law), number)
+    drawn = _draw(setting, effort, np.random.SeedSequence(place))  # the same for any number of teachers
+    return [_ensemble(drawn, name, setting.teachers, effort, number) for name in ENSEMBLES]
+
+
+def _ensemble(drawn: Drawn, name: str, teachers: int, effort: Effort, number: int) -> list[Any]:
+    from leakscope.learners import MLP
+    from leakscope.pate import epsilons, pate, student
+
+    table, [records, queries, fresh, shifted] = _tables(drawn, name)
+    widths = (32,) if name == NETWORK else ()
+    network = MLP(widths, "relu", steps=effort.steps, batch=64, rate=0.02, task="classification")
+    learner = table if name in (CAUSAL, NOTHING) else network
+    found = pate(learner, *records, queries[0], teachers, effort.gamma, delta=DELTA, seed=number, workers=1)
+    costs = [epsilons(found.votes, gamma, DELTA) for gamma in effort.gammas]
+    model = student(learner, queries[0], found.labels, seed=number)
+    right = [
+        float(np.mean(np.asarray(model.classes)[model.predict(X).argmax(axis=1)] == y)) for X, y in (fresh, shifted)
+    ]
+    dependent, independent = (np.array([cost[side].value for cost in costs]) for side in (0, 1))
+    return [dependent, independent, found.agreement.value, *right]
+
+
+def _rows(setting: Setting, cell: Found, effort: Effort) -> list[list[Cell]]:
+    from leakscope.intervals import mean
+
+    rows: list[list[Cell]] = []
+    for column, name in enumerate(ENSEMBLES):
+        for place, gamma in enumerate(effort.gammas):
+            own = gamma == effort.gamma
+            parts = [
+                mean(cell.epsilon[:, column, place]),
+                None if name == CAUSAL else cell.ratio(CAUSAL, name, place),
+                mean(cell.agreement[:, column]),
+                mean(cell.accuracy[:, column]) if own else None,
+                mean(cell.shifted[:, column]) if own else None,
+            ]
+            independent = float(cell.independent[0, column, place])
+            rows.append([*setting, name, gamma, independent, *(number for part in parts for number in ends(part))])
+    return rows
+
+
+# --- what is said -----------------------------------------------------------------------------------------------------
+
+
+def _verdict(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> str:
+    """Where the causal ensemble costs less or more, by intervals that hold for all comparisons at once, and what controls do."""
+    places = [
+        (setting, cell, place)
+        for setting, cell in zip(settings, found, strict=True)
+        for place in range(len(effort.gammas))
+    ]
+    at_once = 1 - 0.05 / (2 * len(places))
+    compared = [
+        (cell.ratio(CAUSAL, name, place, at_once), f"{setting.network}, {setting.law}, {setting.teachers} teachers, γ = "
+         f"{effort.gammas[place]:g}, {name}")
+        for setting, cell, place in places
+        for name in (ON_ALL, NETWORK)
+    ]  # fmt: skip
+    less = [pair for pair in compared if pair[0].high < 1]
+    more = [pair for pair in compared if pair[0].low > 1]
+    words = [
+        f"{_way(less, more)}: ε of the causal ensemble is below that of an associational one in {len(less)} of "
+        f"{len(compared)} comparisons, and above in {len(more)}"
+    ]
+    if less:
+        ratio, where = min(less, key=lambda pair: pair[0].high)
+        words.append(f"least {shown(ratio)} times ({where})")
+    if more:
+        ratio, where = max(more, key=lambda pair: pair[0].low)
+        words.append(f"most {shown(ratio)} times ({where})")
+    alike = [cell.ratio(ON_CAUSES, ON_ALL, place, at_once) for _, cell, place in places]
+    below, above = sum(ratio.high < 1 for ratio in alike), sum(ratio.low > 1 for ratio in alike)
+    words.append(
+        f"with one kind of model, logistic regression, the causes are below all columns in {below} of {len(alike)} and above "
+        f"in {above}"
+    )
+    few = sum(cell.ratio(ON_OTHERS, ON_ALL, place, at_once).high < 1 for _, cell, place in places)
+    words.append(f"as many variables that are no causes are below all columns in {few}")
+    blank = sum(cell.ratio(NOTHING, CAUSAL, place, at_once).high < 1 for _, cell, place in places)
+    words.append(
+        f"a table of no columns, which knows nothing of x, is below the causal table in {blank} of {len(places)}"
+    )
+    return "; ".join(words)
+
+
+def _way(less: Sequence[object], more: Sequence[object]) -> str:
+    if not less and not more:
+        return "neither agrees nor differs by the intervals"
+    return "agrees" if not more else "agrees in part" if less else "differs"
+
+
+def _figure(settings: Sequence[Setting], found: Sequence[Found], effort: Effort, verdict: str) -> str:
+    """ε of the four ensembles at the student's γ, or at the last one."""
+    from leakscope.intervals import mean
+
+    place = effort.gammas.index(effort.gamma) if effort.gamma in effort.gammas else len(effort.gammas) - 1
+    return plots.bars(
+        TITLE,
+        verdict,
+        [f"{setting.network}, {setting.law}, {setting.teachers}" for setting in settings],
+        {name: [mean(cell.epsilon[:, column, place]) for cell in found] for column, name in enumerate(ENSEMBLES)},
+        place_label="Network, law of the records, number of teachers",
+        y_label=f"Data-dependent ε at γ = {effort.gammas[place]:g}",
+    )
