@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from leakscope.causal.advantages import advantage_by_size, all_configurations, worst_case_advantage
-from leakscope.causal.generalisation import discrepancy, generalisation, linear_discrepancy, transfer_bound
+from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy, transfer_bound
 from leakscope.errors import InputError
 from leakscope.learners import Logistic, Ridge
 from leakscope.sensitivity import sensitivity
@@ -34,7 +34,7 @@ def test_the_training_set_has_no_error_and_the_intervals_cover():
     hits = np.zeros(3)
     for _ in range(repeats):
         own = rng.random(5)
-        found = generalisation(own, rng.exponential(0.3, 60), rng.normal(0.9, 0.2, 40))
+        found = generalisation_errors(own, rng.exponential(0.3, 60), rng.normal(0.9, 0.2, 40))
         truths = (0.3 - own.mean(), 0.9 - own.mean(), 0.6)
         parts = (found.in_distribution, found.out_of_distribution, found.shift)
         hits += [part.low <= truth <= part.high for part, truth in zip(parts, truths, strict=True)]
@@ -45,7 +45,7 @@ def test_the_training_set_has_no_error_and_the_intervals_cover():
 
 
 def test_losses_that_never_vary_do_not_make_a_point_of_the_interval():
-    point, wide = (generalisation([0.0], np.zeros(50), np.ones(50), bound=bound) for bound in (None, 1.0))
+    point, wide = (generalisation_errors([0.0], np.zeros(50), np.ones(50), bound=bound) for bound in (None, 1.0))
     assert point.in_distribution.low == point.in_distribution.high == 0
     # a share s of losses 1 stays unseen in 50 records with probability (1 − s)^50
     share = wide.in_distribution.high
@@ -323,8 +323,8 @@ def test_the_advantage_against_p_goes_to_zero_and_that_against_p_star_to_the_shi
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: generalisation([], [1.0], [1.0]),
-        lambda: generalisation([1.0], [np.nan], [1.0]),
+        lambda: generalisation_errors([], [1.0], [1.0]),
+        lambda: generalisation_errors([1.0], [np.nan], [1.0]),
         lambda: discrepancy([np.ravel], np.ones((3, 1)), np.ones((3, 1)), squared),
         lambda: discrepancy([np.ravel, lambda X: [0.0]], np.ones((3, 1)), np.ones((3, 1)), squared),
         lambda: linear_discrepancy(np.ones((3, 1)), np.ones((3, 2)), 1.0),

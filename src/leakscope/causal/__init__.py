@@ -8,11 +8,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from leakscope.causal.advantages import advantage_by_size, worst_case_advantage
     from leakscope.causal.bif import parse_bif, read_bif
     from leakscope.causal.climbing import bic, climb, learned_parents, parent_confidence
     from leakscope.causal.counting import fit_table, fit_tables
     from leakscope.causal.encoding import one_hot
+    from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy, transfer_bound
     from leakscope.causal.invariance import Invariance, alternatives, invariant_features
+    from leakscope.causal.irm import IRM
     from leakscope.causal.named import NETWORKS, load_network
     from leakscope.causal.network import Network, compelled_arcs
     from leakscope.causal.sampling import draw, to_codes, to_frame
@@ -23,19 +26,24 @@ if TYPE_CHECKING:
 #: Public name to the module it lives in, imported when it is first used; the study is built on all of this, beside it.
 _HOMES = {
     "CausalTable": "table_model",
+    "IRM": "irm",
     "Invariance": "invariance",
     "NETWORKS": "named",
     "Network": "network",
+    "advantage_by_size": "advantages",
     "alternatives": "invariance",
     "bic": "climbing",
     "climb": "climbing",
     "compelled_arcs": "network",
+    "discrepancy": "generalisation",
     "draw": "sampling",
     "fit_table": "counting",
     "fit_tables": "counting",
+    "generalisation_errors": "generalisation",
     "intervene": "shifts",
     "invariant_features": "invariance",
     "learned_parents": "climbing",
+    "linear_discrepancy": "generalisation",
     "load_network": "named",
     "one_hot": "encoding",
     "parent_confidence": "climbing",
@@ -46,23 +54,30 @@ _HOMES = {
     "study": "leakscope.causal_study",
     "to_codes": "sampling",
     "to_frame": "sampling",
+    "transfer_bound": "generalisation",
+    "worst_case_advantage": "advantages",
 }
 
 __all__ = [
+    "IRM",
     "NETWORKS",
     "CausalTable",
     "Invariance",
     "Network",
+    "advantage_by_size",
     "alternatives",
     "bic",
     "climb",
     "compelled_arcs",
+    "discrepancy",
     "draw",
     "fit_table",
     "fit_tables",
+    "generalisation_errors",
     "intervene",
     "invariant_features",
     "learned_parents",
+    "linear_discrepancy",
     "load_network",
     "one_hot",
     "parent_confidence",
@@ -73,6 +88,8 @@ __all__ = [
     "study",
     "to_codes",
     "to_frame",
+    "transfer_bound",
+    "worst_case_advantage",
 ]
 
 

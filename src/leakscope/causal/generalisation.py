@@ -56,7 +56,7 @@ class Generalisation:
     shift: Estimate
 
 
-def generalisation(
+def generalisation_errors(
     training: Any, test_p: Any, test_pstar: Any, *, bound: float | None = None, confidence: float = 0.95
 ) -> Generalisation:
     """IDE and ODE from the losses of one model.
@@ -73,10 +73,10 @@ def generalisation(
 
     Examples
     --------
-    >>> found = generalisation([0.1, 0.3], np.tile([0.2, 0.4], 50), np.tile([0.5, 0.7], 50))
+    >>> found = generalisation_errors([0.1, 0.3], np.tile([0.2, 0.4], 50), np.tile([0.5, 0.7], 50))
     >>> found.in_distribution, found.out_of_distribution
     (0.10 [0.08, 0.12], 0.40 [0.38, 0.42])
-    >>> generalisation([0.0], np.zeros(100), np.zeros(100), bound=1.0).in_distribution
+    >>> generalisation_errors([0.0], np.zeros(100), np.zeros(100), bound=1.0).in_distribution
     0.00 [-0.04, 0.04]
     """
     own, p, pstar = (
@@ -232,7 +232,7 @@ def transfer_bound(
     gap = discrepancy([model, reference, *others], X_p, X_star, loss, confidence=apart)
     parts = [gap, _less(mean(h_p + f_p, apart), float(own.mean())), mean(f_star, apart)]
     value, low, high = (sum(getattr(part, end) for part in parts) for end in ("value", "low", "high"))
-    errors = generalisation(own, h_p, h_star, confidence=confidence)
+    errors = generalisation_errors(own, h_p, h_star, confidence=confidence)
     return TransferBound(
         measured=errors.out_of_distribution,
         bound=Estimate(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
-from leakscope.causal.generalisation import generalisation
+from leakscope.causal.generalisation import generalisation_errors
 from leakscope.causal.kinds import Kind, TableKind
 from leakscope.causal.membership import Blind, Membership, Pair, try_blind, try_membership
 from leakscope.causal_study.result import SAME, SHIFTED, Compared
@@ -109,7 +109,7 @@ def _errors(pair: Pair, test: Records, shifted: Records, confidence: float) -> t
         answers = np.array(pair.models[0].predict(records.X))
         answers[np.arange(len(answers)), records.y] -= 1
         losses.append(np.square(answers).sum(axis=1) / 2)
-    found = generalisation(*losses, bound=1.0, confidence=confidence)
+    found = generalisation_errors(*losses, bound=1.0, confidence=confidence)
     return found.in_distribution, found.out_of_distribution
 
 
