@@ -1,0 +1,358 @@
+"""What the experiments of [tople2020, section 4.1] share: worlds, models, attacks, many draws, tables and findings.
+
+A world is drawn anew for every draw: two training samples of 60 % of the size, for a pair of models that are each other's
+control (`causal.membership`), and for each of the two, test records of 40 % of the size from P and from a shifted P*, whose
+tables are drawn anew as well. Numbers are means over draws with Student's intervals, which so cover samples, trainings and
+P*, and are never narrower than the records of the draws allow; ``least`` and ``most`` are the extreme draws. The paper has
+one run.
+
+What the paper leaves open, and how it is read here: levels are columns of zeros and ones, and batches have 128 records. The
+attack network sees the confidences "based on past work (Salem et al., 2019)", who sort them from the largest down, and so
+does this one; figures of the network on the confidences as they stand are marked as such. The attacker learns from members
+and from outsiders drawn like those that are judged, unless another law is named.
+
+The labels of the four networks have no children. Given its parents, such a label is independent of all else, and the best
+model of all columns *is* the causal one: what sets the network apart is overfitting and what it takes from parents of
+parents in a finite sample, not a spurious child of the label.
+"""
+
+from __future__ import annotations
+
+import math
+import zlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope import intervals
+from leakscope.errors import InputError
+from leakscope.evidence import Attack
+from leakscope.records import Records
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+TRAINING, TEST = 0.6, 0.4  # shares of the size
+SCORED = 20_000  # records that the accuracy of a model is taken over, at most
+FEWEST_DRAWS = 2  # for an interval over draws
+MOST_PAIRS = 100  # of trained models that are kept: some 100 MB
+_PAIRS: dict[tuple[Any, ...], list[Any]] = {}
+
+TABLE, NETWORK, ON_PARENTS = "causal table", "network", "network on the parents"
+#: The paper's attack as it is read here, the same without sorting, and two that also know the record's label.
+SORTED, UNSORTED, BOUNDED, TREE = (
+    "5-5, sorted",
+    "5-5, unsorted",
+    "bounded loss",
+    "tree with label",
+)
+READING = (
+    "levels as columns of zeros and ones; batches of 128; the attack network sees sorted confidences; P*: every table but the "
+    "label's redrawn; outsiders of the attacker's training are drawn like the judged ones unless said otherwise"
+)
+NO_NUMBERS = "The extracted text has no numbers of this figure but those in the statement."
+
+
+class Law(NamedTuple):
+    """Where outsiders come from: P with ``noise`` on every table but the label's; infinite noise redraws them."""
+
+    name: str
+    noise: float
+
+
+P, SHIFTED = Law("P", 0.0), Law("P*", math.inf)
+
+
+class Trial(NamedTuple):
+    """An attack against outsiders of a law, by an attacker who learned from outsiders of some laws."""
+
+    law: str
+    attack: str
+    learned_from: str = "same"
+
+
+class Effort(NamedTuple):
+    """Steps of the models and of the attack networks, how many of these start, and members judged at most."""
+
+    steps: int
+    attack_steps: int
+    judged: int
+    starts: int = 4
+
+    def attack(self, name: str) -> Attack:
+        """An attack by its name here."""
+        from leakscope import attacks
+
+        if name in (SORTED, UNSORTED):
+            return attacks.confidence_network(steps=self.attack_steps, starts=self.starts, sort=name == SORTED)
+        if name == BOUNDED:
+            return attacks.bounded_loss("labels")
+        return attacks.learned("probabilities", "label and confidences", "tree")
+
+
+@dataclass(frozen=True)
+class World:
+    """One draw: samples of P that a pair of models trains on, outsiders by law, and others that an attacker learns from.
+
+    ``choices`` is a seed for what a model of this draw leaves to chance, such as wrong parents.
+    """
+
+    label: str
+    columns: tuple[str, ...]
+    levels: tuple[int, ...]
+    parents: tuple[int, ...]
+    classes: NDArray[Any]
+    samples: tuple[Records, Records]
+    outsiders: Mapping[str, Records]
+    strangers: Mapping[str, Records]
+    choices: np.random.SeedSequence
+
+    def known(self, trial: Trial) -> list[Records] | None:
+        """Outsiders that the attacker of a trial learns from; None if they are drawn like the judged ones."""
+        laws = {"same": None, "P": [P.name], "P and P*": [P.name, SHIFTED.name]}[trial.learned_from]
+        return None if laws is None else [self.strangers[law] for law in laws]
+
+    def table(self, extra: Sequence[int] = (), name: str = TABLE) -> Any:
+        """The table of the label given its parents and some more columns."""
+        from leakscope.causal.kinds import TableKind
+
+        return TableKind((*self.parents, *extra), self.levels, name)
+
+    def network(self, steps: int, on_parents: bool = False) -> Any:
+        """The network 128-512-128 on all columns, or on the parents alone."""
+        from leakscope.causal.kinds import NetworkKind
+
+        columns = self.parents if on_parents else tuple(range(len(self.columns)))
+        return NetworkKind(columns, self.levels, ON_PARENTS if on_parents else NETWORK, steps=steps)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What is done in every draw of a network and size: which models, and by the name of a model, which trials."""
+
+    network: str
+    size: int
+    kinds: Callable[[World, Effort], list[Any]]
+    trials: Mapping[str, tuple[Trial, ...]]
+    laws: tuple[Law, ...] = (P, SHIFTED)
+
+
+class Answer(NamedTuple):
+    """One draw: accuracy of a model by law, S for its sample; attack, control and excess by trial; the blind attacker."""
+
+    accuracy: dict[tuple[str, str], Estimate]
+    found: dict[tuple[str, Trial], dict[str, Estimate]]
+    blind: dict[str, Estimate]
+
+
+@dataclass(frozen=True)
+class Point:
+    """All draws of a plan."""
+
+    plan: Plan
+    answers: Sequence[Answer]
+
+    def accuracy(self, kind: str, law: str) -> Estimate:
+        """Share of records whose label a kind of model predicts."""
+        return self.over_draws(lambda answer: answer.accuracy[kind, law], 0.0, 1.0)
+
+    def gap(self, kind: str, law: str) -> Estimate:
+        """Accuracy on the training sample minus that on a law."""
+        return self.over_draws(
+            lambda answer: intervals.difference(answer.accuracy[kind, "S"], answer.accuracy[kind, law])
+        )
+
+    def gap_difference(self, one: str, other: str, law: str) -> Estimate:
+        """The gap of one kind of model minus that of another."""
+
+        def difference(answer: Answer) -> Estimate:
+            gaps = [
+                intervals.difference(answer.accuracy[kind, "S"], answer.accuracy[kind, law]) for kind in (one, other)
+            ]
+            return intervals.difference(gaps[0], gaps[1])
+
+        return self.over_draws(difference)
+
+    def attack(self, kind: str, trial: Trial, figure: str = "attack") -> Estimate:
+        """Accuracy of an attack, of its control, or the excess."""
+        least = -1.0 if figure == "excess" else 0.0
+        return self.over_draws(lambda answer: answer.found[kind, trial][figure], least, 1.0)
+
+    def blind(self, law: str) -> Estimate:
+        """Accuracy of the attacker who never asks the model."""
+        return self.over_draws(lambda answer: answer.blind[law], 0.0, 1.0)
+
+    def further(self, one: str, other: str, trial: Trial) -> Estimate:
+        """Accuracy of the attack on one kind of model minus that on another."""
+        return self.over_draws(
+            lambda answer: intervals.difference(
+                answer.found[one, trial]["attack"], answer.found[other, trial]["attack"]
+            )
+        )
+
+    def over_draws(
+        self, figure: Callable[[Answer], Estimate], least: float = -math.inf, most: float = math.inf
+    ) -> Estimate:
+        """Mean over draws of a figure that lies between two numbers."""
+        found = pooled([figure(answer) for answer in self.answers])
+        return replace(found, low=max(least, found.low), high=min(most, found.high))
+
+
+def pooled(draws: Sequence[Estimate]) -> Estimate:
+    """Mean of independent estimates with Student's interval, at least as wide as their own intervals together allow.
+
+    Few draws may agree by chance: without the second part their interval would have no width.
+
+    Examples
+    --------
+    >>> pooled([Estimate(0.5, 0.46, 0.54)] * 4)
+    0.50 [0.48, 0.52]
+    >>> pooled([Estimate(0.4, 0.399, 0.401), Estimate(0.5, 0.499, 0.501), Estimate(0.6, 0.599, 0.601)])
+    0.50 [0.25, 0.75]
+    """
+    value, low, high = (np.array([getattr(draw, end) for draw in draws]) for end in ("value", "low", "high"))
+    student = intervals.mean(value)
+    below, above = (float(np.sqrt(np.sum((end - value) ** 2)) / len(draws)) for end in (low, high))
+    return replace(
+        student, low=min(student.low, student.value - below), high=max(student.high, student.value + above),
+        method="Student over draws",
+    )  # fmt: skip
+
+
+# --- one draw -----------------------------------------------------------------------------------------------------------
+
+
+def seed_of(*parts: int | str) -> np.random.SeedSequence:
+    """A seed for what these numbers and words name."""
+    return np.random.SeedSequence([part if isinstance(part, int) else zlib.crc32(part.encode()) for part in parts])
+
+
+def draw_world(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -> World:
+    """Draw the samples of a world; it depends on the network, the size, the draw and the seed alone.
+
+    Examples
+    --------
+    >>> world = draw_world("child", 1000, [P, SHIFTED], draw=0, seed=0)
+    >>> [len(sample) for sample in world.samples], len(world.outsiders["P*"]), world.columns[world.parents[0]]
+    ([600, 600], 800, 'ChestXray')
+    """
+    from leakscope.causal import NETWORKS, load_network, perturb, redraw, sampling
+
+    network, label = load_network(key), NETWORKS[key.lower()].label
+    place, base = network.place[label], (seed, key, size, draw)
+    training, test = round(TRAINING * size), 2 * round(TEST * size)
+
+    def records(law: Law, count: int, *what: str) -> Records:
+        shift = seed_of(*base, "tables")
+        moved = (
+            redraw(network, [label], shift) if math.isinf(law.noise) else perturb(network, [label], law.noise, shift)
+        )
+        codes = sampling.draw(moved, count, seed_of(*base, law.name, *what))
+        return Records(np.delete(codes, place, axis=1), codes[:, place].astype(np.int64), np.arange(count))
+
+    columns = tuple(name for name in network.names if name != label)
+    return World(
+        label=label,
+        columns=columns,
+        levels=tuple(len(network.levels[name]) for name in columns),
+        parents=tuple(columns.index(name) for name in network.parents[label]),
+        classes=np.array(network.levels[label]),
+        samples=(records(P, training, "first sample"), records(P, training, "second sample")),
+        outsiders={law.name: records(law, test, "outsiders") for law in laws},
+        strangers={law.name: records(law, test, "strangers") for law in laws},
+        choices=seed_of(*base, "choices"),
+    )
+
+
+def look(plan: Plan, draw: int, effort: Effort, seed: int) -> Answer:
+    """Train the pairs of models of one draw, and try everything on them."""
+    from leakscope.causal.membership import Pair, try_blind, try_membership
+
+    world = draw_world(plan.network, plan.size, plan.laws, draw, seed)
+    base = (seed, plan.network, plan.size, draw)
+    attacked = dict.fromkeys(trial.law for trials in plan.trials.values() for trial in trials)
+    blind = {
+        law: try_blind(
+            world.samples, world.outsiders[law], most=effort.judged, seed=seed_of(*base, "blind", law)
+        ).accuracy
+        for law in attacked
+    }
+    answer = Answer({}, {}, blind)
+    for kind in plan.kinds(world, effort):
+        models = _trained(kind, world, base)
+        answer.accuracy.update(_accuracies(kind.name, models, world))
+        pair = Pair((models[0], models[1]), world.samples)
+        for trial in plan.trials.get(kind.name, ()):
+            (tried,) = try_membership(
+                pair, world.outsiders[trial.law], [effort.attack(trial.attack)], known=world.known(trial),
+                most=effort.judged, seed=seed_of(*base, "attack", trial.law),
+            )  # fmt: skip
+            answer.found[kind.name, trial] = {
+                "attack": tried.accuracy,
+                "control": tried.control_accuracy,
+                "excess": tried.excess_accuracy,
+            }
+    return answer
+
+
+def _trained(kind: Any, world: World, base: tuple[int | str, ...]) -> list[Any]:
+    """A pair of models; figures share worlds, so pairs are kept for those that this process makes next."""
+    key = (kind, *base)
+    if key not in _PAIRS:
+        if len(_PAIRS) >= MOST_PAIRS:
+            _PAIRS.pop(next(iter(_PAIRS)))
+        _PAIRS[key] = kind.train(world.samples, world.classes, seed_of(*base, "training", kind.name))
+    return _PAIRS[key]
+
+
+def _accuracies(name: str, models: Sequence[Any], world: World) -> dict[tuple[str, str], Estimate]:
+    """Over both models of a pair, each on its own sample and on its half of the outsiders of each law."""
+    found: dict[tuple[str, str], Estimate] = {}
+    for law in ("S", *world.outsiders):
+        right = []
+        for number, model in enumerate(models):
+            records = world.samples[number] if law == "S" else world.outsiders[law]
+            rows = slice(SCORED) if law == "S" else slice(number, 2 * SCORED, 2)
+            right.append(model.predict(records.X[rows]).argmax(axis=1) == records.y[rows])
+        found[name, law] = intervals.proportion(int(sum(map(np.sum, right))), sum(map(len, right)))
+    return found
+
+
+# --- over draws ---------------------------------------------------------------------------------------------------------
+
+
+def over_draws(
+    name: str,
+    plans: Sequence[Plan],
+    draws: int,
+    effort: Effort,
+    *,
+    seed: int,
+    progress: Progress | None,
+    workers: int | None,
+) -> list[Point]:
+    """All draws of every plan. ``progress`` hears of every draw under ``name``."""
+    from leakscope.workers import one_thread, run_tasks
+
+    if isinstance(draws, bool) or not isinstance(draws, int) or draws < FEWEST_DRAWS:
+        raise InputError(f"an interval over draws needs {FEWEST_DRAWS} draws or more, not {draws!r}.")
+    jobs = [(number, draw) for number in range(len(plans)) for draw in range(draws)]
+
+    def run(task: range) -> Answer:
+        number, draw = jobs[task.start]
+        with one_thread():
+            return look(plans[number], draw, effort, seed)
+
+    # Large samples first, so that no process is left with one of them at the end.
+    order = sorted(range(len(jobs)), key=lambda job: -plans[jobs[job][0]].size)
+    answers: dict[int, Answer] = {}
+    for task, answer in run_tasks(run, [range(job, job + 1) for job in order], workers):
+        answers[task.start] = answer
+        if progress is not None:
+            progress(name, len(answers), len(jobs))
+    return [
+        Point(plan, [answers[job] for job, (place, _) in enumerate(jobs) if place == number])
+        for number, plan in enumerate(plans)
+    ]

@@ -1,0 +1,91 @@
+"""[tople2020, Figure 3a]: accuracy of the causal table and the network on Child/XrayReport, by size.
+
+The models are those of Figure 3b where seed, steps and draws are the same. Accuracies are means over both models of a pair,
+over 20,000 records each at most. XrayReport has no children: see `papers.tople` for what this means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakscope import plots
+from leakscope.papers import tople
+from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.shokri_curves import Finding, verdict
+from leakscope.papers.tople import NETWORK, TABLE, Effort, Plan, Point
+from leakscope.papers.tople_findings import ACCURACY_COLUMNS, accuracy_rows, short, within
+from leakscope.worlds import Progress
+
+ID = "tople-fig3a"
+TITLE = "Child: accuracy of the causal model and the network, by size of the data"
+PAPER = {
+    "source": "Tople, Sharma and Nori 2020, section 4.1 and Figure 3a",
+    "statement": (
+        "The network overfits at sizes 1K and 2K; from 10K on it is as accurate on Test(P) as on the training set. The causal "
+        "model is so at all sizes. From 10K on the gap between training set and Test(P*) is the same for both."
+    ),
+    "numbers": tople.NO_NUMBERS,
+}
+FULL = {"sizes": (1000, 2000, 5000, 10_000, 50_000, 100_000, 1_000_000), "steps": 10_000, "draws": 3}
+QUICK = {"sizes": (500, 10_000), "steps": 100, "draws": 2}
+
+SMALL, LARGE = 2000, 10_000  # sizes up to the one overfit, from the other on all has converged
+OVERFIT, SAME = 0.05, 0.02  # a gap from here on is large; accuracies that differ by less are the same
+LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}
+
+
+def run(
+    sizes: Sequence[int],
+    steps: int,
+    draws: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Train both kinds of model at every size and measure their accuracies."""
+    plans = [
+        Plan("child", size, lambda world, effort: [world.table(), world.network(effort.steps)], {}) for size in sizes
+    ]
+    effort = Effort(steps, attack_steps=0, judged=0)
+    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
+    words = verdict(findings(points))
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings={"reading": tople.READING, "sizes": list(sizes), "steps": steps, "draws": draws, "seed": seed},
+        columns=ACCURACY_COLUMNS,
+        rows=accuracy_rows(points, (TABLE, NETWORK)),
+        paper=PAPER,
+        verdict=words,
+        svg=plots.stacked(TITLE, words, [_figure(points, kind) for kind in (TABLE, NETWORK)]),
+    )
+
+
+def findings(points: Sequence[Point]) -> list[Finding]:
+    """The statements that the sizes at hand can test."""
+    small = [(short(point.plan.size), point) for point in points if point.plan.size <= SMALL]
+    large = [(short(point.plan.size), point) for point in points if point.plan.size >= LARGE]
+    every = [(short(point.plan.size), point) for point in points]
+    found = [
+        within("network overfits", "S - P", [(at, point.gap(NETWORK, "P")) for at, point in small], low=OVERFIT),
+        within("causal model does not", "S - P", [(at, point.gap(TABLE, "P")) for at, point in every], -OVERFIT, OVERFIT),
+    ] if small else []  # fmt: skip
+    if large:
+        converged = [(at, point.gap(NETWORK, "P")) for at, point in large]
+        apart = [(at, point.gap_difference(NETWORK, TABLE, "P*")) for at, point in large]
+        found += [
+            within("network converges", "S - P", converged, -SAME, SAME),
+            within("same gap to P*", "S - P* of the network minus that of the table", apart, -SAME, SAME),
+        ]
+    return found
+
+
+def _figure(points: Sequence[Point], kind: str) -> str:
+    return plots.lines(
+        kind,
+        f"{TITLE}: {kind}.",
+        {words: [(point.plan.size, point.accuracy(kind, law)) for point in points] for law, words in LAWS.items()},
+        x_label="Records, of which 60 % train",
+        y_label="Accuracy",
+        logarithmic_y=False,
+    )

@@ -1,0 +1,122 @@
+"""[tople2020, Figure 3c]: attack accuracy on Child/XrayReport at 100K records, by how far P* is from P.
+
+Uniform draws from [0, noise] are added to every probability but those of the label given its parents, and rows divided by
+their sum. Within a draw the worlds go one way as the noise grows, and all of them meet the same models.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakscope import plots
+from leakscope.papers import tople
+from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.shokri_curves import Finding, verdict
+from leakscope.papers.tople import BOUNDED, NETWORK, SORTED, TABLE, Effort, Law, Plan, Point, Trial
+from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, rising, separation, short, within
+from leakscope.papers.trends import Series
+from leakscope.worlds import Progress
+
+ID = "tople-fig3c"
+TITLE = "Child: attack accuracy by noise on the tables of P*"
+PAPER = {
+    "source": "Tople, Sharma and Nori 2020, section 4.1 and Figure 3c",
+    "statement": (
+        "The attack on the network rises with the noise, sharply even for a little of it; on the causal model it stays close "
+        "to 0.5."
+    ),
+    "numbers": tople.NO_NUMBERS,
+}
+FULL = {
+    "noises": (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0),
+    "size": 100_000,
+    "steps": 10_000,
+    "attack_steps": 5000,
+    "judged": 6000,
+    "draws": 4,
+}
+QUICK = {"noises": (0.0, 0.5, 2.0), "size": 1000, "steps": 100, "attack_steps": 40, "judged": 400, "draws": 2}
+
+LITTLE = 0.25  # noise up to here is little
+CLOSE = 0.05  # to one half
+
+
+def run(
+    noises: Sequence[float],
+    size: int,
+    steps: int,
+    attack_steps: int,
+    judged: int,
+    draws: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Attack the models of each draw with outsiders of every noise."""
+    laws = {noise: Law(f"noise {noise:g}", float(noise)) for noise in sorted(set(noises))}
+    trials = tuple(Trial(law.name, attack) for law in laws.values() for attack in (SORTED, BOUNDED))
+    plan = Plan(
+        "child",
+        size,
+        lambda world, effort: [world.table(), world.network(effort.steps)],
+        {TABLE: trials, NETWORK: trials},
+        tuple(laws.values()),
+    )
+    effort = Effort(steps, attack_steps, judged)
+    (point,) = tople.over_draws(ID, [plan], draws, effort, seed=seed, progress=progress, workers=workers)
+    most = list(laws.values())[-1].name
+    words = verdict(_findings(point, laws), [separation(point, NETWORK, Trial(most, SORTED), short(size))])
+    rows: list[list[Cell]] = [
+        [float(str(row[3]).removeprefix("noise ")), *row[1:3], *row[4:]] for row in attack_rows([point])
+    ]
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings={
+            "reading": tople.READING, "noises": list(laws), "size": size, **effort._asdict(), "draws": draws, "seed": seed,
+        },
+        columns=["noise", *ATTACK_COLUMNS[1:3], *ATTACK_COLUMNS[4:]],
+        rows=rows,
+        paper=PAPER,
+        verdict=words,
+        svg=_figure(point, laws, words),
+    )  # fmt: skip
+
+
+def _curve(point: Point, laws: dict[float, Law], kind: str) -> Series:
+    return [(law.name, point.attack(kind, Trial(law.name, SORTED))) for law in laws.values()]
+
+
+def _findings(point: Point, laws: dict[float, Law]) -> list[Finding]:
+    network, table = (_curve(point, laws, kind) for kind in (NETWORK, TABLE))
+    little = [pair for pair, noise in zip(network, laws, strict=True) if 0 < noise <= LITTLE]
+    higher = [
+        (law.name, point.further(NETWORK, TABLE, Trial(law.name, SORTED))) for noise, law in laws.items() if noise
+    ]
+    sharply = [within("sharply", "accuracy", little[-1:], low=0.5 + CLOSE)] if little else []
+    return [
+        rising("network rises", "accuracy", network),
+        *sharply,
+        within("causal stays", "accuracy", table, 0.5 - CLOSE, 0.5 + CLOSE),
+        *([within("network above causal", "difference", higher, low=0.0)] if higher else []),
+    ]
+
+
+def _figure(point: Point, laws: dict[float, Law], words: str) -> str:
+    series = {
+        f"{kind}{of}": [(noise, point.attack(kind, Trial(law.name, SORTED), figure)) for noise, law in laws.items()]
+        for kind in (TABLE, NETWORK)
+        for of, figure in (("", "attack"), (", control", "control"))
+    }
+    series["blind"] = [(noise, point.blind(law.name)) for noise, law in laws.items()]
+    return plots.lines(
+        TITLE,
+        words,
+        series,
+        x_label="Noise",
+        y_label="Attack accuracy",
+        goal=0.5,
+        goal_label="a coin",
+        logarithmic_x=False,
+        logarithmic_y=False,
+    )

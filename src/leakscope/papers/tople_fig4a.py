@@ -1,0 +1,88 @@
+"""[tople2020, Figure 4a]: accuracy of the models trained on 60K records of each of the four networks.
+
+The network on the parents alone stands between: what it lacks to the table is the kind of model, what it lacks to the
+network on all columns is the choice of columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakscope import plots
+from leakscope.papers import tople
+from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.shokri_curves import Finding, verdict
+from leakscope.papers.tople import NETWORK, ON_PARENTS, TABLE, Effort, Plan, Point
+from leakscope.papers.tople_findings import ACCURACY_COLUMNS, accuracy_rows, title_of, within
+from leakscope.worlds import Progress
+
+ID = "tople-fig4a"
+TITLE = "Four networks: accuracy of the models trained on 60K records"
+PAPER = {
+    "source": "Tople, Sharma and Nori 2020, section 4.1 and Figure 4a",
+    "statement": (
+        "As for Child, training set and Test(P) have the same accuracy, and the gap to Test(P*) is the same for the causal "
+        "model and the network."
+    ),
+    "numbers": tople.NO_NUMBERS,
+}
+FULL = {"networks": ("child", "alarm", "sachs", "water"), "size": 100_000, "steps": 10_000, "draws": 3}
+QUICK = {"networks": ("child", "sachs"), "size": 1000, "steps": 80, "draws": 2}
+
+SAME = 0.02  # accuracies that differ by less are the same
+KINDS = (TABLE, ON_PARENTS, NETWORK)
+LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}
+
+
+def run(
+    networks: Sequence[str],
+    size: int,
+    steps: int,
+    draws: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Train all kinds of model on each network and measure their accuracies."""
+    plans = [
+        Plan(
+            key, size, lambda world, effort: [world.table(), *map(world.network, [effort.steps] * 2, [True, False])], {}
+        )
+        for key in networks
+    ]
+    effort = Effort(steps, attack_steps=0, judged=0)
+    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
+    words = verdict(findings(points))
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings={
+            "reading": tople.READING, "networks": list(networks), "size": size, "steps": steps, "draws": draws, "seed": seed,
+        },
+        columns=ACCURACY_COLUMNS,
+        rows=accuracy_rows(points, KINDS),
+        paper=PAPER,
+        verdict=words,
+        svg=plots.stacked(TITLE, words, [_figure(points, kind) for kind in KINDS]),
+    )  # fmt: skip
+
+
+def findings(points: Sequence[Point]) -> list[Finding]:
+    """Whether each kind of model is the same on its sample and on P, and both lose as much on P*."""
+    gaps = {kind: [(title_of(point), point.gap(kind, "P")) for point in points] for kind in (TABLE, NETWORK)}
+    apart = [(title_of(point), point.gap_difference(NETWORK, TABLE, "P*")) for point in points]
+    return [
+        *(within(f"{kind}, S and P", "S - P", series, -SAME, SAME) for kind, series in gaps.items()),
+        within("same gap to P*", "S - P* of the network minus that of the table", apart, -SAME, SAME),
+    ]
+
+
+def _figure(points: Sequence[Point], kind: str) -> str:
+    return plots.bars(
+        kind,
+        f"{TITLE}: {kind}.",
+        [title_of(point) for point in points],
+        {words: [point.accuracy(kind, law) for point in points] for law, words in LAWS.items()},
+        place_label="Network",
+        y_label="Accuracy",
+    )

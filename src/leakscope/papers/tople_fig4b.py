@@ -1,0 +1,119 @@
+"""[tople2020, Figure 4b]: attack accuracy against outsiders of P and P*, for models trained on 60K records of four networks.
+
+Beside the paper's attack stand bounded loss and a tree that also knows the label, and beside the two models the network on
+the parents alone; every figure comes with blind attacker, control and excess.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from leakscope import plots
+from leakscope.papers import tople
+from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.shokri_curves import Finding, verdict
+from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, Effort, Plan, Point, Trial
+from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, title_of, within
+from leakscope.worlds import Progress
+
+ID = "tople-fig4b"
+TITLE = "Four networks: attack accuracy against outsiders of P and P*"
+PAPER = {
+    "source": "Tople, Sharma and Nori 2020, section 4.1 and Figure 4b",
+    "statement": (
+        "Against P the attack is close to 0.5 on the causal model and the network; against P* it is significantly higher on "
+        "the network, for all four."
+    ),
+    "numbers": tople.NO_NUMBERS,
+}
+FULL = {
+    "networks": ("child", "alarm", "sachs", "water"),
+    "size": 100_000,
+    "steps": 10_000,
+    "attack_steps": 5000,
+    "judged": 6000,
+    "draws": 3,
+}
+QUICK = FULL | {
+    "networks": ("child", "sachs"),
+    "size": 1000,
+    "steps": 100,
+    "attack_steps": 40,
+    "judged": 400,
+    "draws": 2,
+}
+
+CLOSE = 0.02  # to one half
+KINDS = (TABLE, ON_PARENTS, NETWORK)
+TRIALS = tuple(Trial(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
+
+
+def run(
+    networks: Sequence[str],
+    size: int,
+    steps: int,
+    attack_steps: int,
+    judged: int,
+    draws: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Attack all kinds of model on each network."""
+    plans = [
+        Plan(
+            key,
+            size,
+            lambda world, effort: [world.table(), *map(world.network, [effort.steps] * 2, [True, False])],
+            dict.fromkeys(KINDS, TRIALS),
+        )
+        for key in networks
+    ]
+    effort = Effort(steps, attack_steps, judged)
+    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
+    shifted = Trial("P*", SORTED)
+    notes = [separation(point, NETWORK, shifted, f"{title_of(point)}, {short(point.plan.size)}") for point in points]
+    words = verdict(findings(points), notes)
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings={
+            "reading": tople.READING, "networks": list(networks), "size": size, **effort._asdict(), "draws": draws,
+            "seed": seed,
+        },
+        columns=ATTACK_COLUMNS,
+        rows=attack_rows(points),
+        paper=PAPER,
+        verdict=words,
+        svg=plots.stacked(TITLE, words, [_figure(points, law) for law in ("P", "P*")]),
+    )  # fmt: skip
+
+
+def findings(points: Sequence[Point]) -> list[Finding]:
+    """Whether nothing is found against P, and more of the network than of the table against P*."""
+    near = {
+        kind: [(title_of(point), point.attack(kind, Trial("P", SORTED))) for point in points]
+        for kind in (TABLE, NETWORK)
+    }
+    higher = [(title_of(point), point.further(NETWORK, TABLE, Trial("P*", SORTED))) for point in points]
+    return [
+        *(within(f"{kind} on P", "accuracy", series, 0.5 - CLOSE, 0.5 + CLOSE) for kind, series in near.items()),
+        within("network above causal on P*", "difference", higher, low=0.0),
+    ]
+
+
+def _figure(points: Sequence[Point], law: str) -> str:
+    trial = Trial(law, SORTED)
+    series = {
+        f"{kind}{of}": [point.attack(kind, trial, figure) for point in points]
+        for kind in (TABLE, NETWORK)
+        for of, figure in (("", "attack"), (", control", "control"))
+    }
+    return plots.bars(
+        f"Outsiders of {law}",
+        f"{TITLE}: outsiders of {law}.",
+        [title_of(point) for point in points],
+        {**series, "blind": [point.blind(law) for point in points]},
+        place_label="Network",
+        y_label="Attack accuracy",
+    )

@@ -1,0 +1,87 @@
+"""[tople2020, Table 1]: the four networks, counted in their BIF files.
+
+Free parameters are (levels - 1) for each configuration of the parents of a variable, summed over variables.
+"""
+
+from __future__ import annotations
+
+from leakscope import plots
+from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+ID = "tople-tab1"
+TITLE = "The four Bayesian networks: classes, nodes, arcs and parameters"
+STATED = {
+    "child": ("XrayReport", (5, 20, 25, 230)),
+    "alarm": ("BP", (3, 37, 46, 509)),
+    "sachs": ("Akt", (3, 11, 17, 178)),
+    "water": ("CKNI_12_45", (3, 32, 66, 10_083)),
+}
+PAPER = {
+    "source": "Tople, Sharma and Nori 2020, Table 1",
+    "statement": "Four networks of 11 to 37 nodes and 178 to 10,083 parameters.",
+    "numbers": "; ".join(
+        f"{key}/{label}: {classes} classes, {nodes} nodes, {arcs} arcs, {parameters:,} parameters"
+        for key, (label, (classes, nodes, arcs, parameters)) in STATED.items()
+    ),
+}
+FULL = {"networks": tuple(STATED)}
+QUICK = FULL
+COUNTS = ("classes", "nodes", "arcs", "parameters")
+
+
+def run(
+    networks: tuple[str, ...],
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,  # noqa: ARG001
+) -> Reproduction:
+    """Read the networks and count."""
+    from leakscope.causal import load_network
+
+    rows: list[list[Cell]] = []
+    counted: dict[str, list[int]] = {}
+    for number, key in enumerate(networks, start=1):
+        network, (label, stated) = load_network(key), STATED[key]
+        counts = [len(network.levels[label]), len(network.names), network.arcs, network.free_parameters]
+        counted[key] = counts
+        pairs = [cell for pair in zip(counts, stated, strict=True) for cell in pair]
+        rows.append([key, label, *pairs, len(network.parents[label]), len(network.children(label))])
+        if progress is not None:
+            progress(ID, number, len(networks))
+    differing = [
+        f"{key} has {count:,} {name}, not {stated:,}"
+        for key, counts in counted.items()
+        for name, count, stated in zip(COUNTS, counts, STATED[key][1], strict=True)
+        if count != stated
+    ]
+    childless = [key for key, row in zip(networks, rows, strict=True) if row[-1] == 0]
+    verdict = f"differs: {'; '.join(differing)}" if differing else "agrees: all counts are those of the table"
+    verdict += f"; the label has no children in {', '.join(childless) or 'none of them'}, where the best model of all columns is the causal one"  # fmt: skip
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings={"networks": list(networks), "seed": seed},
+        columns=["network", "label", *(name for count in COUNTS for name in (count, f"{count}_paper")), "parents", "children"],
+        rows=rows,
+        paper=PAPER,
+        verdict=verdict,
+        svg=_figure(counted, verdict),
+    )  # fmt: skip
+
+
+def _figure(counted: dict[str, list[int]], verdict: str) -> str:
+    return plots.bars(
+        TITLE,
+        verdict,
+        list(counted),
+        {
+            name: [Estimate(counts[place], counts[place], counts[place], kind="exact") for counts in counted.values()]
+            for place, name in enumerate(COUNTS)
+        },
+        place_label="Network",
+        y_label="Number",
+        paper={name: [STATED[key][1][place] for key in counted] for place, name in enumerate(COUNTS)},
+        logarithmic=True,
+    )

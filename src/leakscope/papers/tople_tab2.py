@@ -1,0 +1,195 @@
+"""[tople2020, Table 2]: Sachs/Akt with true parents, with one and two wrong ones, and the network.
+
+The paper does not say which non-causal features it added, nor whether its predictions are of P or P*. All single columns and
+all pairs are tried, and both laws. A row "mean of" is the mean over additions of one size, least and most the extreme
+additions, each a mean over draws. The attack is that against P*, on 60K training records as in Figure 4.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import combinations, pairwise
+
+from leakscope import plots
+from leakscope.papers import tople
+from leakscope.papers.reproduction import Cell, Reproduction, ends
+from leakscope.papers.shokri_curves import Finding, verdict
+from leakscope.papers.tople import NETWORK, SORTED, TABLE, Answer, Effort, Plan, Point, Trial, World
+from leakscope.papers.tople_findings import separation, within
+from leakscope.papers.trends import shown
+from leakscope.results import Estimate
+from leakscope.worlds import Progress
+
+ID = "tople-tab2"
+TITLE = "Sachs/Akt: attack and prediction accuracy with wrong parents"
+#: Group of models to the attack and prediction accuracy of the paper, in percent.
+STATED = {"true parents": (50.0, 79.0), "one more": (52.0, 75.0), "two more": (61.0, 68.8), "network": (76.0, 73.0)}
+PAPER = {
+    "source": "Tople, Sharma and Nori 2020, Table 2",
+    "statement": "Attack accuracy rises with the number of wrong parents and is highest on the network.",
+    "numbers": "; ".join(f"{name}: attack {one:g} %, prediction {two:g} %" for name, (one, two) in STATED.items()),
+}
+FULL = {"size": 100_000, "additions": (1, 2), "steps": 10_000, "attack_steps": 5000, "judged": 6000, "draws": 3}
+QUICK = {"size": 1000, "additions": (1,), "steps": 100, "attack_steps": 40, "judged": 400, "draws": 2}
+
+CLOSE = 5.0  # points
+ON_SHIFTED = Trial("P*", SORTED)
+ADDED = {0: "true parents", 1: "one more", 2: "two more"}
+FIGURES = ("attack", "control", "excess", "on P", "on P*")
+COLUMNS = [
+    "group", "model", *(f"{name}{end}" for name in FIGURES for end in ("", "_low", "_high")), "least", "most", "attack_paper",
+    "prediction_paper", "draws",
+]  # fmt: skip
+
+
+def run(
+    size: int,
+    additions: Sequence[int],
+    steps: int,
+    attack_steps: int,
+    judged: int,
+    draws: int,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+) -> Reproduction:
+    """Count the tables with all additions, train the network, and attack all."""
+    names = _names(additions)
+    models = [name for group in names.values() for name in group]
+
+    def kinds(world: World, effort: Effort) -> list[object]:
+        tables = [world.table(extra, _name(world.columns, extra)) for extra in _extras(world, additions)]
+        return [*tables, world.network(effort.steps)]
+
+    effort = Effort(steps, attack_steps, judged)
+    plan = Plan("sachs", size, kinds, dict.fromkeys(models, (ON_SHIFTED,)))
+    (point,) = tople.over_draws(ID, [plan], draws, effort, seed=seed, progress=progress, workers=workers)
+    means = {group: {figure: _mean(point, of, figure) for figure in FIGURES} for group, of in names.items()}
+    words = verdict(_findings(point, names, means), _notes(point, names, means))
+    return Reproduction(
+        id=ID,
+        title=TITLE,
+        settings={
+            "reading": tople.READING, "network": "sachs", "size": size, "additions": list(additions), **effort._asdict(),
+            "draws": draws, "seed": seed,
+        },
+        columns=COLUMNS,
+        rows=_rows(point, names, means),
+        paper=PAPER,
+        verdict=words,
+        svg=_figure(means, words),
+    )  # fmt: skip
+
+
+def _extras(world: World, additions: Sequence[int]) -> list[tuple[int, ...]]:
+    others = [column for column in range(len(world.columns)) if column not in world.parents]
+    return [extra for count in (0, *additions) for extra in combinations(others, count)]
+
+
+def _name(columns: Sequence[str], extra: Sequence[int]) -> str:
+    return f"with {' and '.join(columns[column] for column in extra)}" if extra else TABLE
+
+
+def _names(additions: Sequence[int]) -> dict[str, list[str]]:
+    """Group to the names of its models."""
+    world = tople.draw_world("sachs", 10, [], draw=0, seed=0)
+    groups: dict[str, list[str]] = {}
+    for extra in _extras(world, additions):
+        groups.setdefault(ADDED[len(extra)], []).append(_name(world.columns, extra))
+    return {**groups, "network": [NETWORK]}
+
+
+def _value(answer: Answer, model: str, figure: str) -> Estimate:
+    if figure.startswith("on "):
+        return answer.accuracy[model, figure.removeprefix("on ")]
+    return answer.found[model, ON_SHIFTED][figure]
+
+
+def _mean(point: Point, models: Sequence[str], figure: str) -> Estimate:
+    """Mean over models and draws, in percent; models of one draw share their records, and count as one."""
+
+    def percent(answer: Answer) -> Estimate:
+        values = [_value(answer, model, figure) for model in models]
+        return Estimate(*(100 * sum(getattr(value, end) for value in values) / len(values) for end in ("value", "low", "high")))  # fmt: skip
+
+    return point.over_draws(percent, -100.0 if figure == "excess" else 0.0, 100.0)
+
+
+def _rows(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[list[Cell]]:
+    rows: list[list[Cell]] = []
+    for group, models in names.items():
+        singles = {model: [_mean(point, [model], figure) for figure in FIGURES] for model in models}
+        attacks = [values[0].value for values in singles.values()]
+        name = models[0] if len(models) == 1 else f"mean of {len(models)}"
+        cells = [cell for figure in FIGURES for cell in ends(means[group][figure])]
+        rows.append([group, name, *cells, min(attacks), max(attacks), *STATED[group], len(point.answers)])
+        if len(models) > 1:
+            rows += [
+                [group, model, *(cell for value in values for cell in ends(value)), *[None] * 4, len(point.answers)]
+                for model, values in singles.items()
+            ]
+    return rows
+
+
+def _findings(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[Finding]:
+    """Whether the attack rises from group to group, and attack and prediction are close to the paper's."""
+    steps = [
+        (f"{after} against {before}", point.over_draws(partial(_step, before=names[before], after=names[after])))
+        for before, after in pairwise(names)
+    ]
+    found = [within("attack rises", "step of", steps, low=0.0)]
+    for figure, place in (("attack", 0), ("on P", 1), ("on P*", 1)):
+        stated = {group: STATED[group][place] for group in names}
+        apart = [(group, _less(means[group][figure], stated[group])) for group in names]
+        name = "attack in percent" if place == 0 else f"prediction {figure} in percent"
+        words = ", ".join(f"{group} {shown(means[group][figure])}, paper {stated[group]:g}" for group in names)
+        found.append(Finding(name, within(name, "", apart, -CLOSE, CLOSE).holds, words))
+    return found
+
+
+def _less(value: Estimate, number: float) -> Estimate:
+    return Estimate(value.value - number, value.low - number, value.high - number)
+
+
+def _step(answer: Answer, before: Sequence[str], after: Sequence[str]) -> Estimate:
+    """Mean attack accuracy on one group of models minus that on another."""
+    from leakscope import intervals
+
+    means = [
+        Estimate(*(sum(getattr(value, end) for value in values) / len(values) for end in ("value", "low", "high")))
+        for values in ([_value(answer, model, "attack") for model in models] for models in (after, before))
+    ]
+    return intervals.difference(means[0], means[1])
+
+
+def _notes(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[str]:
+    """Which additions come closest to the paper, and what of the attack is membership."""
+    notes = []
+    for group, models in names.items():
+        if len(models) > 1:
+            attacks = {model: _mean(point, [model], "attack").value for model in models}
+            best = min(attacks, key=lambda model: abs(attacks[model] - STATED[group][0]))
+            notes.append(
+                f"{group}: attacks from {min(attacks.values()):.0f} to {max(attacks.values()):.0f} %, closest to the paper "
+                f"{best} ({attacks[best]:.0f} %)"
+            )
+    excess = ", ".join(f"{group} {shown(means[group]['excess'])}" for group in names)
+    return [
+        *notes,
+        f"points that are membership, the rest of every attack being telling P from P*: {excess}",
+        separation(point, NETWORK, ON_SHIFTED, "Sachs"),
+    ]
+
+
+def _figure(means: dict[str, dict[str, Estimate]], words: str) -> str:
+    names = {"attack": 0, "control": None, "on P": 1, "on P*": 1}
+    return plots.bars(
+        TITLE,
+        words,
+        list(means),
+        {name: [means[group][name] for group in means] for name in names},
+        place_label="Columns of the table, or network",
+        y_label="Percent",
+        paper={name: [STATED[group][place] for group in means] for name, place in names.items() if place is not None},
+    )

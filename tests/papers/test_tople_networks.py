@@ -1,0 +1,336 @@
+"""The experiments of tople2020, section 4.1: worlds, means over draws, the rules of the verdicts, and bad settings."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from leakscope.attacks import confidence_network, learned
+from leakscope.causal import load_network
+from leakscope.causal.counting import count_table
+from leakscope.causal.membership import Pair, try_membership
+from leakscope.errors import InputError
+from leakscope.evidence import Evidence, Known
+from leakscope.papers import (
+    tople,
+    tople_fig3a,
+    tople_fig3b,
+    tople_fig3c,
+    tople_fig4a,
+    tople_fig4b,
+    tople_fig4c,
+    tople_tab1,
+    tople_tab2,
+)
+from leakscope.papers.shokri_curves import verdict
+from leakscope.papers.tople import (
+    NETWORK,
+    SHIFTED,
+    SORTED,
+    TABLE,
+    UNSORTED,
+    Answer,
+    Effort,
+    Law,
+    P,
+    Plan,
+    Point,
+    Trial,
+    draw_world,
+    pooled,
+)
+from leakscope.papers.tople_findings import rising, separation, short, within
+from leakscope.results import Estimate
+
+MODULES = (tople_tab1, tople_tab2, tople_fig3a, tople_fig3b, tople_fig3c, tople_fig4a, tople_fig4b, tople_fig4c)
+
+
+def around(value, half=0.005):
+    return Estimate(value, value - half, value + half)
+
+
+# --- worlds -------------------------------------------------------------------------------------------------------------
+
+
+def test_a_world_has_two_samples_and_as_many_test_records_for_each():
+    world = draw_world("sachs", 1000, [P, SHIFTED], draw=0, seed=0)
+    assert [len(sample) for sample in world.samples] == [600, 600]
+    assert {law: len(records) for law, records in world.outsiders.items()} == {"P": 800, "P*": 800}
+    assert world.label not in world.columns
+    assert [world.columns[place] for place in world.parents] == ["Erk", "PKA"]
+    assert world.samples[0].X.shape[1] == len(world.columns) == len(world.levels) == 10
+    assert (world.samples[0].X != world.samples[1].X).any()
+    assert (world.outsiders["P"].X != world.strangers["P"].X).any()
+
+
+def test_a_world_depends_on_seed_and_draw_alone():
+    one, same, other, later = (
+        draw_world("sachs", 300, laws, draw, seed)
+        for laws, draw, seed in (([P, SHIFTED], 0, 0), ([SHIFTED], 0, 0), ([P, SHIFTED], 1, 0), ([P, SHIFTED], 0, 1))
+    )
+    for number in (0, 1):
+        np.testing.assert_array_equal(one.samples[number].X, same.samples[number].X)
+    np.testing.assert_array_equal(one.outsiders["P*"].X, same.outsiders["P*"].X)
+    for world in (other, later):
+        assert (one.samples[0].X != world.samples[0].X).any()
+        assert (one.outsiders["P*"].X != world.outsiders["P*"].X).any()
+
+
+def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
+    """Shares of the label by configuration are within 4.5 standard errors of the table; 45 shares."""
+    network = load_network("sachs")
+    truth = network.tables["Akt"]
+    laws = [P, Law("noise 1", 1.0), SHIFTED]
+    world = draw_world("sachs", 40_000, laws, draw=0, seed=2)
+    levels = [*world.levels, len(world.classes)]
+    shares = []
+    for law in laws:
+        records = world.outsiders[law.name]
+        counts = count_table(np.column_stack([records.X, records.y]), 10, world.parents, levels)
+        totals = counts.sum(axis=1, keepdims=True)
+        error = np.sqrt(truth * (1 - truth) / totals)
+        assert (np.abs(counts / totals - truth) <= 4.5 * error + 1 / totals).all()
+        shares.append(counts.sum(axis=1) / len(records))
+    near, far = (0.5 * np.abs(shares[0] - other).sum() for other in shares[1:])
+    assert 0.02 < near < far
+
+
+def test_no_noise_is_p():
+    """The standard error of a share of 3,000 is 0.01 at most: distances of five shares stay below 0.05 if the law is one."""
+    world = draw_world("child", 5000, [Law("noise 0", 0.0), SHIFTED], draw=0, seed=0)
+    column = world.parents[0]
+    first, plain, shifted = (
+        np.bincount(part.X[:, column], minlength=5) / len(part)
+        for part in (world.samples[0], world.outsiders["noise 0"], world.outsiders["P*"])
+    )
+    assert 0.5 * np.abs(plain - first).sum() < 0.05 < 0.5 * np.abs(shifted - first).sum()
+
+
+def test_of_the_table_against_p_star_the_shares_of_the_parents_are_all_there_is_to_find():
+    """Its outputs tell the configuration of the parents: accuracy 1/2 + TV/2 of the two laws of it, control and all."""
+    world = draw_world("child", 30_000, [P, SHIFTED], draw=0, seed=0)
+    (column,) = world.parents
+    shares = [
+        np.bincount(part.X[:, column], minlength=5) / len(part) for part in (*world.samples, world.outsiders["P*"])
+    ]
+    best = 0.5 + 0.125 * sum(np.abs(shares[number] - shares[2]).sum() for number in (0, 1))
+    models = world.table().train(world.samples, world.classes, np.random.SeedSequence(0))
+    attack = learned("probabilities", "confidences", "tree")
+    (found,) = try_membership(Pair(tuple(models), world.samples), world.outsiders["P*"], [attack], most=20_000)
+    error = math.sqrt(best * (1 - best) / 40_000)
+    assert best > 0.55
+    assert found.accuracy.value == pytest.approx(best, abs=6 * error)  # of the attack, and of what it is held against
+    assert found.control_accuracy.value == pytest.approx(best, abs=6 * error)
+    assert abs(found.excess_accuracy.value) < 0.01
+
+
+def test_attackers_learn_from_what_the_trial_says():
+    world = draw_world("sachs", 200, [P, SHIFTED], draw=0, seed=0)
+    assert world.known(Trial("P*", SORTED)) is None
+    assert world.known(Trial("P*", SORTED, "P")) == [world.strangers["P"]]
+    assert world.known(Trial("P*", SORTED, "P and P*")) == [world.strangers["P"], world.strangers["P*"]]
+
+
+def test_sorted_confidences_do_not_know_the_names_of_classes():
+    rng = np.random.default_rng(0)
+    p, seen = rng.dirichlet(np.ones(4), 100), rng.dirichlet(np.ones(4), 200)
+    member = np.arange(200) % 2 == 0
+    attack = confidence_network(steps=30, starts=2, sort=True)
+    one, other = (
+        attack.guess(Evidence(p[:, order], None, Known(seen[:, order], None, member)), np.random.default_rng(1)).score
+        for order in ([0, 1, 2, 3], [2, 0, 3, 1])
+    )
+    np.testing.assert_array_equal(one, other)
+    names = {name: Effort(1, 1, 1).attack(name).name for name in (SORTED, UNSORTED)}
+    assert len(set(names.values())) == 2
+
+
+# --- over draws ---------------------------------------------------------------------------------------------------------
+
+
+def plan_of(trials=(), size=400, network="sachs"):
+    return Plan(
+        network, size, lambda world, effort: [world.table(), world.network(effort.steps)], dict.fromkeys((TABLE, NETWORK), trials)
+    )  # fmt: skip
+
+
+def test_attacks_change_nothing_about_the_models():
+    """So the models of Figure 3a are those of Figure 3b."""
+    effort = Effort(steps=20, attack_steps=10, judged=100)
+    trials = (Trial("P", tople.BOUNDED), Trial("P*", tople.TREE))
+    bare, attacked = (tople.look(plan_of(given), 0, effort, 0) for given in ((), trials))
+    assert bare.accuracy == attacked.accuracy
+    assert not bare.found
+    assert not bare.blind
+    assert set(attacked.found) == {(kind, trial) for kind in (TABLE, NETWORK) for trial in trials}
+    assert set(attacked.blind) == {"P", "P*"}
+    for figures in attacked.found.values():
+        assert figures["excess"].value == pytest.approx(figures["attack"].value - figures["control"].value, abs=1e-12)
+
+
+def test_workers_and_order_change_nothing():
+    effort = Effort(steps=5, attack_steps=5, judged=80)
+    steps = []
+    plans = [plan_of((Trial("P*", tople.BOUNDED),), size) for size in (200, 300)]
+    points = tople.over_draws("test", plans, 2, effort, seed=3, progress=lambda *step: steps.append(step), workers=1)
+    assert steps == [("test", number, 4) for number in (1, 2, 3, 4)]
+    assert [point.plan.size for point in points] == [200, 300]
+    assert points[1].answers[1] == tople.look(plans[1], 1, effort, 3)
+    assert points[0].answers[0] != points[0].answers[1]
+
+
+def test_the_mean_over_draws_has_students_interval_unless_records_say_less():
+    apart = pooled([around(value, 1e-6) for value in (0.4, 0.5, 0.6, 0.7)])
+    half = 3.182446 * np.std([0.4, 0.5, 0.6, 0.7], ddof=1) / 2  # the quantile of Student's law with 3 degrees
+    assert apart.value == pytest.approx(0.55)
+    assert apart.high - apart.value == pytest.approx(half, rel=1e-6)
+    alike = pooled([around(0.5, 0.04)] * 4)
+    assert (alike.low, alike.high) == (pytest.approx(0.48), pytest.approx(0.52))
+
+
+def test_the_interval_over_draws_covers():
+    """Draws vary by 0.02 and records by 0.01 more: at least 95 % of 500 intervals hold the mean, less 4 standard errors."""
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(500):
+        values = 0.6 + 0.02 * rng.normal(size=4) + 0.01 * rng.normal(size=4)
+        found = pooled([around(value, 1.96 * 0.01) for value in values.tolist()])
+        hits += found.low <= 0.6 <= found.high
+    assert hits / 500 > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 500)
+
+
+def test_accuracies_stay_between_zero_and_one():
+    answers = [Answer({(TABLE, "P"): around(value)}, {}, {}) for value in (0.99, 0.7)]
+    found = Point(plan_of(), answers).accuracy(TABLE, "P")
+    assert (found.low, found.high) == (0.0, 1.0)
+
+
+# --- verdicts -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_statement_is_open_where_an_interval_holds_the_limit():
+    series = [("1K", around(0.50)), ("2K", around(0.51))]
+    assert within("x", "accuracy", series, 0.48, 0.52).holds is True
+    assert within("x", "accuracy", series, 0.48, 0.512).holds is None
+    assert within("x", "accuracy", series, 0.48, 0.503).holds is False
+    assert within("x", "accuracy", series, 0.52).words == "accuracy 0.5 [0.495, 0.505] at 1K, 0.51 [0.505, 0.515] at 2K"
+    assert "at 2 more" in within("x", "accuracy", [(str(n), around(0.6)) for n in range(6)], high=0.5).words
+    assert within("x", "accuracy", series[:1], 0.4, 0.6).words == "accuracy 0.5 [0.495, 0.505] at 1K"
+
+
+def test_no_change_leaves_open_whether_a_series_rises():
+    assert rising("x", "accuracy", [("a", around(0.5)), ("b", around(0.6))]).holds is True
+    assert rising("x", "accuracy", [("a", around(0.5)), ("b", around(0.501))]).holds is None
+    assert rising("x", "accuracy", [("a", around(0.6)), ("b", around(0.5))]).holds is False
+    assert rising("x", "accuracy", [("a", around(0.5)), ("b", around(0.6)), ("c", around(0.5))]).holds is False
+
+
+def point_of(size, figures, readings=()):
+    """A point of made-up numbers: (kind, law) to attack and control; ``readings``: other trials with theirs."""
+    found = {(kind, Trial(law, SORTED)): values for (kind, law), values in figures.items()} | dict(readings)
+    answer = Answer(
+        {(kind, law): around(0.8 if law != "P*" else 0.7) for kind in (TABLE, NETWORK) for law in ("S", "P", "P*")},
+        {
+            key: {"attack": around(one), "control": around(two), "excess": around(one - two)}
+            for key, (one, two) in found.items()
+        },
+        {"P": around(0.5), "P*": around(0.95)},
+    )
+    return Point(plan_of(size=size, network="child"), [answer] * 3)
+
+
+def like_the_paper(size):
+    small, late = size < 10_000, size >= 100_000
+    return {
+        (NETWORK, "P"): (0.65 if small else 0.5, 0.5),
+        (TABLE, "P"): (0.52 if small else 0.5, 0.5),
+        (NETWORK, "P*"): ({1000: 0.7, 50_000: 0.8}.get(size, 0.85), 0.65),
+        (TABLE, "P*"): (0.5 if late else 0.56, 0.5),
+    }
+
+
+def test_the_papers_numbers_would_agree_and_others_differ():
+    points = [point_of(size, like_the_paper(size)) for size in (1000, 50_000, 100_000)]
+    assert verdict(tople_fig3b.findings(points)).startswith("agrees: ")
+    equal = like_the_paper(50_000) | {(NETWORK, "P*"): (0.56, 0.56)}
+    words = verdict(tople_fig3b.findings([points[0], point_of(50_000, equal), points[2]]))
+    assert words.startswith("agrees in part")
+    assert "network on P*, 50K differs: accuracy 0.56" in words
+    assert "network above causal on P* is open" in words
+
+
+def test_what_is_membership_is_told_from_what_tells_p_from_p_star():
+    words = separation(point_of(50_000, like_the_paper(50_000)), NETWORK, Trial("P*", SORTED), "50K")
+    assert words.startswith("of the 0.3 [")
+    assert "0.15 [0.147, 0.153] is telling P from P*" in words
+    assert "and 0.15 [0.147, 0.153] is membership (blind attacker: 0.95 [" in words
+
+
+def test_the_closest_reading_is_the_one_nearest_to_the_papers_numbers():
+    best = Trial("P*", UNSORTED, "P")
+    readings = {
+        (kind, trial): ((0.79 if kind == NETWORK else 0.51) if trial == best else 0.9, 0.5)
+        for kind in (NETWORK, TABLE)
+        for trial in tople_fig3b.READINGS
+    }
+    far = dict.fromkeys(like_the_paper(50000), (0.65, 0.6))
+    points = [point_of(size, far, readings) for size in (50_000, 100_000)]
+    (words,) = tople_fig3b._closest(points)
+    assert words.startswith(
+        "closest to the paper is 5-5, unsorted learned from P outsiders (network 0.79 and table 0.51"
+    )
+    assert tople_fig3b._closest(points[:1]) == []
+
+
+def test_gaps_decide_figure_3a():
+    points = [point_of(size, {}) for size in (1000, 10_000)]
+    assert "network overfits differs: S - P 0 [" in verdict(tople_fig3a.findings(points))
+    assert "same gap to P*: S - P* of the network minus that of the table 0 [" in verdict(tople_fig3a.findings(points))
+
+
+def test_table_1_is_exact():
+    result = tople_tab1.run(tuple(tople_tab1.STATED))
+    assert result.verdict.startswith("agrees: all counts")
+    assert result.column("children") == [0, 0, 0, 0]
+    for name in tople_tab1.COUNTS:
+        assert result.column(name) == result.column(f"{name}_paper")
+
+
+def test_table_2_tries_every_addition():
+    groups = tople_tab2._names((1, 2))
+    assert {group: len(models) for group, models in groups.items()} == {
+        "true parents": 1, "one more": 8, "two more": 28, "network": 1,
+    }  # fmt: skip
+    names = [name for models in groups.values() for name in models]
+    assert len(set(names)) == len(names)
+    assert not any(name in ("with Erk", "with PKA", "with Akt") for name in names)
+
+
+# --- settings -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("module", MODULES)
+def test_full_and_quick_have_the_same_settings(module):
+    assert set(module.FULL) == set(module.QUICK)
+    assert set(module.PAPER) == {"source", "statement", "numbers"}
+
+
+@pytest.mark.parametrize("draws", [1, 0, True, 2.5])
+def test_one_draw_gives_no_interval(draws):
+    with pytest.raises(InputError, match="needs 2 draws or more"):
+        tople.over_draws("test", [plan_of()], draws, Effort(1, 1, 40), seed=0, progress=None, workers=1)
+
+
+def test_networks_that_are_not_there_and_sizes_too_small_are_one_sentence():
+    with pytest.raises(InputError, match="there is no network 'asia'"):
+        draw_world("asia", 100, [P], draw=0, seed=0)
+    plan = plan_of((Trial("P", tople.BOUNDED),), size=30)
+    with pytest.raises(InputError, match="give more records"):
+        tople.look(plan, 0, Effort(1, 1, 40), 0)
+
+
+@pytest.mark.parametrize(("size", "words"), [(1000, "1K"), (2_000_000, "2M"), (1500, "1500"), (100_000, "100K")])
+def test_sizes_read_as_in_the_paper(size, words):
+    assert short(size) == words

@@ -1,0 +1,175 @@
+"""Table 3 of tople2020 on drawn digits: who sees what, the blind attacker's ceiling, the control, and the verdict's rules."""
+
+from itertools import product
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from leakscope.attacks import learned
+from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING
+from leakscope.causal.irm import IRM
+from leakscope.errors import InputError
+from leakscope.papers import tople_tab3
+from leakscope.results import Estimate
+
+FEW = {
+    "size": 300, "outsiders": 200, "draws": 2, "steps": 20, "anneal": 10, "widths": (8,), "attack_steps": 10,
+    "blind_steps": 20,
+}  # fmt: skip
+TREE = {"tree": learned("probabilities", "label and confidences")}
+
+
+def drawn_digits(n=2000, seed=0):
+    """Digits below 5 are bright above, others below: a shape that anybody can read. No two images are equal."""
+    rng = np.random.default_rng(seed)
+    digits = rng.integers(0, 10, n)
+    images = rng.integers(1, 60, (n, 4, 4)).astype(np.uint8)
+    images[digits < 5, :2] += 150
+    images[digits >= 5, 2:] += 150
+    return images, digits
+
+
+@pytest.fixture
+def small_world(monkeypatch):
+    monkeypatch.setattr(tople_tab3, "load_digits", drawn_digits)
+
+
+@pytest.mark.usefixtures("small_world")
+def test_the_table_holds_every_model_attack_and_law_and_follows_the_seed():
+    steps = []
+    one = tople_tab3.run(**FEW, workers=1, progress=lambda *step: steps.append(step))
+    assert steps[-1] == ("tople-tab3", 6, 6)
+    assert len({tuple(row[:3]) for row in one.rows}) == len(one.rows) == 2 * 2 * 2
+    for name in ("attack", "control", "blind"):
+        assert all(20 < value < 100 for value in one.column(name))
+    # attack, control and excess are means over the same draws
+    for attack, control, excess in zip(*map(one.column, ("attack", "control", "excess")), strict=True):
+        assert excess == pytest.approx(attack - control, abs=1e-9)
+    assert [row[:3] for row in one.rows if row[one.columns.index("attack_paper")]] == [
+        ["IRM", "confidences", "P*"],
+        ["ERM", "confidences", "P*"],
+    ]
+    same, other = (tople_tab3.run(**FEW, workers=1, seed=seed) for seed in (0, 1))
+    assert one == same
+    assert one.rows != other.rows
+
+
+@pytest.mark.usefixtures("small_world")
+def test_what_can_not_be_run_is_refused():
+    with pytest.raises(InputError, match="two or more"):
+        tople_tab3.run(**FEW | {"draws": 1})
+    with pytest.raises(InputError, match="make them smaller"):
+        tople_tab3.run(**FEW | {"size": 2000}, workers=1)
+
+
+def test_no_image_is_dealt_twice():
+    images, digits = drawn_digits()
+    dealt = tople_tab3._deal(images, digits, 300, 200, np.random.default_rng(0))
+    parts = [*dealt.shared, *dealt.own[0], *dealt.own[1], dealt.test, *dealt.fresh]
+    grey = np.concatenate([X.reshape(len(X), 2, -1).sum(axis=1) for X, _ in parts])
+    assert len(np.unique(grey, axis=0)) == len(grey) == 2 * 250 + 4 * 50 + 200 + 2 * 100
+
+
+@pytest.mark.parametrize("label", [True, False])
+def test_the_ceiling_is_half_of_the_distance_between_the_two_laws(label):
+    """All combinations of shape, label and colour, written out."""
+
+    def law(flips):
+        chances = dict.fromkeys(product((0, 1), repeat=3 if label else 2), 0.0)
+        for shape, y, colour, flip in product((0, 1), (0, 1), (0, 1), flips):
+            chance = 0.5 * (NOISE if y != shape else 1 - NOISE) * (flip if colour != y else 1 - flip) / len(flips)
+            chances[(shape, y, colour) if label else (shape, colour)] += chance
+        return np.array(list(chances.values()))
+
+    distance = np.abs(law(TRAINING) - law((TEST,))).sum() / 2
+    assert tople_tab3.best_by_colour(label) == pytest.approx(0.5 + distance / 2, rel=1e-12)
+
+
+@pytest.mark.parametrize("label", [True, False])
+def test_the_blind_attacker_comes_near_the_ceiling_and_not_above(label):
+    images, digits = drawn_digits(13_000)
+    dealt = tople_tab3._deal(images, digits, 1001, 4000, np.random.default_rng(1))
+    members = tople_tab3._records([*dealt.own[0], *dealt.own[1]])
+    network = IRM(penalty=0.0, steps=200, batch=500, rate=5e-3, widths=(32,))
+    others = tople_tab3._outsiders(dealt)
+    best = tople_tab3.best_by_colour(label)
+    error = np.sqrt(best * (1 - best) / 8000)
+    found = tople_tab3._blind(network, members, others["P*"], label, np.random.default_rng(2))
+    assert best - 0.02 - 4 * error < found < best + 4 * error
+    found = tople_tab3._blind(network, members, others["P"], label, np.random.default_rng(2))
+    assert abs(found - 0.5) < 4 * np.sqrt(0.25 / 8000) * np.sqrt(2)  # the two halves depend on each other
+
+
+class Memory:
+    """A learner that knows the images it saw, and nothing else."""
+
+    name = "memory"
+
+    def fit(self, environments, _):
+        seen = {row.tobytes() for X, _ in environments for row in X}
+        return SimpleNamespace(seen=seen, classes=np.array([0, 1]))
+
+    def probabilities(self, model, X):
+        known = np.array([row.tobytes() in model.seen for row in np.asarray(X, np.float32)])
+        return np.where(known[:, None], [[0.01, 0.99]], [[0.5, 0.5]])
+
+    def accuracy(self, model, X, y):  # noqa: ARG002
+        return Estimate(0.5, 0.5, 0.5)
+
+
+def test_a_model_that_remembers_is_found_out_and_its_control_is_a_coin():
+    images, digits = drawn_digits()
+    dealt = tople_tab3._deal(images, digits, 300, 200, np.random.default_rng(0))
+    told = tople_tab3._measure(Memory(), dealt, TREE, np.random.default_rng(1))
+    attack, control, excess = told.attacks["tree", "P"]
+    assert attack == 1.0
+    # the control tells nothing of 100 members and 100 others, judged on two models
+    assert abs(control - 0.5) < 4 * np.sqrt(0.25 / 400)
+    assert excess == pytest.approx(attack - control)
+
+
+def test_a_model_that_knows_the_colours_alone_has_an_attack_and_no_excess():
+    class Colours(Memory):
+        def probabilities(self, model, X):  # noqa: ARG002
+            red = np.asarray(X).reshape(len(X), 2, -1).sum(axis=2)[:, 0] > 0
+            return np.where(red[:, None], [[0.9, 0.1]], [[0.1, 0.9]])
+
+    images, digits = drawn_digits(8000)
+    dealt = tople_tab3._deal(images, digits, 600, 2000, np.random.default_rng(0))
+    told = tople_tab3._measure(Colours(), dealt, TREE, np.random.default_rng(1))
+    attack, control, excess = told.attacks["tree", "P*"]
+    assert abs(attack - 0.875) < 4 * np.sqrt(0.875 * 0.125 / 4000)
+    assert excess == pytest.approx(0.0, abs=1e-12)  # both models are the same function
+    assert control == attack
+
+
+# --- the verdict ----------------------------------------------------------------------------------------------------
+
+
+def around(value, half=1.0):
+    return Estimate(value, value - half, value + half)
+
+
+def found(irm=(70, 69, 53), erm=(87, 16, 66), excess=0.0):
+    kinds = {}
+    for name, (train, test, attack) in (("IRM", irm), ("ERM", erm)):
+        values = {"attack": around(attack), "control": around(attack - excess), "excess": around(excess)}
+        attacks = {("confidences", law): values | {"blind": around(63)} for law in ("P*", "P")}
+        kinds[name] = tople_tab3.Found(around(train), around(test), attacks)
+    return kinds
+
+
+def test_the_verdict_follows_the_intervals():
+    words = tople_tab3._verdict(found())
+    assert words.startswith("agrees, 7 of 7 statements hold: IRM train 70 [69, 71] % (paper 70")
+    assert words.count("shows no membership") == 2
+    assert tople_tab3._verdict(found(irm=(74, 65, 57))).startswith(
+        "agrees, 7 of 7"
+    )  # 3 points, and one of the interval
+    off = tople_tab3._verdict(found(irm=(74.5, 69, 65)))
+    assert off.startswith("agrees in part, 4 of 7")
+    assert "not so: IRM train 74.5" in off
+    assert "not so: the attack does better on ERM" in off
+    assert tople_tab3._verdict(found(excess=1.5)).count("shows membership") == 2
+    assert tople_tab3._verdict(found(excess=0.5)).count("shows no membership") == 2
