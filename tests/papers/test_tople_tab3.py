@@ -151,11 +151,17 @@ def around(value, half=1.0):
     return Estimate(value, value - half, value + half)
 
 
-def found(irm=(70, 69, 53), erm=(87, 16, 66), excess=0.0):
+def found(irm=(70, 69, 53), erm=(87, 16, 66), excess=0.0, with_label=0.0):
     kinds = {}
     for name, (train, test, attack) in (("IRM", irm), ("ERM", erm)):
-        values = {"attack": around(attack), "control": around(attack - excess), "excess": around(excess)}
+        values = {
+            "attack": around(attack),
+            "control": around(attack - excess),
+            "excess": around(excess),
+            "together": around(excess),
+        }
         attacks = {("confidences", law): values | {"blind": around(63)} for law in ("P*", "P")}
+        attacks["label and confidences", "P*"] = values | {"together": around(with_label)}
         kinds[name] = tople_tab3.Found(around(train), around(test), attacks)
     return kinds
 
@@ -171,5 +177,23 @@ def test_the_verdict_follows_the_intervals():
     assert off.startswith("agrees in part, 4 of 7")
     assert "not so: IRM train 74.5" in off
     assert "not so: the attack does better on ERM" in off
-    assert tople_tab3._verdict(found(excess=1.5)).count("shows membership") == 2
+    assert tople_tab3._verdict(found(excess=1.5)).count("shows membership: its excess") == 2
     assert tople_tab3._verdict(found(excess=0.5)).count("shows no membership") == 2
+    told = tople_tab3._verdict(found(with_label=1.5))
+    assert told.count("shows no membership") == 2
+    assert told.count("on label and confidences, against P*, an excess of 1.5 [0.5, 2.5] points shows membership") == 2
+
+
+def test_what_shows_membership_allows_for_all_that_is_looked_at():
+    """Eight excesses: intervals at 1 - 0.05 / 8, so that one in twenty runs has any that is wrong."""
+    draws = [0.001, 0.003, 0.005]
+    keys = [(attacker, law) for attacker in ("confidences", "label and confidences") for law in ("P*", "P")]
+    answers = [tople_tab3.Answer((0.7, 0.6), dict.fromkeys(keys, (0.5 + draw, 0.5, draw))) for draw in draws]
+    blind = [tople_tab3.Answer((), dict.fromkeys(keys, (0.6,))) for _ in draws]
+    values = tople_tab3._over_draws(answers, blind).attacks["confidences", "P"]
+    assert (values["excess"].confidence, values["together"].confidence) == (0.95, 1 - 0.05 / 8)
+    assert values["excess"].value == values["together"].value == pytest.approx(0.3)
+    # Student's quantile for two degrees of freedom, in closed form: (2p - 1) √2 / √(1 - (2p - 1)²)
+    for part in (values["excess"], values["together"]):
+        quantile = part.confidence * np.sqrt(2 / (1 - part.confidence**2))
+        assert part.high - part.value == pytest.approx(quantile * 0.2 / np.sqrt(3), rel=1e-6)

@@ -24,9 +24,13 @@ models of each kind share, to the members of each of the two, a ninth of its tra
 test and to the fresh images. Each model is the control of the other (`causal.membership`).
 
 The schedule is not the published one (Arjovsky et al.: 501 steps on all 50,000 images at once, two layers of 390), which is
-some 46 Tflop for each model: 800 batches of 2,500 from each environment and two layers of 128 take 1.6. Like the published
-one it was chosen by the accuracy in the test environment: how much colour IRM still uses depends on the moment at which the
-penalty sets in, and on the number of images.
+some 46 Tflop for each model: 800 batches of 2,500 from each environment and two layers of 128 take 1.6. It was chosen, among
+some forty, by how near the accuracies of the two models come to the paper's, those in the test environment included; how much
+colour IRM still uses depends on the moment at which the penalty sets in, and on the number of images. So these accuracies
+are no independent finding. The attacks had no part in the choice. ERM has no penalty at any step; in the published code it
+has one of weight 1 until the annealing ends.
+
+Eight excesses are looked at. Whether one shows membership is said by intervals that hold for all of them together.
 """
 
 from __future__ import annotations
@@ -71,14 +75,15 @@ FULL = {
     "blind_steps": 300,
 }  # fmt: skip
 QUICK = FULL | {
-    "size": 1500, "outsiders": 400, "draws": 2, "steps": 60, "anneal": 30, "widths": (32, 32), "attack_steps": 200,
-    "blind_steps": 30,
+    "size": 1000, "outsiders": 400, "draws": 2, "steps": 40, "anneal": 20, "widths": (32, 32), "attack_steps": 100,
+    "blind_steps": 20,
 }  # fmt: skip
 
 PENALTY, RATE, L2, BATCH = 1e4, 5e-4, 1e-3, 2500
 KINDS = {"IRM": PENALTY, "ERM": 0.0}
 LAWS = ("P*", "P")
 SAID = ("attack", "control", "excess")
+TUNED = "the schedule was chosen by the accuracies of the models, not by the attacks"
 CLOSE = 3.0  # points of percent
 
 Key = tuple[str, str]  # attack and law of the outsiders
@@ -92,7 +97,7 @@ class Answer(NamedTuple):
 
 
 class Found(NamedTuple):
-    """The same over all draws, in percent, and with the blind attacker."""
+    """The same over all draws, in percent, with the blind attacker, and with the excess at a joint confidence ("together")."""
 
     train: Estimate
     test: Estimate
@@ -273,12 +278,14 @@ def _over_draws(answers: Sequence[Answer], blind: Sequence[Answer]) -> Found:
         columns = zip(
             *((*one.attacks[key], *other.attacks[key]) for one, other in zip(answers, blind, strict=True)), strict=True
         )
-        attacks[key] = {name: _mean(values) for name, values in zip((*SAID, "blind"), columns, strict=True)}
+        by_name = dict(zip((*SAID, "blind"), columns, strict=True))
+        attacks[key] = {name: _mean(values) for name, values in by_name.items()}
+        attacks[key]["together"] = _mean(by_name["excess"], 1 - 0.05 / (len(KINDS) * len(answers[0].attacks)))
     return Found(train, test, attacks)
 
 
-def _mean(values: Sequence[float]) -> Estimate:
-    return intervals.mean(100 * np.array(values))
+def _mean(values: Sequence[float], confidence: float = 0.95) -> Estimate:
+    return intervals.mean(100 * np.array(values), confidence)
 
 
 def _rows(name: str, kind: Found) -> list[list[Cell]]:
@@ -305,17 +312,21 @@ def _verdict(found: Mapping[str, Found]) -> str:
             said.append((near, f"{name} {what} {shown(ours)} % (paper {stated:g}, {CLOSE:g} points allowed)"))
     invariant, plain = (found[name].attacks["confidences", "P*"]["attack"] for name in KINDS)
     said.append((plain.low > invariant.high, "the attack does better on ERM than on IRM"))
-    return "; ".join([summary(said), *(_membership(name, kind) for name, kind in found.items())])
+    return "; ".join([summary(said), TUNED, *(_membership(name, kind) for name, kind in found.items())])
 
 
 def _membership(name: str, kind: Found) -> str:
-    """Whether the attack of the paper shows membership, or only that training and test images differ."""
+    """Whether the attacks show membership, or only that training and test images differ."""
     values, fresh = kind.attacks["confidences", "P*"], kind.attacks["confidences", "P"]
-    excess = values["excess"]
-    words = "shows membership" if excess.low > 0 else "shows no membership"
+    others = [
+        f"; on {attacker}, against {law}, an excess of {shown(part['together'])} points shows membership"
+        for (attacker, law), part in kind.attacks.items()
+        if (attacker, law) != ("confidences", "P*") and part["together"].low > 0
+    ]
+    words = "shows membership" if values["together"].low > 0 else "shows no membership"
     return (
-        f"the attack on {name} {words}: its excess over a model that never saw the members is {shown(excess)} points, and "
-        f"against fresh images of the training environments it has {shown(fresh['attack'])} %"
+        f"the attack on {name} {words}: its excess over a model that never saw the members is {shown(values['together'])} "
+        f"points, and against fresh images of the training environments it has {shown(fresh['attack'])} %{''.join(others)}"
     )
 
 
