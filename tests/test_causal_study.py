@@ -183,7 +183,16 @@ def test_sensitive_columns():
     assert gains["boots", trees].gain.low > 0.02
     assert gains["rain", table].is_cause
     assert gains["rain", table].gain.low > 0
-    assert "boots is no cause of the label" in str(found)
+    assert "boots is no direct cause of the label" in str(found)
+
+
+def test_figures_of_p_do_not_depend_on_the_number_of_worlds():
+    one, two = (
+        causal.study(label="flood", graph=garden(), rows=200, model="logistic", draws=draws, attacks=LOSS, noise=False)
+        for draws in (1, 2)
+    )
+    assert one.blind["P"] == two.blind["P"]
+    assert [model.membership["P"] for model in one.models] == [model.membership["P"] for model in two.models]
 
 
 def test_same_seed_same_numbers_and_files(tmp_path):
@@ -236,7 +245,7 @@ REFUSED = {
     "shift without a graph": ({"data": people(400), "parents": ["rain"], "shift": 0.5}, "without a graph the shift is random"),
     "no draws": ({"graph": garden(), "draws": 0}, "draws is a whole number from 1 on"),
     "few rows": ({"graph": garden(), "rows": 10}, "rows is a whole number from 120 on"),
-    "few records": ({"data": people(200), "parents": ["rain"]}, "needs 360 records or more, not 200"),
+    "few records": ({"data": people(200), "parents": ["rain"]}, "needs 360 records or more, and there are 200"),
     "unknown model": ({"graph": garden(), "model": "oracle"}, "model is network, logistic, trees, ridge"),
     "model for numbers": ({"graph": garden(), "model": "ridge"}, "ridge is for numbers"),
     "too many wrong": ({"graph": garden(), "wrong": 9}, "no 9 to take for wrong ones"),
@@ -246,7 +255,15 @@ REFUSED = {
     "unknown level": ({"data": people(400).replace({"rain": {"much": "hail"}}), "graph": garden()}, "levels of rain that the graph doesn't know: 'hail'"),
     "unknown environment": ({"data": people(400), "environments": "site"}, "no column 'site' of environments"),
     "one environment": ({"data": people(400).assign(site="a"), "environments": "site"}, "environment"),
-    "constant column": ({"data": people(400).assign(same="a"), "parents": ["rain"]}, "the same for all records: drop them"),
+    "constant column": ({"data": people(400).assign(same="a"), "parents": ["rain"]}, "drop what is the same for all records"),
+    "duplicate columns": ({"data": people(400).rename(columns={"boots": "rain"}), "parents": ["rain"]}, "the column 'rain' twice"),
+    "constant number": ({"data": people(400).assign(flood=0.5), "parents": ["rain"], "model": "ridge"}, "the same for all records"),
+    "a parent that is the label": ({"data": people(400), "parents": ["flood"]}, "no column 'flood' for the parents beside the label"),
+    "graph of another kind": ({"graph": 5}, "graph is a Network"),
+    "attacks by name": ({"graph": garden(), "rows": 200, "attacks": "loss"}, "attacks is a list of membership attacks"),
+    "task": ({"graph": garden(), "task": "foo"}, "task must be"),
+    "shift of environments": ({"data": people(400).assign(site="a"), "environments": "site", "shift": 1.0}, "their own shift"),
+    "lists in cells": ({"data": people(400).assign(many=[[1]] * 400), "parents": ["rain"]}, "neither texts nor numbers"),
     "confidence": ({"graph": garden(), "confidence": 2}, "confidence must be"),
 }  # fmt: skip
 
@@ -265,7 +282,7 @@ def test_record_that_cannot_occur_is_refused_by_number():
     data = people(400).assign(boots="no")
     data.loc[7, ["flood", "boots"]] = "no", "yes"
     with pytest.raises(
-        InputError, match=r"1 records can't occur under the graph, the first of them record 8, .* 'boots'"
+        InputError, match=r"the graph calls 1 of the records impossible, the first of them record 8, .* 'boots'"
     ):
         causal.study(data, "flood", graph=network, model="logistic")
 

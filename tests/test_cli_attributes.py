@@ -46,6 +46,8 @@ def test_json_of_two_columns(folder, capsys):
     found = json.loads(capsys.readouterr().out)
     assert [risk["sensitive"] for risk in found] == ["member", "other"]
     assert found[0]["known"] == ["age"]
+    assert run(folder, "--sensitive", "member", "--known", "member,age", "--json") == 0
+    assert json.loads(capsys.readouterr().out)[0]["known"] == ["age"]
 
 
 @pytest.mark.parametrize(

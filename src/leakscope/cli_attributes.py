@@ -45,6 +45,8 @@ def attributes(
 
     if out is not None:
         check_writable(out)
+    if train.resolve() == holdout.resolve():
+        raise InputError("--train and --holdout are one file: give records that were never trained on as the holdout")
     loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
     sets = read_sets((train, holdout), loaded, label=label, groups=None, id_column=id, drop=drop)
     columns = sets.holdout[0].columns
@@ -55,7 +57,7 @@ def attributes(
     with one_thread():
         found = [
             attribute_inference(
-                loaded, *sets.holdout, name, train=sets.train, known=chosen, knows_label=knows_label, digits=digits,
+                loaded, *sets.holdout, name, train=sets.train, known=_others(chosen, name), knows_label=knows_label, digits=digits,
                 confidence=confidence, seed=seed,
             )
             for name in names
@@ -69,3 +71,8 @@ def attributes(
     print("\n\n".join(map(str, found)))
     if out is not None:
         print(f"\nfiles: {out / 'attributes.json'}")
+
+
+def _others(known: list[str] | None, name: str) -> list[str] | None:
+    """What the attacker knows, but for the column that he is after."""
+    return None if known is None else [one for one in known if one != name]

@@ -72,7 +72,7 @@ def causal(
     with progress_bars() as progress:
         found = study(
             data, label, graph=graph, parents=_names(parents, names), environments=environments, shift=_shift(shift),
-            draws=draws, rows=rows, model=model, wrong=wrong, attacks=_attacks(paper_attack),
+            draws=draws, rows=rows, model=model, wrong=wrong, paper_attack=paper_attack,
             sensitive=_names(sensitive, names) or (), task=cast("Any", task), noise=noise, confidence=confidence,
             seed=seed, progress=progress,
         )  # fmt: skip
@@ -118,9 +118,3 @@ def _shift(text: str) -> str | float:
         return float(text)
     except ValueError:
         return text
-
-
-def _attacks(paper: bool) -> list[Any] | None:
-    from leakscope.attacks import ATTACKS, confidence_network
-
-    return [*ATTACKS["classification"], confidence_network()] if paper else None

@@ -58,8 +58,10 @@ def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) 
     """Refuse names of columns that the table lacks, and say which it has."""
     missing = [name for name in names if name not in table.columns]
     if missing:
-        there = ", ".join(map(str, table.columns[:12])) + (", …" if table.shape[1] > 12 else "")
-        raise InputError(f"{path} has no {what} column {missing[0]!r}: its columns are {there}")
+        from leakscope.report.words import safe_text
+
+        there = ", ".join(safe_text(name, 40) for name in table.columns[:12]) + (", …" if table.shape[1] > 12 else "")
+        raise InputError(f"{path} has no {what} column '{safe_text(missing[0])}': its columns are {there}")
 
 
 def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:

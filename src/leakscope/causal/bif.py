@@ -23,12 +23,12 @@ from leakscope.causal.network import LARGEST_TABLE, Floats, Network
 from leakscope.errors import InputError
 from leakscope.records import list_names
 
-_COMMENT = re.compile(r'("[^"\n]*")|/\*.*?\*/|(?<!\S)//[^\n]*', re.S)
+_COMMENT = re.compile(r'("[^"\n]*")|/\*.*?(?:\*/|\Z)|(?<!\S)//[^\n]*', re.S)
 _NAME = r'(?:"(?P<quoted>[^"]*)"|(?P<plain>[^\s{(|,)]+))'
-_VARIABLE = re.compile(rf"\bvariable\s+{_NAME}\s*\{{\s*[^{{}}]*?type\s+discrete\s*\[\s*(?P<count>\d+)\s*\]\s*"
+_VARIABLE = re.compile(rf"\bvariable\s+{_NAME}\s*\{{[^{{}}]*?\btype\s+discrete\s*\[\s*(?P<count>\d{{1,9}})\s*\]\s*"
                        r"\{(?P<levels>[^{}]*)\}[^{}]*\}")  # fmt: skip
 _PROBABILITY = re.compile(r"\bprobability\s*\((?P<head>[^()]*)\)\s*\{(?P<body>[^{}]*)\}")
-_ROW = re.compile(r"\((?P<levels>[^()]*)\)(?P<numbers>[^;()]*);|\b(?P<word>table|default)\b(?P<others>[^;()]*);")
+_ROW = re.compile(r"\s*(?:\((?P<levels>[^()]*)\)(?P<numbers>[^()]*)|(?P<word>table|default)\b(?P<others>[^()]*))")
 _LARGEST_FILE = 200_000_000
 
 
@@ -117,7 +117,7 @@ def _table(body: str, child: str, given: tuple[str, ...], levels: dict[str, tupl
     table = np.full((math.prod(shape), len(levels[child])), np.nan)
     codes = [{level: code for code, level in enumerate(levels[parent])} for parent in given]
     seen, default = set(), None
-    for match in _ROW.finditer(body):
+    for match in filter(None, map(_ROW.fullmatch, body.split(";")[:-1])):
         numbers = _numbers(match["numbers"] or match["others"] or "", child, table.shape[1])
         if match["word"] == "default":
             default = numbers

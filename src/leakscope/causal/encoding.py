@@ -19,6 +19,8 @@ Task = Literal["classification", "regression"]
 MOST_VALUES = 20
 MOST_LEVELS = 256
 MISSING = "?"
+#: Squares of larger numbers, and of smaller differences, leave the range of numbers.
+LARGEST, SMALLEST = 1e100, 1e-100
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +55,7 @@ class Encoded:
         """Positions of some columns."""
         if unknown := [name for name in names if name not in self.names]:
             raise InputError(
-                f"there is no column {list_names(unknown)} for {what}: choose of {list_names(self.names, 12)}."
+                f"there is no column {list_names(unknown)} for {what} beside the label: choose of {list_names(self.names, 12)}."
             )
         return tuple(self.names.index(name) for name in dict.fromkeys(names))
 
@@ -79,9 +81,14 @@ def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> Enco
     if labels.isna().any():
         raise InputError(f"{label} is missing in {int(labels.isna().sum())} records: leave these out.")
     names = [name for name in table.columns if name != label]
-    same = [name for name in names if table[name].nunique(dropna=False) < 2]
+    try:
+        same = [name for name in names if table[name].nunique(dropna=False) < 2]
+    except TypeError:
+        raise InputError(
+            "the table has cells that are neither texts nor numbers, such as lists: drop those columns."
+        ) from None
     if same:
-        raise InputError(f"columns {list_names(same)} are the same for all records: drop them.")
+        raise InputError(f"there is only one value in {list_names(same)}: drop what is the same for all records.")
     if not names:
         raise InputError(f"there is no column but {label}: there is nothing to learn from.")
     parts = [_column(table[name], str(name)) for name in names]
@@ -117,10 +124,15 @@ def _labels(labels: pd.Series[Any], name: str, task: Task | None) -> tuple[NDArr
     if task == "regression" or (task is None and _is_continuous(labels)):
         if not _is_number(labels):
             raise InputError(f"{name} is text, and a regression needs numbers: choose task='classification'.")
-        return labels.to_numpy(np.float64), None
+        values = labels.to_numpy(np.float64)
+        if not np.isfinite(values).all() or np.abs(values).max() > LARGEST or np.ptp(values) < SMALLEST:
+            raise InputError(
+                f"the label {name} is the same for all records, or has values too large to learn: rescale it."
+            )
+        return values, None
     codes, classes = pd.factorize(labels if _is_number(labels) else labels.astype("str"), sort=True)
     if not 2 <= len(classes) <= MOST_LEVELS:
-        raise InputError(f"{name} has {len(classes):,} classes: give a label of 2 to {MOST_LEVELS}.")
+        raise InputError(f"the label {name} must have 2 to {MOST_LEVELS} classes, and has {len(classes):,}.")
     return codes.astype(np.int64), np.asarray(classes)
 
 

@@ -154,7 +154,8 @@ def to_codes(network: Network, frame: Any, what: str = "the data") -> Codes:
     if unknown or missing:
         problem = f"has columns that the graph doesn't know: {list_names(unknown)}" if unknown else ""
         problem = problem or f"lacks variables of the graph: {list_names(missing)}"
-        raise InputError(f"{what} {problem}; drop them, or give a graph over these columns.")
+        advice = "drop them" if unknown else "add them"
+        raise InputError(f"{what} {problem}; {advice}, or give a graph over the columns that there are.")
     codes = np.empty((len(network.names), len(frame)), np.uint8)
     for column, name in enumerate(network.names):
         texts = frame[name].astype("str")

@@ -17,6 +17,8 @@ from leakscope.records import list_names
 SWAPS, SWAP_SIZE, SWAP_L2 = 500, 200, 0.1
 #: Records whose sensitive value is guessed.
 MOST_GUESSED = 10_000
+#: Levels of a sensitive column at most, and records of each at least.
+MOST_LEVELS, FEWEST_OF_LEVEL = 20, 4
 
 
 def measure_noise(problem: Problem, seed: int) -> Noise:
@@ -68,10 +70,22 @@ def measure_attributes(
     return tuple(found)
 
 
-def check_sensitive(names: Sequence[str], columns: Sequence[str], levels: Sequence[int]) -> None:
-    """Refuse before anything is trained."""
+def check_sensitive(names: Sequence[str], problem: Problem) -> None:
+    """Refuse columns that can't be guessed, before anything is trained."""
     for name in names:
-        if name not in columns:
-            raise InputError(f"there is no sensitive column {name!r}: choose of {list_names(columns, 12)}.")
-        if not levels[list(columns).index(name)]:
-            raise InputError(f"the sensitive column {name} is a number, and an attacker guesses levels: bin it.")
+        if name not in problem.names:
+            raise InputError(
+                f"there is no sensitive column {list_names([name])} beside the label: choose of {list_names(problem.names, 12)}."
+            )
+        column = problem.names.index(name)
+        if not 2 <= problem.levels[column] <= MOST_LEVELS:
+            raise InputError(
+                f"the sensitive column {list_names([name])} must have 2 to {MOST_LEVELS} levels to be guessed: join some, or "
+                "bin its numbers."
+            )
+        counts = np.bincount(problem.scenarios[0].test.X[:, column].astype(np.intp))
+        if (counts[counts > 0] < FEWEST_OF_LEVEL).any() or np.sum(counts > 0) < 2:
+            raise InputError(
+                f"the sensitive column {list_names([name])} has levels with fewer than {FEWEST_OF_LEVEL} records among the third "
+                "that is asked about: join them, or give more records."
+            )

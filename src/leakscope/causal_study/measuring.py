@@ -58,9 +58,10 @@ def measure(
     labels = np.concatenate([sample.y for sample in scenario.samples])
     scale = float(np.var(labels))
     own = [_utility(model, sample, scale) for model, sample in zip(pair.models, pair.samples, strict=True)]
-    *children, last = seeds.spawn(len(scenario.shifted) + 1)
+    # P goes first, so that its figures do not depend on the number of shifted worlds.
+    first, *children = seeds.spawn(len(scenario.shifted) + 1)
     worlds = list(scenario.shifted.values())
-    same = try_membership(pair, scenario.test, attacks, most=most, seed=last, confidence=each)
+    same = try_membership(pair, scenario.test, attacks, most=most, seed=first, confidence=each)
     shifted = [
         try_membership(pair, records, attacks, most=most, seed=child, confidence=each)
         for records, child in zip(worlds, children, strict=True)
@@ -81,8 +82,8 @@ def measure_blind(
     scenario: Scenario, *, most: int, seeds: np.random.SeedSequence, confidence: float
 ) -> dict[str, list[Blind]]:
     """What an attacker does who never asks a model, by law."""
-    *children, last = seeds.spawn(len(scenario.shifted) + 1)
-    same = try_blind(scenario.samples, scenario.test, most=most, seed=last, confidence=confidence)
+    first, *children = seeds.spawn(len(scenario.shifted) + 1)
+    same = try_blind(scenario.samples, scenario.test, most=most, seed=first, confidence=confidence)
     shifted = [
         try_blind(scenario.samples, records, most=most, seed=child, confidence=confidence)
         for records, child in zip(scenario.shifted.values(), children, strict=True)
@@ -163,7 +164,8 @@ def _mean(values: Floats, confidence: float) -> Estimate:
     """Share of right labels with the exact interval where all are 0 or 1, and else a mean with Student's."""
     if np.isin(values, (0.0, 1.0)).all():
         return intervals.proportion(int(values.sum()), len(values), confidence)
-    return intervals.mean(values, confidence)
+    found = intervals.mean(values, confidence)
+    return replace(found, high=max(found.value, min(1.0, found.high)))  # no utility passes 1
 
 
 def _pool_attacks(worlds: Sequence[tuple[Membership, ...]]) -> tuple[Membership, ...]:

@@ -33,7 +33,7 @@ def choose_kinds(
     if wrong > len(rest):
         raise InputError(f"there are {len(rest)} columns beside the causes, and no {wrong} to take for wrong ones.")
     choices = dict(others)
-    if wrong:
+    if wrong and not any(set(columns) > set(causes) for columns in choices.values()):
         added = sorted(rng.choice(rest, wrong, replace=False).tolist())
         choices[f"with wrong {list_names([problem.names[column] for column in added])}"] = (*causes, *added)
     for words, columns in choices.items():

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from leakscope.attacks import ATTACKS
+from leakscope.attacks import ATTACKS, confidence_network
 from leakscope.causal.bif import read_bif
-from leakscope.causal.encoding import Task, encode
+from leakscope.causal.encoding import MISSING, Task, encode
 from leakscope.causal.membership import MOST_JUDGED, Blind, Pair
 from leakscope.causal.named import NETWORKS, load_network
 from leakscope.causal.network import Network
@@ -24,6 +24,7 @@ from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.models import Model
 from leakscope.oracle import check_seed
+from leakscope.records import list_names
 from leakscope.releases import Progress
 from leakscope.results import NotRun
 from leakscope.workers import one_thread
@@ -47,6 +48,7 @@ def study(
     model: Any = "network",
     wrong: int = 0,
     attacks: Sequence[Attack] | None = None,
+    paper_attack: bool = False,
     sensitive: Sequence[str] = (),
     task: Task | None = None,
     noise: bool = True,
@@ -80,8 +82,9 @@ def study(
     wrong
         Also train the causal model with so many columns added that are no causes, the wrong parents of [tople2020, Table 2].
     attacks
-        Membership attacks; by default all of the package that fit the label. ``leakscope.attacks.confidence_network()`` is
-        the one of the paper.
+        Membership attacks; by default all of the package that fit the label.
+    paper_attack
+        Whether to run the attack network of the paper too (`attacks.confidence_network`), which takes minutes.
     sensitive
         Columns whose values an attacker may want to infer from the answers of each model.
     task
@@ -101,18 +104,25 @@ def study(
     >>> found.model("table of the causes").strongest("P").excess_auc.value < 0.03
     True
     """
-    _check(label, graph, parents, environments, shift, draws, rows, wrong, most, confidence, sensitive)
+    whole = {
+        "draws": (draws, 1),
+        "wrong": (wrong, 0),
+        "most": (most, 80),
+        "rows": (ROWS if rows is None else rows, 120),
+    }
+    _check(label, shift, task, confidence, whole)
+    _one_source(graph, parents, environments)
     check_seed(seed)
+    data, sensitive = _table(data), _names(() if sensitive is None else sensitive, "sensitive")
+    parents = None if parents is None else _names(parents, "parents")
     seeds = np.random.SeedSequence(seed)
     problem, words, others = _problem(
         data, label, graph, parents, environments, shift=shift, draws=draws, rows=rows, task=task,
         confidence=confidence, seeds=seeds.spawn(1)[0],
     )  # fmt: skip
-    check_sensitive(sensitive, problem.names, problem.levels)
+    check_sensitive(sensitive, problem)
+    tried = _chosen_attacks(attacks, paper_attack, "regression" if problem.classes is None else "classification")
     kinds = choose_kinds(problem, model, wrong, others, np.random.default_rng(seeds.spawn(1)[0]))
-    tried = tuple(
-        ATTACKS["regression" if problem.classes is None else "classification"] if attacks is None else attacks
-    )
     each = 1 - (1 - confidence) / max(1, len(tried))
     report = _Progress(progress, (len(kinds) + 1) * len(problem.scenarios) + noise + bool(sensitive))
     parts: list[list[Part]] = [[] for _ in kinds]
@@ -165,28 +175,66 @@ def _refused(attack: Attack, model: Model, not_run: dict[tuple[str, str], NotRun
 # --- what is compared on what -----------------------------------------------------------------------------------------
 
 
-def _check(
-    label: Any, graph: Any, parents: Any, environments: Any, shift: Any, draws: Any, rows: Any, wrong: Any, most: Any,
-    confidence: Any, sensitive: Any,
-) -> None:  # fmt: skip
+def _check(label: Any, shift: Any, task: Any, confidence: Any, whole: Mapping[str, tuple[Any, int]]) -> None:
+    """Refuse settings that can't be; ``whole`` has whole numbers by name, with the least that they may be."""
     if not isinstance(label, str) or not label:
         raise InputError("label is the name of the column to predict.")
-    given = [name for name, value in (("graph", graph), ("parents", parents), ("environments", environments)) if value]
-    if len(given) != 1:
-        what = "none is given" if not given else f"{' and '.join(given)} are given"
-        raise InputError(f"say where the causes come from by one of graph, parents and environments; {what}.")
-    for name, value in (("parents", parents), ("sensitive", sensitive)):
-        if isinstance(value, str):
-            raise InputError(f"{name} is a list of names: pass [{value!r}].")
     if isinstance(shift, str) and shift not in SHIFTS:
         raise InputError(f"shift is {', '.join(SHIFTS)}, or a number for noise, not {shift!r}.")
-    for name, value, least in (("draws", draws, 1), ("wrong", wrong, 0), ("most", most, 80), ("rows", rows, 120)):
-        if value is None and name == "rows":
-            continue
+    if task not in (None, "classification", "regression"):
+        raise InputError(f"task must be classification or regression, not {task!r}.")
+    for name, (value, least) in whole.items():
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is a whole number from {least} on, not {value!r}.")
     if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence <= 0.99999:
         raise InputError(f"confidence must be from 0.5 to 0.99999, not {confidence!r}.")
+
+
+def _one_source(graph: Any, parents: Any, environments: Any) -> None:
+    sources = {"graph": graph, "parents": parents, "environments": environments}
+    given = [name for name, value in sources.items() if value is not None]
+    if len(given) != 1:
+        what = "none is given" if not given else f"{' and '.join(given)} are given"
+        raise InputError(f"say where the causes come from by one of graph, parents and environments; {what}.")
+    if graph is not None and not isinstance(graph, Network | str | Path):
+        raise InputError(f"graph is a Network, its name or a BIF file, not a {type(graph).__name__}.")
+    if environments is not None and not isinstance(environments, str):
+        raise InputError(f"environments is the name of a column, not a {type(environments).__name__}.")
+
+
+def _names(values: Any, what: str) -> list[str]:
+    """Names of columns as texts."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InputError(f"{what} is a list of names: pass [{values!r}].")
+    return [str(value) for value in values]
+
+
+def _table(data: Any) -> pd.DataFrame | None:
+    """The data with texts for names."""
+    if data is None:
+        return None
+    if not isinstance(data, pd.DataFrame):
+        raise InputError(f"data is a DataFrame of people, not a {type(data).__name__}.")
+    table = data.set_axis([str(name) for name in data.columns], axis=1)
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()].tolist()
+        raise InputError(f"the data have the column {list_names(twice)} twice: rename one of them.")
+    return table
+
+
+def _chosen_attacks(attacks: Any, paper: bool, task: str) -> tuple[Attack, ...]:
+    """Those that were asked for, or all that fit the label, with the network of the paper if wanted."""
+    if attacks is not None:
+        if isinstance(attacks, Attack) or not all(isinstance(attack, Attack) for attack in attacks):
+            raise InputError(
+                "attacks is a list of membership attacks, such as [leakscope.attacks.loss_threshold('log_loss')]."
+            )
+        return tuple(attacks)
+    if paper and task == "regression":
+        raise InputError(
+            "the attack network of the paper reads probabilities, and the label is a number: leave it out."
+        )
+    return (*ATTACKS[task], *((confidence_network(),) if paper else ()))
 
 
 def _problem(
@@ -204,8 +252,6 @@ def _problem(
     seeds: np.random.SeedSequence,
 ) -> tuple[Problem, str, dict[str, tuple[int, ...]]]:
     """The problem, the choice of causes in words, and other choices to try."""
-    if data is not None and not isinstance(data, pd.DataFrame):
-        raise InputError(f"data is a DataFrame of people, not a {type(data).__name__}.")
     if graph is not None:
         if task == "regression":
             raise InputError("the variables of a graph are levels, so that the task is classification.")
@@ -220,6 +266,8 @@ def _problem(
     if parents is not None:
         encoded = encode(data, label, task=task)
         return from_parents(encoded, label, parents, shift=shift, draws=draws, seeds=seeds), "", {}
+    if shift != "random":
+        raise InputError("environments are their own shift: leave shift out.")
     return _from_environments(data, label, str(environments), task, confidence, seeds)
 
 
@@ -235,13 +283,17 @@ def _from_environments(
     from leakscope.causal.invariance import alternatives, invariant_features
 
     if column not in data.columns or column == label:
-        raise InputError(f"there is no column {column!r} of environments beside {label}: name one of the data.")
+        raise InputError(
+            f"there is no column {list_names([column])} of environments beside the label: name one of the data."
+        )
     if data[column].isna().any():
         raise InputError(
             f"the environment {column} is missing in {int(data[column].isna().sum())} records: fill it in."
         )
     table = data.drop(columns=[column])
     encoded = encode(table, label, task=task)
+    texts = [name for name in table.columns if table[name].dtype.kind not in "biuf" and table[name].isna().any()]
+    table = table.assign(**{name: table[name].astype("object").where(table[name].notna(), MISSING) for name in texts})
     found = invariant_features(
         table.drop(columns=[label]), table[label], data[column].to_numpy(), confidence=confidence,
         seed=int(seeds.generate_state(1)[0]),
@@ -254,7 +306,7 @@ def _from_environments(
             "parents."
         )
     others.pop("all features", None)
-    how = "invariant across environments"
+    how = "invariant across environments" if found.features else "only suggested: these environments name no cause"
     environment = data[column].astype("str").to_numpy()
     return from_environments(encoded, label, causes, environment, how, seeds), str(found), others
 
@@ -269,13 +321,13 @@ def _first_sentence(text: str) -> str:
 def _settings(
     problem: Problem, shift: str | float, draws: int, wrong: int, confidence: float, each: float, seed: int, most: int
 ) -> dict[str, Any]:
-    first = problem.scenarios[0]
+    by_environment = problem.scenarios[0].shifted.keys() - {f"P* {number}" for number in range(1, draws + 1)}
     return {
-        "trained_on": len(first.samples[0]),
-        "others": len(first.test),
+        "trained_on": min(len(scenario.samples[0]) for scenario in problem.scenarios),
+        "others": min(len(scenario.test) for scenario in problem.scenarios),
         "shifted_worlds": sum(len(scenario.shifted) for scenario in problem.scenarios),
-        "shift": "environments" if len(problem.scenarios) > 1 else shift,
-        "draws": draws,
+        "shift": "environments" if by_environment else shift,
+        "draws": None if by_environment else draws,
         "wrong": wrong,
         "task": "regression" if problem.classes is None else "classification",
         "columns": len(problem.names),

@@ -136,8 +136,8 @@ def _refuse_impossible(network: Network, codes: NDArray[np.integer]) -> None:
             if table[network.configurations(row, name), row[:, network.place[name]]][0] == 0
         ]
         raise InputError(
-            f"{len(impossible):,} records can't occur under the graph, the first of them record {impossible[0] + 1}, by the "
-            f"table of {list_names(guilty)}: mend the records, or give that table no zeros."
+            f"the graph calls {len(impossible):,} of the records impossible, the first of them record {impossible[0] + 1}, by "
+            f"the table of {list_names(guilty)}: mend the records, or give that table no zeros."
         )
 
 
@@ -211,9 +211,16 @@ def from_environments(
     sizes = np.bincount(codes)
     if len(names) < 2:
         raise InputError("all records are of one environment: give a column with two or more.")
-    large = [number for number in np.argsort(-sizes, kind="stable") if sizes[number] >= FEWEST_IN_PART]
+    large = [
+        number
+        for number in np.argsort(-sizes, kind="stable")
+        if sizes[number] >= FEWEST_IN_PART and len(codes) - sizes[number] >= 3 * FEWEST_IN_PART
+    ]
     if not large:
-        raise InputError(f"no environment has {FEWEST_IN_PART} records: join some of them.")
+        raise InputError(
+            f"no environment has {FEWEST_IN_PART} records and {3 * FEWEST_IN_PART} in the others, to be held out: join some, "
+            "or give more records."
+        )
     scenarios, everyone = [], Records(data.X, data.y, np.arange(len(data.y)))
     for number, child in zip(large[:MOST_ENVIRONMENTS], seeds.spawn(MOST_ENVIRONMENTS), strict=False):
         rest = np.flatnonzero(codes != number)
@@ -221,7 +228,10 @@ def from_environments(
         held = {f"environment {names[number]}": everyone.take(codes == number)}
         scenarios.append(Scenario((parts[0], parts[1]), parts[2], held))
     skipped = len(names) - len(scenarios)
-    notes = (f"{skipped} environments were not held out: too small, or beyond the largest {MOST_ENVIRONMENTS}",)
+    notes = (
+        f"environments that were not held out: {skipped}, too small, leaving too few others, or beyond the largest "
+        f"{MOST_ENVIRONMENTS}",
+    )
     return Problem(
         label, data.names, data.levels, data.classes, tuple(causes), how, tuple(scenarios), notes if skipped else ()
     )
@@ -230,6 +240,8 @@ def from_environments(
 def deal_three(n: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
     """Three equal random parts of n records."""
     if n < 3 * FEWEST_IN_PART:
-        raise InputError(f"a comparison needs {3 * FEWEST_IN_PART} records or more, not {n}.")
+        raise InputError(
+            f"a comparison needs {3 * FEWEST_IN_PART} records or more, and there are {n}: give more records."
+        )
     order = rng.permutation(n)
     return [order[start : start + n // 3] for start in (0, n // 3, 2 * (n // 3))]

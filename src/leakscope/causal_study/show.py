@@ -20,11 +20,11 @@ def describe(found: CausalStudy) -> str:
     run = found.run
     causes = ", ".join(safe_text(name, 40) for name in found.causes)
     what = "share of labels that are right" if run["task"] == "classification" else "1 - squared error / variance"
+    worlds = run["shifted_worlds"]
     intro = (
         f"Does a model on the causes of {safe_text(found.label)} give away less? Causes: {causes} ({safe_text(found.how)}). "
-        f"Every kind of model was trained on two samples of {count(run['trained_on'])} records. P are other records like "
-        f"these, P* are records of {count(run['shifted_worlds'])} worlds where all but the causes' effect on the label "
-        "differs."
+        f"Every kind of model was trained on two samples of {count(run['trained_on'])} records or more. P are other records "
+        f"like these, P* are records of {count(worlds)} {'world' if worlds == 1 else 'worlds'} {_shifted(run['shift'])}."
     )
     lines = [*textwrap.wrap(intro, WIDTH), ""]
     if found.invariance:
@@ -51,6 +51,17 @@ def describe(found: CausalStudy) -> str:
     for note in found.notes:
         lines += textwrap.wrap(f"note: {safe_text(note, 300)}", WIDTH, subsequent_indent="  ")
     return "\n".join(lines)
+
+
+def _shifted(shift: str | float) -> str:
+    """What differs in P*."""
+    if not isinstance(shift, str):
+        return f"with noise of up to {shift:g} on all that the label does not follow"
+    return {
+        "environments": "that were left out of training",
+        "parents": "where the causes themselves have other laws",
+        "children": "where the effects of the label have other laws",
+    }.get(shift, "where everything has another law but the label given its causes")
 
 
 def _wrapped(text: str) -> list[str]:
@@ -112,7 +123,7 @@ def sentences(found: CausalStudy) -> list[str]:
         said += _other_words(causal, other)
     if found.noise is not None:
         said.append(_noise_words(found.noise))
-    return [*said, *_attribute_words(found.attributes)]
+    return [safe_text(words, 600) for words in (*said, *_attribute_words(found.attributes))]
 
 
 def _membership_words(causal: Compared, everything: Compared, law: str, against: str) -> str:
@@ -152,7 +163,7 @@ def _shift_words(found: CausalStudy, everything: Compared) -> str:
 
 
 def _utility_words(causal: Compared, everything: Compared) -> str:
-    words = []
+    words: list[str] = []
     for name, ours, theirs in (
         ("In P", causal.test, everything.test),
         ("Under shift", causal.shifted, everything.shifted),
@@ -164,7 +175,9 @@ def _utility_words(causal: Compared, everything: Compared) -> str:
             "predicts better than" if gap.low > 0 else "predicts worse than" if gap.high < 0 else "predicts as well as"
         )
         sure = "" if gap.low > 0 or gap.high < 0 else ", as far as can be told"
-        words.append(f"{name} {causal.name} {way} {everything.name} ({_shown(ours)} against {_shown(theirs)}){sure}")
+        words.append(
+            f"{'under shift' if words else name} {causal.name} {way} {everything.name} ({_shown(ours)} against {_shown(theirs)}){sure}"
+        )
     return "; ".join(words) + "." if words else ""
 
 
@@ -180,9 +193,9 @@ def _other_words(causal: Compared, other: Compared) -> list[str]:
 
 
 def _noise_words(noise: Noise) -> str:
-    way = "less" if noise.ratio < 1 else "more"
+    way = "less than" if noise.ratio < 0.995 else "more than" if noise.ratio > 1.005 else "as much as"
     return (
-        f"Least squares on the causes moves {way} when one record of {count(noise.size)} is swapped than on all columns "
+        f"When one record of {count(noise.size)} is swapped, least squares on the causes moves {way} on all columns "
         f"(largest change found {noise.causal.value:.3g} against {noise.associational.value:.3g} in L1): at equal Laplace "
         f"noise its ε is {noise.ratio:.2g} times as large, as far as swaps at random can tell."
     )
@@ -194,8 +207,8 @@ def _attribute_words(found: Sequence[Attribute]) -> list[str]:
     for column in dict.fromkeys(one.column for one in found):
         own = [one for one in found if one.column == column]
         helps = [one.model for one in own if one.gain.low > 0 or one.gain_auc.low > 0]
-        kind = "a cause" if own[0].is_cause else "no cause"
-        who = f"{', '.join(helps)} help to infer it" if helps else "no model is seen to help to infer it"
+        kind = "a direct cause" if own[0].is_cause else "no direct cause"
+        who = f"it is inferred with the help of {', '.join(helps)}" if helps else "no model is seen to help to infer it"
         said.append(f"{safe_text(column, 40)} is {kind} of the label; {who}.")
     return said
 
