@@ -15,7 +15,23 @@ import typer
 from leakscope.cli_attributes import attributes
 from leakscope.cli_causal import causal
 from leakscope.cli_frontier import frontier
-from leakscope.cli_shared import Confidence, Json, Seed, progress_bars
+from leakscope.cli_shared import (
+    Cluster,
+    Confidence,
+    Drop,
+    DropOverlap,
+    Holdout,
+    Id,
+    Json,
+    Label,
+    Retrain,
+    Seed,
+    Train,
+    Trust,
+    TrustPickle,
+    Workers,
+    progress_bars,
+)
 from leakscope.errors import InputError
 
 GATE_FAILED, BAD_INPUT, BROKEN, STOPPED = 1, 2, 70, 130
@@ -86,15 +102,15 @@ def _about(
 @app.command()
 def audit(
     model: Annotated[Path, typer.Argument(help="The model: .skops, .onnx, or a pickle with --trust-pickle.")],
-    train: Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")],
-    holdout: Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")],
-    label: Annotated[str, typer.Option(help="The column that the model predicts.")],
+    train: Train,
+    holdout: Holdout,
+    label: Label,
     out: Annotated[
         Path | None, typer.Option(help="Folder for audit.json, records.csv and report.html.", file_okay=False)
     ] = None,
     groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column that names the records; not shown to the model.")] = None,  # noqa: A002
-    drop: Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")] = None,
+    id: Id = None,  # noqa: A002
+    drop: Drop = None,
     task: Annotated[str | None, typer.Option(help="classification or regression, where the file doesn't say.")] = None,
     outputs: Annotated[
         str | None, typer.Option(help="What an ONNX model gives: probabilities, logits or log-probabilities.")
@@ -113,17 +129,13 @@ def audit(
         int,
         typer.Option(help="The attacker knows no member and trains this many models on half of the holdout.", min=0),
     ] = 0,
-    retrain: Annotated[bool, typer.Option(help="Train control models that never saw the members.")] = True,
-    drop_overlap: Annotated[
-        bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")
-    ] = False,
+    retrain: Retrain = True,
+    drop_overlap: DropOverlap = False,
     confidence: Confidence = 0.95,
     margin: Annotated[float, typer.Option(help="“No evidence” excludes an AUC above 0.5 plus this.")] = 0.05,
     seed: Seed = 0,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")
-    ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
     cache: Annotated[
         Path | None,
         typer.Option(
@@ -131,10 +143,8 @@ def audit(
             file_okay=False,
         ),
     ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")
-    ] = False,
-    trust: Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")] = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
     as_json: Json = False,
 ) -> None:
     """Audit a trained model: what do its answers give away about who was in its training set?"""
@@ -278,9 +288,9 @@ def leakage(
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; by default as many as pay off.")] = None,
-    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
+    cluster: Cluster = None,
     cache: Annotated[Path | None, typer.Option(help="Folder that keeps finished trainings.", file_okay=False)] = None,
-    trust: Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")] = None,
+    trust: Trust = None,
     as_json: Json = False,
 ) -> None:
     """Measure how much a learner's models carry about any one record, for several sizes, regularisations and noises."""

@@ -8,15 +8,15 @@ from typing import Annotated
 
 import typer
 
-from leakscope.cli_shared import Confidence, Json, Seed
+from leakscope.cli_shared import Confidence, Drop, Holdout, Id, Json, Label, Seed, Train, Trust, TrustPickle
 from leakscope.errors import InputError
 
 
 def attributes(
     model: Annotated[Path, typer.Argument(help="The model: .skops, .onnx, or a pickle with --trust-pickle.")],
-    train: Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")],
-    holdout: Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")],
-    label: Annotated[str, typer.Option(help="The column that the model predicts.")],
+    train: Train,
+    holdout: Holdout,
+    label: Label,
     sensitive: Annotated[
         str, typer.Option(help="Columns that an attacker wants to infer, separated by commas; 2 to 20 levels each.")
     ],
@@ -26,14 +26,12 @@ def attributes(
     knows_label: Annotated[bool, typer.Option(help="Whether the attacker knows the true labels.")] = True,
     digits: Annotated[int | None, typer.Option(help="Round the model's answers to so many decimals.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder for attributes.json.", file_okay=False)] = None,
-    id: Annotated[str | None, typer.Option(help="Column that names the records; not shown to the model.")] = None,  # noqa: A002
-    drop: Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")] = None,
+    id: Id = None,  # noqa: A002
+    drop: Drop = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")
-    ] = False,
-    trust: Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")] = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
     as_json: Json = False,
 ) -> None:
     """Measure what a model's answers tell about a sensitive column to someone who knows the others."""

@@ -8,15 +8,31 @@ from typing import Annotated
 
 import typer
 
-from leakscope.cli_shared import Confidence, Json, Seed, progress_bars
+from leakscope.cli_shared import (
+    Cluster,
+    Confidence,
+    Drop,
+    DropOverlap,
+    Holdout,
+    Id,
+    Json,
+    Label,
+    Retrain,
+    Seed,
+    Train,
+    Trust,
+    TrustPickle,
+    Workers,
+    progress_bars,
+)
 from leakscope.errors import InputError
 
 
 def frontier(
     model: Annotated[Path, typer.Argument(help="The model: .skops, or a pickle with --trust-pickle.")],
-    train: Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")],
-    holdout: Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")],
-    label: Annotated[str, typer.Option(help="The column that the model predicts.")],
+    train: Train,
+    holdout: Holdout,
+    label: Label,
     explanations: Annotated[
         str | None,
         typer.Option(
@@ -31,21 +47,17 @@ def frontier(
     ] = None,
     baseline: Annotated[float, typer.Option(help="What a feature is set to when it is removed.")] = 0.0,
     records: Annotated[int, typer.Option(help="Held-out records to measure faithfulness on.")] = 300,
-    id: Annotated[str | None, typer.Option(help="Column that names the records; not shown to the model.")] = None,  # noqa: A002
-    drop: Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")] = None,
-    retrain: Annotated[bool, typer.Option(help="Train control models that never saw the members.")] = True,
-    drop_overlap: Annotated[
-        bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")
-    ] = False,
+    id: Id = None,  # noqa: A002
+    drop: Drop = None,
+    retrain: Retrain = True,
+    drop_overlap: DropOverlap = False,
     confidence: Confidence = 0.95,
     margin: Annotated[
         float, typer.Option(help="What beats another surely may be worse by this in one respect.")
     ] = 0.05,
     seed: Seed = 0,
-    workers: Annotated[
-        int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")
-    ] = None,
-    cluster: Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")] = None,
+    workers: Workers = None,
+    cluster: Cluster = None,
     cache: Annotated[
         Path | None,
         typer.Option(
@@ -53,10 +65,8 @@ def frontier(
             file_okay=False,
         ),
     ] = None,
-    trust_pickle: Annotated[
-        bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")
-    ] = False,
-    trust: Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")] = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
     as_json: Json = False,
 ) -> None:
     """Weigh how much explanations say about a model against what they give away of its training set."""

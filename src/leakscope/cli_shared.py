@@ -4,10 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+Train = Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")]
+Holdout = Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")]
+Label = Annotated[str, typer.Option(help="The column that the model predicts.")]
+Id = Annotated[str | None, typer.Option(help="Column that names the records; not shown to the model.")]
+Drop = Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")]
+Retrain = Annotated[bool, typer.Option(help="Train control models that never saw the members.")]
+DropOverlap = Annotated[bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")]
+Workers = Annotated[int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")]
+Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")]
+TrustPickle = Annotated[bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")]
+Trust = Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)]
 Confidence = Annotated[float, typer.Option(help="Confidence of the intervals.")]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ import pandas as pd
 from leakscope.attacks import ATTACKS, confidence_network
 from leakscope.causal.bif import read_bif
 from leakscope.causal.encoding import MISSING, Task, encode
+from leakscope.causal.kinds import Kind
 from leakscope.causal.membership import MOST_JUDGED, Blind, Pair
 from leakscope.causal.named import NETWORKS, load_network
 from leakscope.causal.network import Network
@@ -125,43 +126,64 @@ def study(
     kinds = choose_kinds(problem, model, wrong, others, np.random.default_rng(seeds.spawn(1)[0]))
     each = 1 - (1 - confidence) / max(1, len(tried))
     report = _Progress(progress, (len(kinds) + 1) * len(problem.scenarios) + noise + bool(sensitive))
-    parts: list[list[Part]] = [[] for _ in kinds]
-    blinds: list[dict[str, list[Blind]]] = []
-    trained: dict[str, Pair] = {}
-    not_run: dict[tuple[str, str], NotRun] = {}
     # Threads of models this small wait for each other, for minutes where the machine is busy.
     with one_thread():
-        for scenario, child in zip(problem.scenarios, seeds.spawn(len(problem.scenarios)), strict=True):
-            *drawn, last = child.spawn(len(kinds) + 1)
-            blinds.append(measure_blind(scenario, most=most, seeds=last, confidence=confidence))
-            report()
-            for kind, own, kept in zip(kinds, drawn, parts, strict=True):
-                training, attacking = own.spawn(2)
-                pair = train_pair(kind, scenario, problem.classes, training)
-                trained.setdefault(kind.name, pair)
-                runs = [attack for attack in tried if not _refused(attack, pair.models[0], not_run)]
-                kept.append(
-                    measure(kind, pair, scenario, runs, most=most, seeds=attacking, each=each, confidence=confidence)
-                )
-                report()
-        compared = tuple(compare(kind, problem, kept, confidence) for kind, kept in zip(kinds, parts, strict=True))
-        attributes = measure_attributes(problem, trained, sensitive, seed, confidence)
+        runs = _run(problem, kinds, tried, most, each, confidence, seeds, report)
+        attributes = measure_attributes(problem, runs.trained, sensitive, seed, confidence)
         report(bool(sensitive))
         needed = measure_noise(problem, seed) if noise else None
         report(noise)
+    compared = tuple(compare(kind, problem, kept, confidence) for kind, kept in zip(kinds, runs.parts, strict=True))
     return CausalStudy(
         label=label,
         causes=tuple(problem.names[column] for column in problem.causes),
         how=problem.how,
         models=compared,
-        blind={law: pool_blind([found[law] for found in blinds]) for law in (SAME, SHIFTED)},
+        blind={law: pool_blind([found[law] for found in runs.blinds]) for law in (SAME, SHIFTED)},
         noise=needed,
         attributes=attributes,
         invariance=words,
-        not_run=tuple(not_run.values()),
+        not_run=tuple(runs.not_run.values()),
         run=_settings(problem, shift, draws, wrong, confidence, each, seed, most),
         notes=(*problem.notes, *_notes(compared)),
     )
+
+
+class _Runs(NamedTuple):
+    """What each kind did in each scenario, the blind attackers, the pairs of the first scenario, and what could not run."""
+
+    parts: list[list[Part]]
+    blinds: list[dict[str, list[Blind]]]
+    trained: dict[str, Pair]
+    not_run: dict[tuple[str, str], NotRun]
+
+
+def _run(
+    problem: Problem,
+    kinds: Sequence[Kind],
+    attacks: Sequence[Attack],
+    most: int,
+    each: float,
+    confidence: float,
+    seeds: np.random.SeedSequence,
+    report: _Progress,
+) -> _Runs:
+    """Train and measure every kind in every scenario."""
+    runs = _Runs([[] for _ in kinds], [], {}, {})
+    for scenario, child in zip(problem.scenarios, seeds.spawn(len(problem.scenarios)), strict=True):
+        *drawn, last = child.spawn(len(kinds) + 1)
+        runs.blinds.append(measure_blind(scenario, most=most, seeds=last, confidence=confidence))
+        report()
+        for kind, own, kept in zip(kinds, drawn, runs.parts, strict=True):
+            training, attacking = own.spawn(2)
+            pair = train_pair(kind, scenario, problem.classes, training)
+            runs.trained.setdefault(kind.name, pair)
+            able = [attack for attack in attacks if not _refused(attack, pair.models[0], runs.not_run)]
+            kept.append(
+                measure(kind, pair, scenario, able, most=most, seeds=attacking, each=each, confidence=confidence)
+            )
+            report()
+    return runs
 
 
 def _refused(attack: Attack, model: Model, not_run: dict[tuple[str, str], NotRun]) -> bool:
