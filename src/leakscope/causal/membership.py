@@ -45,6 +45,8 @@ Shown = Mapping[str, Floats]
 #: Members judged in all, and as many outsiders: enough for intervals of ± 0.01.
 MOST_JUDGED = 20_000
 FEWEST = 20
+#: Different answers of a model, as a share of the records, below which they are few.
+FEW_ANSWERS = 0.7
 
 
 @dataclass(frozen=True)
@@ -66,7 +68,8 @@ class Membership:
     control_accuracy, control_auc
         Of the same attack on a model that never saw the members.
     excess_accuracy, excess_auc
-        Attack minus control, paired over records; the interval also allows for the chance of the attack's fits.
+        Attack minus control, paired over records; of models with few different answers, the interval also allows for the
+        chance of the attack's fits.
     """
 
     attack: str
@@ -159,13 +162,14 @@ def try_membership(
     members = [_take(sample, rows) for sample, rows in zip(pair.samples, deal.members, strict=True)]
     others = [_take(outsiders, rows) for rows in deal.outsiders]
     taught = None if known is None else _mixed(known, deal.judged, rng)
+    few = any(_has_few_answers(model, sample) for model, sample in zip(pair.models, members, strict=True))
     found = []
     for attack, child in zip(attacks, drawn, strict=True):
         target, control = (
             _judged(attack, pair, members, others, taught, own, releases, deal, np.random.default_rng(child))
             for own in (True, False)
         )
-        found.append(_membership(attack, target, control, deal, confidence))
+        found.append(_membership(attack, target, control, deal, few, confidence))
     return tuple(found)
 
 
@@ -265,20 +269,20 @@ def _both(parts: Sequence[Any]) -> Any:
     return None if parts[0] is None else np.concatenate([part for part in parts if part is not None])
 
 
-def _membership(attack: Attack, target: Judged, control: Judged, deal: Deal, confidence: float) -> Membership:
+def _membership(
+    attack: Attack, target: Judged, control: Judged, deal: Deal, few: bool, confidence: float
+) -> Membership:
     advantage, there = (intervals.mean_difference(judged.says, confidence) for judged in (target, control))
-    excess = advantage_difference(target, control, confidence)
-    fits = Scale(deal.half + 2 * deal.world, deal.world)
-    changes = [
-        float(np.mean(part.members) - np.mean(part.nonmembers))
-        for part in split(target.guesses.says_member - control.guesses.says_member, deal.member, fits)
-    ]
-    ranks = [
-        Ranking.of([ours]).auc - Ranking.of([theirs]).auc
-        for ours, theirs in zip(
-            *(split(judged.guesses.score, deal.member, fits) for judged in (target, control)), strict=True
-        )
-    ]
+    accuracy, auc = advantage_difference(target, control, confidence), auc_difference(target, control, confidence)
+    if few:
+        fits = Scale(deal.half + 2 * deal.world, deal.world)
+        changes = split(target.guesses.says_member - control.guesses.says_member, deal.member, fits)
+        accuracy = _over_fits(accuracy, [float(np.mean(part.members) - np.mean(part.nonmembers)) for part in changes])
+        if not attack.fixed_scale:
+            both = (split(judged.guesses.score, deal.member, fits) for judged in (target, control))
+            auc = _over_fits(
+                auc, [Ranking.of([ours]).auc - Ranking.of([other]).auc for ours, other in zip(*both, strict=True)]
+            )
     return Membership(
         attack=attack.name,
         release=attack.release,
@@ -286,16 +290,21 @@ def _membership(attack: Attack, target: Judged, control: Judged, deal: Deal, con
         auc=intervals.auc(target.ranking, confidence),
         control_accuracy=accuracy_of(there),
         control_auc=intervals.auc(control.ranking, confidence),
-        excess_accuracy=_halved(_over_fits(excess, changes)),
-        excess_auc=_over_fits(auc_difference(target, control, confidence), ranks),
+        excess_accuracy=_halved(accuracy),
+        excess_auc=auc,
     )
+
+
+def _has_few_answers(model: Model, records: Records) -> bool:
+    """Whether many records share their answer, so that a fitted rule that turns takes whole groups of them along."""
+    return len(np.unique(model.predict(records.X), axis=0)) < FEW_ANSWERS * len(records)
 
 
 def _over_fits(excess: Estimate, fits: Sequence[float]) -> Estimate:
     """Widen an interval over records to Student's over the four fits of the attack, where that is wider.
 
-    A fitted rule may turn on a hair, above all where a model has few different answers: then whole groups of records change
-    sides between the attack on a model and that on its control, which no error over records tells of.
+    Where a model has few different answers, a rule that is fitted once more may move whole groups of records to the other
+    side, between the attack on a model and that on its control, which no error over records tells of.
     """
     spread = float(np.std(fits, ddof=1)) / math.sqrt(len(fits))
     half = float(special.stdtrit(len(fits) - 1, 0.5 + excess.confidence / 2)) * spread
