@@ -142,7 +142,9 @@ def test_regression_on_chosen_features():
     assert everything.test.value > 0.99
     assert everything.shifted.value < causes.shifted.value
     assert found.run["task"] == "regression"
-    assert found.noise.ratio == pytest.approx(found.noise.causal.value / found.noise.associational.value)
+    noise = found.noise
+    assert noise.ratio.low < noise.ratio.value < noise.ratio.high
+    assert noise.ratio.value == pytest.approx(noise.causal.value / noise.associational.value, rel=0.5)
 
 
 def test_causes_are_learned_from_environments():

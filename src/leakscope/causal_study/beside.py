@@ -6,25 +6,28 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from leakscope import intervals
 from leakscope.causal.encoding import one_hot
 from leakscope.causal.membership import Pair
 from leakscope.causal_study.result import Attribute, Noise
 from leakscope.causal_study.scenarios import Problem
 from leakscope.errors import InputError
 from leakscope.records import list_names
+from leakscope.results import Estimate
 
-#: Swaps, records of a training set, and weight of the penalty, for the sensitivity.
-SWAPS, SWAP_SIZE, SWAP_L2 = 500, 200, 0.1
+#: Rounds, swaps in each, records of a training set, and weight of the penalty, for the sensitivity.
+ROUNDS, SWAPS, SWAP_SIZE, SWAP_L2 = 10, 50, 200, 0.1
 #: Records whose sensitive value is guessed.
 MOST_GUESSED = 10_000
 #: Levels of a sensitive column at most, and records of each at least.
 MOST_LEVELS, FEWEST_OF_LEVEL = 20, 4
 
 
-def measure_noise(problem: Problem, seed: int) -> Noise:
+def measure_noise(problem: Problem, seed: int, confidence: float) -> Noise:
     """L1 sensitivity [tople2020, Def. 5, Lemma 1] of least squares for the value, or for the most frequent class.
 
-    The largest over random swaps of one record, on the causes and on all columns; both see the same swaps.
+    The largest over random swaps of one record, on the causes and on all columns; both see the same swaps. The ratio is
+    taken in each of several rounds of swaps.
     """
     from leakscope.learners import Ridge
     from leakscope.sensitivity import sensitivity
@@ -35,11 +38,21 @@ def measure_noise(problem: Problem, seed: int) -> Noise:
         y = (sample.y - sample.y.mean()) / sample.y.std()
     else:
         y = (sample.y == np.bincount(sample.y).argmax()).astype(np.float64)
+    rounds = [int(child.generate_state(1)[0]) for child in np.random.SeedSequence(seed).spawn(ROUNDS)]
     found = []
     for columns in (problem.causes, range(len(problem.names))):
         X = one_hot(sample.X[:, list(columns)], [problem.levels[column] for column in columns]).astype(np.float64)
-        found.append(sensitivity(Ridge(l2=SWAP_L2), X, y, size, "sampled", norm=1, swaps=SWAPS, seed=seed, workers=1))
-    return Noise(found[0], found[1], found[0].value / found[1].value, size, SWAP_L2)
+        found.append(
+            [
+                sensitivity(Ridge(l2=SWAP_L2), X, y, size, "sampled", norm=1, swaps=SWAPS, seed=one, workers=1)
+                for one in rounds
+            ]
+        )
+    logs = intervals.mean(np.log([ours.value / theirs.value for ours, theirs in zip(*found, strict=True)]), confidence)
+    value, low, high = (float(np.exp(end)) for end in (logs.value, logs.low, logs.high))
+    ratio = Estimate(value, low, high, confidence, n=ROUNDS, method=f"geometric mean over {ROUNDS} rounds, Student")
+    causal, everything = (max(tried, key=lambda one: one.value) for tried in found)
+    return Noise(causal, everything, ratio, size, SWAP_L2, ROUNDS * SWAPS)
 
 
 def measure_attributes(

@@ -61,14 +61,16 @@ class Compared:
 class Noise:
     """L1 sensitivity of least squares with a penalty, on the causes and on all columns [tople2020, Lemma 1, Theorem 3].
 
-    ``ratio`` is ε of the causal learner over ε of the other at equal Laplace noise, which is the ratio of sensitivities.
+    ``ratio`` is ε of the causal learner over ε of the other at equal Laplace noise, which is the ratio of sensitivities, as
+    far as ``swaps`` of one record at random among ``size`` tell; both sensitivities are lower bounds.
     """
 
     causal: Estimate
     associational: Estimate
-    ratio: float
+    ratio: Estimate
     size: int
     l2: float
+    swaps: int
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ def study(
         runs = _run(problem, kinds, tried, most, each, confidence, seeds, report)
         attributes = measure_attributes(problem, runs.trained, sensitive, seed, confidence)
         report(bool(sensitive))
-        needed = measure_noise(problem, seed) if noise else None
+        needed = measure_noise(problem, seed, confidence) if noise else None
         report(noise)
     compared = tuple(compare(kind, problem, kept, confidence) for kind, kept in zip(kinds, runs.parts, strict=True))
     return CausalStudy(

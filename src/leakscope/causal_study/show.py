@@ -193,11 +193,11 @@ def _other_words(causal: Compared, other: Compared) -> list[str]:
 
 
 def _noise_words(noise: Noise) -> str:
-    way = "less than" if noise.ratio < 0.995 else "more than" if noise.ratio > 1.005 else "as much as"
+    way = "less than" if noise.ratio.high < 1 else "more than" if noise.ratio.low > 1 else "about as much as"
     return (
         f"When one record of {count(noise.size)} is swapped, least squares on the causes moves {way} on all columns "
         f"(largest change found {noise.causal.value:.3g} against {noise.associational.value:.3g} in L1): at equal Laplace "
-        f"noise its ε is {noise.ratio:.2g} times as large, as far as swaps at random can tell."
+        f"noise its ε is {_shown(noise.ratio)} times as large, as far as {count(noise.swaps)} swaps at random can tell."
     )
 
 
