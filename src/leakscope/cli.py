@@ -6,15 +6,16 @@ import io
 import json
 import sys
 import traceback
-from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import Annotated, Any
 
 import typer
 
 from leakscope.cli_attributes import attributes
 from leakscope.cli_causal import causal
 from leakscope.cli_frontier import frontier
+from leakscope.cli_leakage import leakage
+from leakscope.cli_reconstruct import reconstruct
 from leakscope.cli_shared import (
     Cluster,
     Confidence,
@@ -206,9 +207,8 @@ def _as_json(result: Any, conditions: list[Any], failed: list[Any]) -> str:
     return json.dumps(findings_to_dict(result.findings) | {"gate": gate}, indent=1, ensure_ascii=False, allow_nan=False)
 
 
-app.command()(frontier)
-app.command()(causal)
-app.command()(attributes)
+for command in (frontier, causal, attributes, leakage, reconstruct):
+    app.command()(command)
 
 
 @app.command()
@@ -248,187 +248,6 @@ def selfcheck(
         )
     if not right:
         raise typer.Exit(GATE_FAILED)
-
-
-@app.command()
-def leakage(
-    table: Annotated[Path, typer.Argument(help="CSV of all records that a training set may be drawn from.")],
-    label: Annotated[str, typer.Option(help="The column that the learner predicts.")],
-    learner: Annotated[
-        str, typer.Option(help="ridge, logistic, mlp, or a .skops file with a scikit-learn estimator.")
-    ] = "ridge",
-    sizes: Annotated[str, typer.Option(help="Numbers of training records, separated by commas.")] = "30,100,300,1000",
-    l2: Annotated[str | None, typer.Option(help="Regularisation weights, separated by commas.")] = None,
-    noise: Annotated[
-        str, typer.Option(help="Deviations of Gaussian noise on what is released, separated by commas.")
-    ] = "0",
-    records: Annotated[int, typer.Option(help="How many records to measure.")] = 200,
-    draws: Annotated[int, typer.Option(help="Training sets per record and side.")] = 2000,
-    space: Annotated[
-        str, typer.Option(help="parameters (white box) or function (outputs at the record).")
-    ] = "parameters",
-    encode: Annotated[
-        str, typer.Option(help="How texts become numbers: codes, one-hot, or raw to leave them.")
-    ] = "codes",
-    components: Annotated[int | None, typer.Option(help="Keep this many principal components.")] = None,
-    intercept: Annotated[bool, typer.Option(help="Whether ridge and logistic have one.")] = True,
-    widths: Annotated[str | None, typer.Option(help="Hidden layers of mlp, such as 50,50.")] = None,
-    task: Annotated[str | None, typer.Option(help="classification or regression, for mlp.")] = None,
-    models: Annotated[int, typer.Option(help="Models of the membership experiment; 0 leaves it out.", min=0)] = 100,
-    independent: Annotated[
-        bool, typer.Option("--independent", help="Draw all training sets independently, as the paper does.")
-    ] = False,
-    below: Annotated[float | None, typer.Option(help="Say how many records it takes to stay below these bits.")] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for leakage.json, leakage.csv, records.csv, leakage.svg.", file_okay=False),
-    ] = None,
-    id: Annotated[str | None, typer.Option(help="Column that names the records; not learned from.")] = None,  # noqa: A002
-    drop: Annotated[str | None, typer.Option(help="Columns not learned from, separated by commas.")] = None,
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; by default as many as pay off.")] = None,
-    cluster: Cluster = None,
-    cache: Annotated[Path | None, typer.Option(help="Folder that keeps finished trainings.", file_okay=False)] = None,
-    trust: Trust = None,
-    as_json: Json = False,
-) -> None:
-    """Measure how much a learner's models carry about any one record, for several sizes, regularisations and noises."""
-    from leakscope import leakage as measures
-    from leakscope.leakage.sweeping import check_goal
-    from leakscope.storage import check_writable
-    from leakscope.universe import learner_and_labels, read_universe
-
-    if below is not None:
-        check_goal(below)
-    if out is not None:
-        check_writable(out)
-    universe = read_universe(
-        table, label, drop=drop, id_column=id, encode=cast("Any", encode), components=components
-    )  # fmt: skip
-    weights = None if l2 is None else _numbers(l2, "--l2", float)
-    made, y = learner_and_labels(
-        learner, universe.y, label, l2=weights, intercept=intercept, task=task,
-        widths=None if widths is None else _numbers(widths, "--widths", int), trust=tuple(trust or ()),
-    )  # fmt: skip
-    with progress_bars() as progress:
-        found = measures.sweep(
-            made, universe.X, y, _numbers(sizes, "--sizes", int), weights, _numbers(noise, "--noise", float), records,
-            draws, cast("Any", space), seed, models=models, shared=not independent, confidence=confidence, workers=workers,
-            cluster=cluster, cache=cache, progress=progress,
-        )  # fmt: skip
-    varied = ["size", *(["l2"] if len(weights or ()) > 1 else [])]
-    goals = [] if below is None else [goal for along in varied for goal in found.below(below, along=along)]
-    if out is not None:
-        found.save(out)
-    if as_json:
-        print(json.dumps(found.as_dict() | {"below": [vars(goal) for goal in goals]}, indent=1, allow_nan=False))
-        return
-    for note in universe.notes:
-        print(note)
-    print(found)
-    for goal in goals:
-        print(goal.sentence())
-    if out is not None:
-        print(f"\nfiles: {out / 'leakage.json'}, leakage.csv, records.csv, leakage.svg")
-
-
-@app.command()
-def reconstruct(
-    table: Annotated[Path, typer.Argument(help="CSV of people: records to train on, and others for the outsider.")],
-    label: Annotated[str, typer.Option(help="The column to predict, of two classes.")],
-    k: Annotated[int, typer.Option(help="How many training records an explanation shows.")] = 5,
-    attack: Annotated[
-        str,
-        typer.Option(
-            help="all, or names separated by commas: uniform, marginal, records, graph, subspace, combined, zeroing."
-        ),
-    ] = "all",
-    budget: Annotated[int, typer.Option(help="How many points an outsider may ask about.")] = 5000,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for reconstruction.json, .csv, .svg and records.csv.", file_okay=False),
-    ] = None,
-    holdout: Annotated[
-        Path | None, typer.Option(help="CSV of records that the outsider knows; by default drawn out of the first.")
-    ] = None,
-    records: Annotated[
-        int | None,
-        typer.Option(help="How many records to train on; by default 2,000 or four fifths, and all with --holdout."),
-    ] = None,
-    groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column that names the records; not learned from.")] = None,  # noqa: A002
-    drop: Annotated[str | None, typer.Option(help="Columns not learned from, separated by commas.")] = None,
-    l2: Annotated[float, typer.Option(help="Weight of the penalty beside the sum of log-losses.")] = 1.0,
-    loss: Annotated[str, typer.Option(help="What influence changes: likelihood or log.")] = "likelihood",
-    hide_influences: Annotated[
-        bool, typer.Option("--hide-influences", help="Show records without their influence.")
-    ] = False,
-    digits: Annotated[int | None, typer.Option(help="Significant digits of the influences shown.")] = None,
-    decimals: Annotated[int | None, typer.Option(help="Decimals of the prediction shown.")] = None,
-    noise: Annotated[float, typer.Option(help="Deviation of Gaussian noise on every influence.")] = 0.0,
-    near: Annotated[
-        float | None, typer.Option(help="Refuse points further off than this share of the records, such as 0.99.")
-    ] = None,
-    defenses: Annotated[
-        bool, typer.Option("--defenses", help="Compare with fewer records, rounding, noise, hiding and refusing.")
-    ] = False,
-    precision: Annotated[
-        str | None, typer.Option(help="Digits of the influences, such as 1,2,4,8: what subspace reduction recovers.")
-    ] = None,
-    repeats: Annotated[int, typer.Option(help="Runs of each attack.")] = 3,
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
-    as_json: Json = False,
-) -> None:
-    """Find what explanations by training records give away: who is revealed, and how much an outsider reconstructs."""
-    from leakscope.reconstruction import RecordRelease, read_people
-    from leakscope.reconstruction import reconstruct as run
-    from leakscope.storage import check_writable
-
-    release = RecordRelease(
-        k=k,
-        loss=cast("Any", loss),
-        values=not hide_influences,
-        digits=digits,
-        decimals=decimals,
-        noise=noise,
-        near=near,
-    )
-    names = None if attack.strip() == "all" else [name.strip() for name in attack.split(",") if name.strip()]
-    if out is not None:
-        check_writable(out)
-    people = read_people(
-        table, label, holdout=holdout, records=records, groups=groups, id_column=id, drop=drop, seed=seed
-    )
-    with progress_bars() as progress:
-        found = run(
-            people.X, people.y, holdout=people.holdout, release=release, l2=l2, attacks=names, budget=budget,
-            groups=people.groups, ids=people.ids, defended="usual" if defenses else (),
-            precision=() if precision is None else _numbers(precision, "--precision", int), repeats=repeats, seed=seed,
-            confidence=confidence, progress=progress,
-        )  # fmt: skip
-    if out is not None:
-        found.save(out)
-    if as_json:
-        print(
-            json.dumps(found.as_dict() | {"notes": list(people.notes)}, indent=1, ensure_ascii=False, allow_nan=False)
-        )
-        return
-    for note in people.notes:
-        print(note)
-    print(found)
-    if out is not None:
-        print(f"\nfiles: {out / 'reconstruction.json'}, reconstruction.csv, reconstruction.svg, records.csv")
-
-
-def _numbers(text: str, option: str, kind: Callable[[str], Any]) -> list[Any]:
-    """Numbers separated by commas."""
-    try:
-        return [kind(part) for part in text.split(",")]
-    except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
-        raise InputError(f"{option} takes {what} separated by commas, not {text!r}") from None
 
 
 @app.command()

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from leakscope.errors import InputError
+
 Train = Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")]
 Holdout = Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")]
 Label = Annotated[str, typer.Option(help="The column that the model predicts.")]
@@ -42,3 +44,12 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
             bars.update(tasks[stage], completed=done, total=total)
 
         yield report
+
+
+def numbers(text: str, option: str, kind: Callable[[str], Any]) -> list[Any]:
+    """Numbers separated by commas."""
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise InputError(f"{option} takes {what} separated by commas, not {text!r}") from None
