@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 export LEAKSCOPE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test check fix bench papers schema clean
+.PHONY: help demo test check fix bench papers docs schema clean
 
 help:            ## list the commands
 	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -34,11 +34,14 @@ bench: $(VENV)/all      ## speed, as ratios in one run
 papers: $(VENV)/all     ## every figure of the papers at full scale, into papers-out/
 	$(BIN)/leakscope reproduce --all --out papers-out
 
+docs: $(VENV)/all       ## the documentation, into docs/_build/html; a warning is an error
+	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
+
 schema: $(VENV)/all     ## write docs/audit.schema.json anew
 	$(BIN)/python -c "import json; from leakscope.storage import json_schema; print(json.dumps(json_schema(), indent=2))" > docs/audit.schema.json
 
 clean:           ## remove what make made
-	rm -rf $(VENV) demo build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo build dist docs/_build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -48,5 +51,6 @@ $(VENV)/core: pyproject.toml constraints.txt
 # The pinned torch comes first and by itself: asked for by another package it would bring gigabytes of CUDA.
 $(VENV)/all: $(VENV)/core
 	$(PIP) torch==$$(sed -n 's/^torch==//p' constraints.txt)
-	$(PIP) --editable ".[torch,causal,cluster,onnx,dev]"
+	$(PIP) --editable ".[torch,causal,cluster,onnx,docs,dev]"
+	npm install --silent --no-audit --no-fund --prefix $(VENV)/axe axe-core@4.14.0 || echo "no npm: the tests of the page's accessibility will be skipped"
 	touch $@
