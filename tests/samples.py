@@ -13,18 +13,27 @@ from leakscope.crossfit import Sample
 from leakscope.results import (
     Audit,
     AuditedModel,
+    Bound,
     Control,
     ControlModels,
     Estimate,
+    ExposedRecord,
+    Figure,
     GroupRisk,
     Histogram,
     NotRun,
+    Number,
     Overlap,
     Performance,
+    Point,
     Risk,
     Roc,
+    Series,
+    Study,
     Verdict,
 )
+from leakscope.risk import most_exposed
+from leakscope.verdict import strongest_by_release
 
 Floats = NDArray[np.float64]
 
@@ -68,9 +77,11 @@ def sample_audit(
         for seed, (release, attack, shift) in enumerate(ATTACKS)
     )
     strongest = max(risks, key=lambda risk: risk.auc.value)
+    careful = [replace(risk, auc=_for_choice(risk.auc)) for risk in risks]
+    records = _records(strength)
     return Audit(
         verdict=VERDICTS[kind],
-        strongest=replace(strongest, auc=_for_choice(strongest.auc)),
+        strongest=replace(strongest, auc=_for_choice(strongest.auc), roc=_band(strongest.roc)),
         risks=risks,
         not_run=(NotRun("probabilities", "learned: MLP", "left out by the settings: attacks=quick"),),
         warnings=(
@@ -84,7 +95,9 @@ def sample_audit(
         versions={"leakscope": "0.1.0", "python": "3.12.3", "numpy": "2.4.1", "scikit-learn": "1.9.0"},
         seconds={"predicting": 1.31, "retraining": 22.4, "attacking": 3.72},
         created="2026-01-15T10:30:00+00:00",
-        records=_records(strength),
+        by_release=strongest_by_release(careful),
+        exposed=most_exposed(records),
+        records=records,
     )
 
 
@@ -157,13 +170,65 @@ def with_names(audit: Audit, name: str) -> Audit:
         versions={name: name},
         seconds={name: 1.0},
         created=name,
+        by_release=(*strongest_by_release([risk]), *audit.by_release),
+        exposed=(ExposedRecord(name, 0.5, 1),),
+        bounds=(Bound(Estimate(0.5, 0.0, 0.5, kind="upper bound"), name, name),),
+        studies=sample_studies(name),
+        command=name,
         records=pd.DataFrame({"id": [name], "score": [0.5], "rank": [1]}),
     )
+
+
+def sample_studies(name: str = "") -> tuple[Study, ...]:
+    """A sweep of leakage and a frontier, with ``name`` wherever a user's own words can stand."""
+    falling = tuple(Point(float(size), around(2.0 / size, 0.4 / size)) for size in (30, 100, 300, 1000))
+    bound = Bound(
+        Estimate(0.21, 0.0, 0.21, kind="upper bound"),
+        f"for ridge {name} trained on 300 records",
+        "farokhi2020, Theorem 1",
+    )
+    sweep = Study(
+        "leakage",
+        "parameters",
+        "How much do the parameters carry about one person?",
+        f"An attacker achieves an advantage of 0.08 [0.07, 0.09] {name}.",
+        (Number(f"advantage achieved {name}", around(0.08, 0.01), f"0 is guessing {name}"),),
+        (
+            Figure(
+                "Leakage by size", f"It falls. {name}", "lines", "Training records", "Leakage (nats)",
+                (Series(f"l2 0.1 {name}", falling), Series("l2 1", falling)), True, True,
+            ),
+        ),
+        bound,
+        (f"Train on 1,000 records instead of 300: leakage falls from 0.007 to 0.002 {name}.",),
+        (f"The laws may not be Gaussian {name}.",),
+        {f"learner{name}": name or "ridge"},
+    )  # fmt: skip
+    points = tuple(
+        Point(x, around(extra, 0.03), f"{label} {name}".strip(), across=around(x, 0.05))
+        for x, extra, label in ((0.1, 0.01, "smoothgrad"), (0.4, 0.05, "gradient"), (0.5, 0.09, "integrated_gradients"))
+    )
+    frontier = Study(
+        "frontier",
+        "explanations",
+        "Which explanation says most and gives least away?",
+        "By points, nothing beats gradient.",
+        (Number("faithfulness of gradient", around(0.4, 0.05)),),
+        (Figure("Frontier", "Lower right is best.", "scatter", "Faithfulness", "Extra advantage",
+                (Series("methods", points),), marked=(points[1].label,)),),
+    )  # fmt: skip
+    return sweep, frontier
 
 
 def around(value: float, half: float, *, n: int = 2 * JUDGED, method: str = "DeLong") -> Estimate:
     """An estimate with a symmetric interval."""
     return Estimate(value, value - half, value + half, n=n, method=method)
+
+
+def _band(roc: Roc) -> Roc:
+    """The curve with a band of some width around it."""
+    low, high = (tuple(min(1.0, factor * tpr) for tpr in roc.tpr) for factor in (0.8, 1.2))
+    return replace(roc, low=low, high=high)
 
 
 def _for_choice(auc: Estimate) -> Estimate:

@@ -19,9 +19,10 @@ from hypothesis import strategies as st
 from samples import ATTACKS, JUDGED, around, sample_audit, with_names
 
 from leakscope.report import charts, html, text
-from leakscope.report.summary import CHARTED_GROUPS, summarize, summarize_audit
+from leakscope.report.summary import CHARTED_GROUPS, summarize
 from leakscope.report.words import describe, false_alarms, out_of, safe_text
 from leakscope.results import Audit, Estimate, NotRun, Overlap, Roc
+from leakscope.risk import most_exposed
 
 SVG = "{http://www.w3.org/2000/svg}"
 HOSTILE = (
@@ -75,7 +76,7 @@ def audit() -> Audit:
 
 @pytest.fixture(scope="module")
 def summary(audit: Audit) -> dict[str, Any]:
-    return summarize_audit(audit)
+    return summarize(audit)
 
 
 def plain(words: str) -> str:
@@ -158,9 +159,7 @@ def test_the_summary_is_plain_and_the_same_after_json(summary: dict[str, Any]) -
 
 
 def test_the_summary_reads_findings_alone(audit: Audit, summary: dict[str, Any]) -> None:
-    top = audit.records.sort_values("rank", kind="stable").head(10)
-    exposed = list(zip(top["id"], top["score"], top["rank"], strict=True))
-    assert summarize(audit.findings, exposed) == summary
+    assert summarize(audit.findings) == summary
 
 
 def test_lay_sentences(audit: Audit) -> None:
@@ -169,7 +168,7 @@ def test_lay_sentences(audit: Audit) -> None:
         auc=Estimate(0.66, 0.642, 0.671),
         tpr_at_fpr={0.1: around(0.2, 0.02), 0.01: Estimate(0.06, 0.042, 0.088)},
     )
-    reading = summarize(replace(audit, strongest=risk), [])["reading"]
+    reading = summarize(replace(audit, strongest=risk))["reading"]
     assert "picks the right one 64 to 68 times out of 100; a coin gets 50." in reading[0]
     assert reading[1] == (
         "Of 100 people in the training data, an attacker who accepts 1 false alarm per 100 outsiders would identify "
@@ -180,7 +179,7 @@ def test_lay_sentences(audit: Audit) -> None:
 def test_lay_sentence_with_bounds_only_says_at_most(audit: Audit) -> None:
     bound = Estimate(0.004, 0.0, 0.004, kind="upper bound")
     risk = replace(audit.strongest, tpr_at_fpr={0.001: bound})
-    reading = summarize(replace(audit, strongest=risk), [])["reading"]
+    reading = summarize(replace(audit, strongest=risk))["reading"]
     assert "Of 1,000 people" in reading[1]
     assert "identify at most 4; guessing identifies 1." in reading[1]
 
@@ -200,14 +199,14 @@ def test_groups_that_stand_out_are_named_and_others_are_not(audit: Audit, summar
     assert plain(summary["groups"]["finding"]) == "More exposed than the rest: race = Black, 0.07 [0.02, 0.13] in AUC."
     assert [row["level"] for row in summary["groups"]["rows"] if row["stands_out"]] == ["Black"]
     unsure = tuple(replace(group, gap=around(group.gap.value, 0.2)) for group in audit.strongest.by_group)
-    calm = summarize(replace(audit, strongest=replace(audit.strongest, by_group=unsure)), [])
+    calm = summarize(replace(audit, strongest=replace(audit.strongest, by_group=unsure)))
     assert calm["groups"]["finding"].startswith("No group stands out: the largest gap to the rest, race = Black")
 
 
 def test_many_groups_are_all_in_the_table_and_the_most_exposed_in_the_chart(audit: Audit) -> None:
     first = audit.strongest.by_group[0]
     many = tuple(replace(first, level=f"level {at}", gap=around(at / 1000, 0.2)) for at in range(75))
-    wide = summarize(replace(audit, strongest=replace(audit.strongest, by_group=many)), [])
+    wide = summarize(replace(audit, strongest=replace(audit.strongest, by_group=many)))
     charted = {row["level"] for row in wide["groups"]["rows"] if row["charted"]}
     assert len(wide["groups"]["rows"]) == 75
     assert charted == {f"level {at}" for at in range(75 - CHARTED_GROUPS, 75)}
@@ -227,21 +226,21 @@ def test_caveats_say_what_to_doubt(audit: Audit, summary: dict[str, Any]) -> Non
         control=replace(audit.strongest.control, auc=around(0.58, 0.02)),
         beyond_blind=around(0.01, 0.02),
     )
-    doubtful = summarize(replace(audit, strongest=strongest, overlap=Overlap(1, removed=True)), [])["caveats"]
+    doubtful = summarize(replace(audit, strongest=strongest, overlap=Overlap(1, removed=True)))["caveats"]
     assert "finds something where there is nothing to find" in doubtful["control"]
     assert "a difference in the data, not in the model" in doubtful["blind"]
     assert doubtful["overlap"] == "1 training record stands in the holdout too: it was removed before the attacks."
 
 
 def test_without_retraining_the_permutation_control_is_said_to_stand_in() -> None:
-    summary = summarize_audit(sample_audit(retrained=False))
+    summary = summarize(sample_audit(retrained=False))
     assert summary["caveats"]["control"].startswith("The model was not retrained, so the control shuffles")
     assert summary["control_kind"] == "permuted"
 
 
 def test_the_order_of_records_is_doubted_where_there_is_no_leak() -> None:
-    assert "no more than chance" in summarize_audit(sample_audit("no evidence"))["exposed"]["note"]
-    assert "false alarm" in summarize_audit(sample_audit("leaks"))["exposed"]["note"]
+    assert "no more than chance" in summarize(sample_audit("no evidence"))["exposed"]["note"]
+    assert "false alarm" in summarize(sample_audit("leaks"))["exposed"]["note"]
 
 
 # --- the charts -----------------------------------------------------------------------------------------------------
@@ -418,8 +417,16 @@ def test_only_ids_scores_and_ranks_of_records_reach_the_page(audit: Audit) -> No
 
 def test_few_records_and_nothing_left_out(audit: Audit) -> None:
     records = pd.DataFrame({"id": [7, 8], "score": [0.25, 0.75], "rank": [2, 1]})
-    bare = replace(audit, records=records, not_run=(), warnings=(), overlap=Overlap(0), risks=(audit.strongest,))
-    rows = summarize_audit(bare)["exposed"]["rows"]
+    bare = replace(
+        audit,
+        records=records,
+        exposed=most_exposed(records),
+        not_run=(),
+        warnings=(),
+        overlap=Overlap(0),
+        risks=(audit.strongest,),
+    )
+    rows = summarize(bare)["exposed"]["rows"]
     assert [(row["id"], row["rank"]) for row in rows] == [("8", 1), ("7", 2)]
     assert "nothing was left out" in Page(html.render(bare)).text
 

@@ -33,13 +33,16 @@ from leakscope.risk import (
     Trial,
     assess,
     exposure,
+    most_exposed,
     pool_small_groups,
+    with_band,
 )
 from leakscope.selection import Selection, select
 from leakscope.shadow import Shadows, split_holdout, train_shadows
-from leakscope.target import Target, make_target
+from leakscope.study import promised
+from leakscope.target import Records, Target, make_target
 from leakscope.trying import try_attack
-from leakscope.verdict import choose_strongest, confidence_for_choice, judge
+from leakscope.verdict import choose_strongest, confidence_for_choice, judge, strongest_by_release
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread
 from leakscope.worlds import retrain as train_again
@@ -63,7 +66,10 @@ class Settings:
     drop_overlap: bool = False
     shadows: int = 0
 
-    def check(self) -> None:
+    def checked(self) -> Settings:
+        """The settings with the seed as Python's own whole number, or an error."""
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise InputError(f"seed must be a whole number from 0 on, not {self.seed!r}")
         if not all(isinstance(number, int | float) for number in (self.confidence, self.margin)):
             raise InputError(f"confidence and margin must be numbers, not {self.confidence!r} and {self.margin!r}")
         if not 0.5 <= self.confidence <= 0.99999:
@@ -74,6 +80,7 @@ class Settings:
             raise InputError(f"false-positive rates must lie between 0 and 1, not {self.fprs}")
         if isinstance(self.shadows, bool) or not isinstance(self.shadows, int) or self.shadows < 0 or self.shadows % 2:
             raise InputError(f"shadows is an even number of models, or 0 for none, not {self.shadows!r}")
+        return replace(self, seed=int(self.seed))
 
 
 def audit(
@@ -99,6 +106,9 @@ def audit(
     workers: int | None = None,
     cluster: str | None = None,
     cache: str | Path | None = None,
+    epsilon: float | None = None,
+    delta: float = 0.0,
+    command: str = "",
     progress: Progress | None = None,
 ) -> Audit:
     """Measure what a trained model's answers give away about who was in its training set.
@@ -127,6 +137,11 @@ def audit(
         The same seed gives the same numbers to the last bit, with any number of workers.
     workers, cluster, cache
         See :func:`~leakscope.worlds.retrain`.
+    epsilon, delta
+        The differential privacy that the training promises, if it does: the report then says what no attack can pass. It
+        is your word, and is not checked.
+    command
+        The command line that asked for the audit, for the record.
     progress
         Called with (stage, done, total).
 
@@ -138,33 +153,31 @@ def audit(
     >>> result.verdict.kind, result.strongest.auc
     ('leaks', 1.00 [0.98, 1.00])
     """
-    try:
-        rates = tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
-    except (TypeError, ValueError) as error:
-        raise InputError(f"false-positive rates must be numbers, not {fprs!r}") from error
-    settings = Settings(_whole(seed), confidence, margin, rates, retrain, drop_overlap, shadows)
-    settings.check()
+    settings = Settings(seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, shadows).checked()
+    bounds = () if epsilon is None else (promised(epsilon, delta),)
     check_work(workers, cluster, cache)
-    clock = _Clock()
+    clock = Clock()
     target = make_target(
         model, train, holdout, groups=groups, fit=fit, task=task, classes=classes, outputs=outputs, ids=ids
     )
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
-    return _run(target, settings, select(target, attacks, releases), clock, again, progress)
+    found = _run(target, settings, select(target, attacks, releases), clock, again, progress)
+    return replace(found, bounds=bounds, command=str(command))
 
 
-def _whole(seed: Any) -> int:
-    """The seed as Python's own whole number."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed must be a whole number from 0 on, not {seed!r}")
-    return int(seed)
+def read_rates(fprs: Any) -> tuple[float, ...]:
+    """False-positive rates as numbers."""
+    try:
+        return tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"false-positive rates must be numbers, not {fprs!r}") from error
 
 
 def _run(
     target: Target,
     settings: Settings,
     selection: Selection,
-    clock: _Clock,
+    clock: Clock,
     again: Callable[..., list[dict[str, NDArray[Any]]]],
     progress: Progress | None,
 ) -> Audit:
@@ -195,7 +208,7 @@ def _run(
         )
     with clock("blind baseline"), one_thread():
         blind = blind_guesses(target.members, target.nonmembers, sample, _rng(draws))
-    groups, pooled = _groups(target, sample)
+    groups, pooled = judged_groups(target.members, target.nonmembers, sample)
     chance = confidence_for_choice(settings.confidence, len(chosen), 1 + len(settings.fprs))
     trials, judged, both = [], [], []
     for done, attack in enumerate(chosen, start=1):
@@ -211,13 +224,14 @@ def _run(
             progress("attacking", done, len(chosen))
     risks, careful = [plain for plain, _ in both], [wide for _, wide in both]
     best = choose_strongest(careful)
-    records = _records(target, sample, *judged[best])
+    band = with_band(careful[best].roc, judged[best][0].ranking, chance)
+    records = exposure_table(target.members, sample, *judged[best])
     audited = describe(target, sample, observed, control, settings.confidence)
     if shadows is not None:
         audited = replace(audited, shadow_models=ShadowModels(shadows.models, shadows.trained_on))
     return Audit(
         verdict=judge(careful[best], settings.margin, _shared(sample, hashes), judged=0.5 if shadows else 1.0),
-        strongest=careful[best],
+        strongest=replace(careful[best], roc=band),
         risks=tuple(risks),
         extras=_extras(selection, trials, settings.confidence),
         not_run=selection.not_run,
@@ -229,6 +243,8 @@ def _run(
         versions=versions(),
         seconds=clock.seconds,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        by_release=strongest_by_release(careful),
+        exposed=most_exposed(records),
         records=records,
     )
 
@@ -292,11 +308,13 @@ def _extras(selection: Selection, trials: Sequence[Trial], confidence: float) ->
 # --- what the table and the record hold --------------------------------------------------------------------------------
 
 
-def _groups(target: Target, sample: Sample) -> tuple[dict[str, NDArray[Any]], list[str]]:
+def judged_groups(
+    members: Records, nonmembers: Records, sample: Sample
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
     """Levels of the judged records, small groups pooled, and a sentence for each column where that happened."""
     groups, said = {}, []
-    for column in target.members.groups:
-        levels = sample.judge(target.members.groups[column], target.nonmembers.groups[column])
+    for column in members.groups:
+        levels = sample.judge(members.groups[column], nonmembers.groups[column])
         groups[column], pooled = pool_small_groups(levels, sample.member)
         if pooled:
             said.append(
@@ -310,16 +328,16 @@ def _groups(target: Target, sample: Sample) -> tuple[dict[str, NDArray[Any]], li
     return groups, said
 
 
-def _records(target: Target, sample: Sample, judged: Judged, others: Floats) -> pd.DataFrame:
+def exposure_table(members: Records, sample: Sample, judged: Judged, others: Floats) -> pd.DataFrame:
     """Exposure and rank of every training record, in the order of the training set."""
     scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
     other_stratum = sample.other_half if stratum.any() else np.zeros(len(others), np.intp)
     everyone, strata = np.concatenate([scores[member], others]), np.concatenate([stratum[member], other_stratum])
-    values = np.empty(len(target.members))
+    values = np.empty(len(members))
     values[sample.members] = exposure(everyone, strata, scores[~member], stratum[~member])
     shown = pd.Series(values)
     rank = shown.rank(method="min", ascending=False).astype("int64")
-    ids = pd.Series(target.members.ids)
+    ids = pd.Series(members.ids)
     return pd.DataFrame({"id": ids if ids.dtype.kind in "iu" else ids.astype("str"), "score": shown, "rank": rank})
 
 
@@ -348,7 +366,7 @@ def _fingerprints(target: Target) -> dict[str, str]:
     }
 
 
-class _Clock:
+class Clock:
     """Seconds spent in each step."""
 
     def __init__(self) -> None:

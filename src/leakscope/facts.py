@@ -91,12 +91,7 @@ def warn_about(
     if copies:
         verb = "is a copy" if copies == 1 else "are copies"
         said.append(f"{count(copies, 'training record')} {verb} of another: of equal records one is judged")
-    if sample.judged < SMALL_HOLDOUT:
-        lowest = intervals.FALSE_ALARMS_NEEDED / sample.judged
-        said.append(
-            f"only {sample.judged} members and {sample.judged} non-members could be judged: intervals are wide, and "
-            f"nothing can be said of false-positive rates below {lowest:.2g} or of small groups"
-        )
+    said.extend(few_judged(sample.judged))
     if (shadows := audited.shadow_models) is not None:
         said.append(
             f"half of the holdout is the attacker's: each shadow model was trained on {count(shadows.records, 'record')} of it, "
@@ -111,9 +106,20 @@ def warn_about(
     return said
 
 
+def few_judged(judged: int) -> list[str]:
+    """What a small sample can't tell, if it is small."""
+    if judged >= SMALL_HOLDOUT:
+        return []
+    return [
+        f"only {judged} members and {judged} non-members could be judged: intervals are wide, and nothing can be said of "
+        f"false-positive rates below {intervals.FALSE_ALARMS_NEEDED / judged:.2g} or of small groups"
+    ]
+
+
 def _unlike(audited: AuditedModel) -> list[str]:
     """A control model that performs far off the target's level may have been trained in another way."""
     assert audited.control_models is not None
+    assert audited.performance is not None
     here, there = audited.performance.holdout, audited.control_models.holdout
     gap = intervals.difference(here, there)
     far = 0.1 if audited.performance.metric == "accuracy" else 0.5 * abs(here.value)

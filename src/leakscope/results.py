@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 if TYPE_CHECKING:
     import pandas as pd
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,10 +109,16 @@ class GroupRisk:
 
 @dataclass(frozen=True)
 class Roc:
-    """Points of the receiver operating characteristic, thinned for drawing; both run from 0 to 1."""
+    """Points of the receiver operating characteristic, thinned for drawing; both run from 0 to 1.
+
+    ``low`` and ``high`` are the ends of the interval of each ``tpr``, for the strongest attack; elsewhere they are empty.
+    Below the rates that the sample carries they are 0 and 1.
+    """
 
     fpr: tuple[float, ...]
     tpr: tuple[float, ...]
+    low: tuple[float, ...] = ()
+    high: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -142,7 +148,7 @@ class Risk:
     control, permuted
         ``control`` is the never-trained world where the model can be retrained and otherwise equals ``permuted``.
     blind
-        AUC of telling members from non-members by the records alone, without any model.
+        AUC of telling members from non-members by the records alone, without any model; None where only scores are known.
     beyond_blind
         ``auc`` minus ``blind``, paired on the same records.
     beyond_control
@@ -161,8 +167,8 @@ class Risk:
     tpr_at_fpr: dict[float, Estimate]
     control: Control
     permuted: Control
-    blind: Estimate
-    beyond_blind: Estimate
+    blind: Estimate | None
+    beyond_blind: Estimate | None
     beyond_control: Estimate
     tpr_beyond: dict[float, Estimate]
     by_group: tuple[GroupRisk, ...]
@@ -173,6 +179,126 @@ class Risk:
     def group_gap(self) -> Estimate | None:
         """The largest gap of any group to the rest, or None without groups."""
         return max((group.gap for group in self.by_group), key=lambda gap: gap.value, default=None)
+
+
+@dataclass(frozen=True)
+class ReleaseRisk:
+    """The strongest attack on one release. The intervals of all releases of an audit hold together.
+
+    The figures are those of `Risk`; ``control`` is the AUC of the same attack on its control.
+    """
+
+    release: str
+    attack: str
+    auc: Estimate
+    advantage: Estimate
+    accuracy: Estimate
+    tpr_at_fpr: dict[float, Estimate]
+    control_kind: Literal["never trained", "permuted"]
+    control: Estimate
+    blind: Estimate | None
+    beyond_blind: Estimate | None
+    beyond_control: Estimate
+
+    @property
+    def beats_chance(self) -> bool:
+        """Whether the attack surely tells members from others, by its AUC or at a low false-positive rate."""
+        return self.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in self.tpr_at_fpr.items())
+
+
+@dataclass(frozen=True)
+class ExposedRecord:
+    """One of the most exposed training records, by id only; see `Audit` for ``score`` and ``rank``."""
+
+    id: str
+    score: float
+    rank: int
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What no attack can pass: at most this advantage (true-positive rate minus false-positive rate) from anything released.
+
+    ``why`` says what it rests on and when it holds; ``source`` is the statement behind it.
+    """
+
+    advantage: Estimate
+    why: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Point:
+    """One point of a figure. ``label`` names it; ``across`` is its place with an interval, where that was measured too."""
+
+    x: float
+    y: Estimate
+    label: str = ""
+    across: Estimate | None = None
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points under one name: a line, or the points of one colour."""
+
+    name: str
+    points: tuple[Point, ...]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A picture as numbers. ``marked`` names the points of a scatter that nothing beats."""
+
+    title: str
+    description: str
+    kind: Literal["lines", "scatter"]
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    logarithmic_x: bool = False
+    logarithmic_y: bool = False
+    marked: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Number:
+    """A named number, and in ``note`` what it means to somebody who has not read the papers."""
+
+    name: str
+    estimate: Estimate
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Study:
+    """Another measurement beside the attacks of an audit, ready for a report: what `study.make_study` makes of a result.
+
+    Parameters
+    ----------
+    kind
+        Which command made it: ``leakage``, ``reconstruction``, ``frontier``, ``causal`` or ``attributes``.
+    release
+        What is released: ``parameters``, ``record explanations``, …
+    question, answer
+        In plain words; the answer is drawn from intervals.
+    numbers, figures
+        What was found.
+    bound
+        What no attack on this release, or on anything computed from it, can pass; None where nothing is known.
+    advice
+        What the measured comparisons say would lower the risk, the most useful first.
+    """
+
+    kind: Literal["leakage", "reconstruction", "frontier", "causal", "attributes"]
+    release: str
+    question: str
+    answer: str
+    numbers: tuple[Number, ...] = ()
+    figures: tuple[Figure, ...] = ()
+    bound: Bound | None = None
+    advice: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -255,16 +381,19 @@ class Extra:
 
 @dataclass(frozen=True)
 class AuditedModel:
-    """What was audited. ``judged`` is the number of members, and of non-members, that the risks rest on."""
+    """What was audited. ``judged`` is the number of members, and of non-members, that the risks rest on.
+
+    The task ``scores`` means that no model was seen, only scores: then nothing is known of features and performance.
+    """
 
     model: str
-    task: Literal["classification", "regression"]
+    task: Literal["classification", "regression", "scores"]
     classes: int | None
-    features: int
+    features: int | None
     members: int
     nonmembers: int
     judged: int
-    performance: Performance
+    performance: Performance | None
     control_models: ControlModels | None
     shadow_models: ShadowModels | None = None
 
@@ -295,7 +424,18 @@ class Findings:
     seconds: dict[str, float]
     created: str
     extras: tuple[Extra, ...] = ()
+    by_release: tuple[ReleaseRisk, ...] = ()
+    exposed: tuple[ExposedRecord, ...] = ()
+    bounds: tuple[Bound, ...] = ()
+    studies: tuple[Study, ...] = ()
+    command: str = ""
     schema_version: int = SCHEMA_VERSION
+
+    @property
+    def all_bounds(self) -> tuple[Bound, ...]:
+        """What no attack can pass, the tightest first: what was promised, and what the studies found."""
+        found = [*self.bounds, *(study.bound for study in self.studies if study.bound is not None)]
+        return tuple(sorted(found, key=lambda bound: bound.advantage.high))
 
 
 @dataclass(frozen=True, eq=False)
@@ -328,6 +468,15 @@ class Audit(Findings):
 
     def __repr__(self) -> str:
         return f"<Audit of {self.target.model}: {self.verdict.kind}; strongest attack AUC {self.strongest.auc}>"
+
+    def with_studies(self, *results: Any) -> Audit:
+        """The audit with other measurements beside it: results of leakage, reconstruction, frontier, causal, attributes.
+
+        A study of a kind and release that is there already takes its place.
+        """
+        from leakscope.study import attach
+
+        return attach(self, results)
 
     def save(self, folder: str | Path) -> None:
         """Write ``audit.json``, ``records.csv`` and ``report.html`` into a folder, all of them or none."""

@@ -14,11 +14,13 @@ from numpy.typing import NDArray
 from leakscope import intervals
 from leakscope.evidence import Attack, Floats, Guesses
 from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, split
-from leakscope.results import Control, Estimate, GroupRisk, Histogram, Risk, Roc
+from leakscope.results import Control, Estimate, ExposedRecord, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
 #: Groups with fewer judged members or non-members than this are pooled.
 SMALLEST_GROUP = 20
+#: How many of the most exposed records a report names.
+EXPOSED_RECORDS = 10
 SMALL_GROUPS = "(small groups)"
 #: The level of records that belong to no reported group; no level of a user's can be called so.
 NOT_SHOWN = "\0not shown"  # numpy drops a null at the end when it compares
@@ -82,13 +84,13 @@ def _best_threshold_decisions(part: Part) -> Part:
     """Who is called a member when each half of the records uses the threshold that is best on the other half."""
     says = Part(np.empty(len(part.members)), np.empty(len(part.nonmembers)), part.block)
     for half in (0, 1):
-        threshold = _best_threshold(part.members[1 - half :: 2], part.nonmembers[1 - half :: 2])
+        threshold = best_threshold(part.members[1 - half :: 2], part.nonmembers[1 - half :: 2])
         says.members[half::2] = part.members[half::2] >= threshold
         says.nonmembers[half::2] = part.nonmembers[half::2] >= threshold
     return says
 
 
-def _best_threshold(inside: Floats, outside: Floats) -> float:
+def best_threshold(inside: Floats, outside: Floats) -> float:
     """The score at and above which true positives exceed false positives by the most."""
     if not (len(inside) and len(outside)):
         return np.inf
@@ -115,6 +117,19 @@ def exposure(scores: Floats, stratum: Numbers, nonmember_scores: Floats, nonmemb
         at_least = len(ordered) - np.searchsorted(ordered, scores[rows], side="left")
         shown[rows] = 1 - (1 + at_least) / (len(ordered) + 1)
     return shown
+
+
+def most_exposed(records: pd.DataFrame) -> tuple[ExposedRecord, ...]:
+    """The ten training records with the first ranks; of equal ranks those that come first.
+
+    Examples
+    --------
+    >>> most_exposed(pd.DataFrame({"id": ["ann", "bob"], "score": [0.5, 0.9], "rank": [2, 1]}))[0]
+    ExposedRecord(id='bob', score=0.9, rank=1)
+    """
+    top = records.nsmallest(EXPOSED_RECORDS, "rank", keep="first")
+    rows = zip(top["id"], top["score"], top["rank"], strict=True)
+    return tuple(ExposedRecord(str(name), float(score), int(rank)) for name, score, rank in rows)
 
 
 @dataclass(frozen=True)
@@ -158,26 +173,31 @@ class Trial:
 
 def assess(
     trial: Trial,
-    blind: Judged,
+    blind: Judged | None,
     groups: Mapping[str, NDArray[Any]],
     *,
     confidences: Sequence[float],
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
 ) -> list[Risk]:
-    """The risk of one release under one attack, beside its controls and the blind baseline, at each confidence."""
+    """The risk of one release under one attack, beside its controls and the blind baseline, at each confidence.
+
+    ``blind`` is None where nothing is known of the records but what the release shows.
+    """
     judged = trial.target
-    within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
-    beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
+    beyond_blind = None
+    if blind is not None:
+        within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
+        beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
     curve, bars = roc(judged.ranking), histogram(judged)
     risks = []
     for confidence in confidences:
         figures = _figures(judged.ranking, judged.told, judged.says, confidence, fprs)
         permuted = _control("permuted", trial.permuted, confidence, fprs)
         control = permuted if trial.control is None else _control("never trained", trial.control, confidence, fprs)
-        blind_auc = intervals.auc(blind.ranking, confidence)
-        rivals = ([trial.control] if trial.control else []) + (
-            [blind] if trial.control is None or intervals.suspicious(blind_auc) else []
-        )
+        blind_auc = None if blind is None else intervals.auc(blind.ranking, confidence)
+        rivals = [trial.control] if trial.control is not None else []
+        if blind is not None and blind_auc is not None and (not rivals or intervals.suspicious(blind_auc)):
+            rivals.append(blind)
         risks.append(
             Risk(
                 release=trial.attack.release,
@@ -190,7 +210,7 @@ def assess(
                 control=control,
                 permuted=permuted,
                 blind=blind_auc,
-                beyond_blind=beyond_blind(confidence),
+                beyond_blind=None if beyond_blind is None else beyond_blind(confidence),
                 beyond_control=intervals.difference(figures.auc, control.auc),
                 tpr_beyond=_tpr_beyond(
                     figures.tpr_at_fpr, [_tprs(rival.ranking, confidence, fprs) for rival in rivals]
@@ -208,7 +228,9 @@ def _tprs(ranking: Ranking, confidence: float, fprs: tuple[float, ...]) -> dict[
 
 
 def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, Estimate]]) -> dict[float, Estimate]:
-    """The least that a rate exceeds those of the rivals by, where the sample can carry the rates."""
+    """The least that a rate exceeds those of the rivals by, where there are any and the sample can carry the rates."""
+    if not rivals:
+        return {}
     carried = [fpr for fpr in ours if all(rates[fpr].kind == "estimate" for rates in (ours, *rivals))]
     return {
         fpr: min((intervals.difference(ours[fpr], theirs[fpr]) for theirs in rivals), key=lambda beyond: beyond.low)
@@ -281,6 +303,25 @@ def roc(ranking: Ranking, points: int = 120) -> Roc:
         n = len(part.nonmembers)
         tpr += [len(part.members) * part.rate(rate * n) for rate in fpr]
     return Roc(tuple(fpr.tolist()), tuple((tpr / ranking.members).tolist()))
+
+
+def with_band(curve: Roc, ranking: Ranking, confidence: float) -> Roc:
+    """The curve with the interval of each of its points, for that point alone.
+
+    Examples
+    --------
+    >>> member = np.repeat([True, False], 100)
+    >>> ranking = Ranking.of(split(np.arange(200.0)[::-1], member, None))
+    >>> shown = with_band(roc(ranking), ranking, 0.95)
+    >>> len(shown.low) == len(shown.fpr), all(low <= tpr <= high for low, tpr, high in zip(shown.low, shown.tpr, shown.high))
+    (True, True)
+    """
+    inner = [rate for rate in curve.fpr if 0 < rate < 1]
+    found = {rate: intervals.tpr_at_fpr(ranking, rate, confidence) for rate in inner}
+    least = found[inner[0]].high if inner else 1.0
+    ends = {0.0: (0.0, least), 1.0: (1.0, 1.0)} | {rate: (tpr.low, tpr.high) for rate, tpr in found.items()}
+    pairs = [(min(ends[rate][0], tpr), max(ends[rate][1], tpr)) for rate, tpr in zip(curve.fpr, curve.tpr, strict=True)]
+    return Roc(curve.fpr, curve.tpr, tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
 
 
 def histogram(judged: Judged, bins: int = 20) -> Histogram:

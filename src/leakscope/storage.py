@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 FILES = ("records.csv", "report.html", "audit.json")
+#: Versions of the record that can be read: what version 2 added is empty in a record of version 1.
+READABLE = (1, SCHEMA_VERSION)
 #: What a spreadsheet takes for the start of a formula; the apostrophe is escaped too, so that reading can undo it.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
@@ -86,6 +88,7 @@ def load(folder: str | Path) -> Audit:
     if not path.is_file():
         raise InputError(f"no audit in {folder}: it has no audit.json")
     document = _read_document(path)
+    version = document.pop("schema_version")
     digest, id_type = document.pop("records_sha256", None), document.pop("records_id_type", None)
     try:
         findings = _adapter().validate_python(document)
@@ -105,7 +108,10 @@ def load(folder: str | Path) -> Audit:
     except (ValueError, TypeError, KeyError) as error:
         raise InputError(f"{path} is not a whole audit: its records can't be read ({error})") from error
     from leakscope.report.html import render
+    from leakscope.risk import most_exposed
 
+    if version == 1:  # which has them in the table only
+        parts["exposed"] = most_exposed(records)
     audit = Audit(**parts, records=records)
     try:
         render(audit)
@@ -122,7 +128,7 @@ def _read_document(path: Path) -> dict[str, Any]:
     version = document.get("schema_version") if isinstance(document, dict) else None
     if not isinstance(version, int) or isinstance(version, bool):
         raise InputError(f"{path} is not an audit: it has no schema_version")
-    if version != SCHEMA_VERSION:
+    if version not in READABLE:
         raise InputError(
             f"{path} has schema version {version} and this leakscope reads version {SCHEMA_VERSION}: "
             + ("upgrade leakscope" if version > SCHEMA_VERSION else "audit again")

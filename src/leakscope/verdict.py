@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from leakscope.intervals import normal_quantile, suspicious
-from leakscope.results import Estimate, Risk, Verdict
+from leakscope.results import Estimate, ReleaseRisk, Risk, Verdict
 
 
 def confidence_for_choice(confidence: float, attacks: int, figures: int) -> float:
@@ -39,6 +39,20 @@ def choose_strongest(risks: Sequence[Risk]) -> int:
     return max((at for at in everyone if _caught_at(risks[at])), key=lambda at: _lift(risks[at]), default=widest)
 
 
+def strongest_by_release(risks: Sequence[Risk]) -> tuple[ReleaseRisk, ...]:
+    """For each release its strongest attack, in the order of the releases. The intervals must pay for the choice."""
+    found = []
+    for release in dict.fromkeys(risk.release for risk in risks):
+        rivals = [risk for risk in risks if risk.release == release]
+        best = rivals[choose_strongest(rivals)]
+        figures = {name: getattr(best, name) for name in
+                   ("auc", "advantage", "accuracy", "tpr_at_fpr", "blind", "beyond_blind", "beyond_control")}  # fmt: skip
+        found.append(
+            ReleaseRisk(release, best.attack, control_kind=best.control.kind, control=best.control.auc, **figures)
+        )
+    return tuple(found)
+
+
 def _caught_at(risk: Risk) -> list[float]:
     """False-positive rates at which surely more members than non-members are called members."""
     return [fpr for fpr, rate in risk.tpr_at_fpr.items() if rate.low > fpr]
@@ -48,12 +62,15 @@ def _lift(risk: Risk) -> float:
     return max(risk.tpr_at_fpr[fpr].low / fpr for fpr in _caught_at(risk))
 
 
-def judge(strongest: Risk, margin: float, overlap: float = 0.0, judged: float = 1.0) -> Verdict:
+def judge(
+    strongest: Risk, margin: float, overlap: float = 0.0, judged: float = 1.0, *, random_split: bool = False
+) -> Verdict:
     """Leaks, no evidence, or cannot tell.
 
     - *leaks*: the strongest attack surely beats chance, in its AUC or in the share of members it finds at some
       false-positive rate, and in the same figure it surely beats the same attack on a model that never saw the members.
-      Where there is no such control, or where the blind baseline may beat chance too, it surely beats that.
+      Where there is no such control, or where the blind baseline may beat chance too, it surely beats that. Where there is
+      neither, members and non-members must have been split at random (``random_split``), on the word of the caller.
     - *no evidence*: no attack surely beats chance, and for every attack an AUC above 0.5 + ``margin`` is excluded.
     - *cannot tell*: neither.
 
@@ -65,20 +82,34 @@ def judge(strongest: Risk, margin: float, overlap: float = 0.0, judged: float = 
     if auc.low <= 0.5 and not caught:
         return _not_beyond_chance(strongest, margin, overlap, judged)
     by_auc = f"members are told from non-members by “{name}” with AUC {auc} (0.5 is chance, 1 is certainty)"
-    doubts = _doubts(strongest)
+    doubts = _doubts(strongest, random_split)
     if auc.low > 0.5 and not doubts:
         return Verdict("leaks", f"leaks: {by_auc}", tuple(_reasons(strongest)))
     proven = [fpr for fpr in caught if fpr in strongest.tpr_beyond and strongest.tpr_beyond[fpr].low > 0]
+    if _stands_alone(strongest) and random_split:
+        proven = caught
     at = min(proven or caught, default=0.0)
     by_tpr = f"“{name}” identifies a share {strongest.tpr_at_fpr.get(at)} of members at a false-positive rate of {at:g}"
     if proven:
         return Verdict("leaks", f"leaks: {by_tpr}", tuple(_reasons(strongest)))
-    finding, doubts = (by_auc, doubts) if auc.low > 0.5 else (by_tpr, [_doubt_about_rate(strongest, at)])
+    if not _stands_alone(strongest) and auc.low <= 0.5:
+        doubts = [_doubt_about_rate(strongest, at)]
+    finding = by_auc if auc.low > 0.5 else by_tpr
     return Verdict("cannot tell", f"cannot tell: {finding}, but {doubts[0]}", tuple(doubts[1:]))
 
 
-def _doubts(risk: Risk) -> list[str]:
+def _stands_alone(risk: Risk) -> bool:
+    """Whether there is neither a never-trained control nor a blind baseline."""
+    return risk.control.kind != "never trained" and risk.blind is None
+
+
+def _doubts(risk: Risk, random_split: bool) -> list[str]:
     """Ways in which the AUC could come from a difference between the two sets of records and not from the model."""
+    if _stands_alone(risk):
+        return [] if random_split else [
+            "nothing here rules out that the two sets of records differ by themselves: say so if they were split at random "
+            "(random_split, --random-split), or give the scores of a model that never saw the members (control, --control)"
+        ]  # fmt: skip
     doubts = []
     has_control = risk.control.kind == "never trained"
     if has_control and risk.beyond_control.low <= 0:
@@ -86,7 +117,12 @@ def _doubts(risk: Risk) -> list[str]:
             f"that is not surely more than the AUC {risk.control.auc} of the same attack on a model that never saw the "
             f"members: {_advice(risk.control.auc)}"
         )
-    if (not has_control or suspicious(risk.blind)) and risk.beyond_blind.low <= 0:
+    if (
+        risk.blind is not None
+        and risk.beyond_blind is not None
+        and (not has_control or suspicious(risk.blind))
+        and risk.beyond_blind.low <= 0
+    ):
         doubts.append(
             f"that is not surely more than the AUC {risk.blind} of telling the records apart without the model: "
             f"{_advice(risk.blind)}"
@@ -110,10 +146,12 @@ def _advice(rival: Estimate) -> str:
 
 def _reasons(risk: Risk) -> list[str]:
     kind = "a model that never saw the members" if risk.control.kind == "never trained" else "shuffled memberships"
-    return [
-        f"the same attack on {kind} reaches AUC {risk.control.auc}",
-        f"the records alone, without the model, reach AUC {risk.blind}",
-    ]
+    said = [f"the same attack on {kind} reaches AUC {risk.control.auc}"]
+    if risk.blind is not None:
+        return [*said, f"the records alone, without the model, reach AUC {risk.blind}"]
+    if risk.control.kind == "never trained":
+        return said
+    return [*said, "that members and others were split at random is the word of whoever asked for this audit"]
 
 
 def _not_beyond_chance(strongest: Risk, margin: float, overlap: float, judged: float) -> Verdict:

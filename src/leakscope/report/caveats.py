@@ -47,6 +47,8 @@ def _control(risk: Risk, target: AuditedModel) -> str:
 
 
 def _blind(risk: Risk) -> str:
+    if risk.blind is None or risk.beyond_blind is None:
+        return "Only scores were given, and no records: whether the two sets of records differ by themselves can't be seen here."
     start = (
         f"Members told from outsiders by the records alone, without the model: AUC {describe(risk.blind)['text']}; "
         f"the attack stands {describe(risk.beyond_blind)['text']} above it."

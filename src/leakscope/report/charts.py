@@ -28,6 +28,8 @@ class Curve(NamedTuple):
     label: str
     fpr: Sequence[float]
     tpr: Sequence[float]
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
 
 
 class Mark(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Any
 from markupsafe import Markup
 
 from leakscope.report.charts import Bin, Curve, Mark, Row, group_chart, histogram_chart, roc_chart
-from leakscope.report.summary import summarize_audit
+from leakscope.report.summary import summarize
 from leakscope.results import Audit
 
 _TEMPLATES = Path(__file__).with_name("templates")
@@ -16,7 +16,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 def render(audit: Audit) -> str:
     """The page that ``report.html`` holds, made from the audit's summary alone."""
-    return render_summary(summarize_audit(audit))
+    return render_summary(summarize(audit))
 
 
 def render_summary(summary: dict[str, Any]) -> str:

@@ -10,42 +10,36 @@ import json
 import math
 from typing import Any
 
+from leakscope.report.answer import summarize_answer, summarize_next_steps
 from leakscope.report.caveats import summarize_caveats
 from leakscope.report.extras import summarize_extras
+from leakscope.report.guide import summarize_guide, summarize_reproduction
+from leakscope.report.releases import identified, summarize_exposure, summarize_releases
+from leakscope.report.studies import summarize_studies
 from leakscope.report.words import (
     SENTENCE_LENGTH,
     Style,
     count,
     describe,
-    false_alarms,
+    described,
     out_of,
     percent,
     safe_text,
 )
-from leakscope.results import Audit, AuditedModel, Estimate, Findings, GroupRisk, Risk, Verdict
+from leakscope.results import AuditedModel, Estimate, Findings, GroupRisk, Risk, Verdict
 
-EXPOSED_RECORDS = 10
 CHARTED_GROUPS = 30
 
 _VERDICT_WORDS = {"leaks": "Leaks", "no evidence": "No evidence of leakage", "cannot tell": "Cannot tell"}
 
 
-def summarize_audit(audit: Audit) -> dict[str, Any]:
-    """The summary of an audit with its most exposed records."""
-    top = audit.records.nsmallest(EXPOSED_RECORDS, "rank", keep="first")
-    exposed = [(str(name), float(score), int(rank)) for name, score, rank in zip(*_columns(top), strict=True)]
-    return summarize(audit, exposed)
-
-
-def summarize(findings: Findings, exposed: list[tuple[str, float, int]]) -> dict[str, Any]:
+def summarize(findings: Findings) -> dict[str, Any]:
     """Put the findings of an audit into words.
 
     Parameters
     ----------
     findings
         What ``audit.json`` holds.
-    exposed
-        Id, score and rank of the most exposed records, most exposed first.
 
     Returns
     -------
@@ -59,6 +53,13 @@ def summarize(findings: Findings, exposed: list[tuple[str, float, int]]) -> dict
         "created": safe_text(findings.created),
         "schema_version": findings.schema_version,
         "verdict": _verdict(findings.verdict),
+        "answer": summarize_answer(findings),
+        "next_steps": summarize_next_steps(findings),
+        "releases": summarize_releases(findings),
+        "exposure": summarize_exposure(findings),
+        "studies": summarize_studies(findings),
+        "guide": summarize_guide(findings),
+        "reproduce": summarize_reproduction(findings),
         "reading": _reading(strongest),
         "facts": _facts(findings.target),
         "rates": [{"rate": rate, "text": percent(rate)} for rate in rates],
@@ -75,14 +76,10 @@ def summarize(findings: Findings, exposed: list[tuple[str, float, int]]) -> dict
         "histogram": _histogram(strongest),
         "extras": summarize_extras(findings),
         "groups": _groups(strongest),
-        "exposed": _exposed(exposed, findings.verdict),
+        "exposed": _exposed(findings),
         "caveats": summarize_caveats(findings),
         "details": _details(findings),
     }
-
-
-def _columns(records: Any) -> list[Any]:
-    return [records[name] for name in ("id", "score", "rank")]
 
 
 def _verdict(verdict: Verdict) -> dict[str, Any]:
@@ -103,44 +100,38 @@ def _sentence(text: str) -> str:
 
 def _reading(risk: Risk) -> list[str]:
     """What the strongest attack means to somebody who has never seen a ROC curve."""
+    said = [
+        f"Shown one person from the training data and one outsider, the strongest attack picks the right one "
+        f"{out_of(100, risk.auc)} times out of 100; a coin gets 50.",
+        *filter(None, [identified(risk)]),
+    ]
+    if risk.blind is None or risk.beyond_blind is None:
+        return said
     more = describe(risk.beyond_blind)["text"]
     added = f"the model adds {more}" if risk.beyond_blind.low > 0 else f"the model adds nothing sure: {more}"
     return [
-        f"Shown one person from the training data and one outsider, the strongest attack picks the right one "
-        f"{out_of(100, risk.auc)} times out of 100; a coin gets 50.",
-        *_identified(risk),
+        *said,
         f"From the records alone, without the model, the two can be told apart with an AUC of "
         f"{describe(risk.blind)['text']}; {added}.",
     ]
 
 
-def _identified(risk: Risk) -> list[str]:
-    """The smallest false-positive rate that the sample carries, in words; a bound where it carries none."""
-    if not risk.tpr_at_fpr:
-        return []
-    carried = [rate for rate, tpr in risk.tpr_at_fpr.items() if tpr.kind in ("estimate", "exact")]
-    rate = min(carried) if carried else max(risk.tpr_at_fpr)
-    people = max(100, round(1 / rate))
-    return [
-        f"Of {count(people)} people in the training data, an attacker who accepts {false_alarms(rate)} would identify "
-        f"{out_of(people, risk.tpr_at_fpr[rate])}; guessing identifies {rate * people:.4g}."
-    ]
-
-
 def _facts(target: AuditedModel) -> list[dict[str, str]]:
-    classes = f", {count(target.classes)} classes" if target.classes else ""
-    style: Style = "percent" if target.performance.metric == "accuracy" else "significant"
-    metric = target.performance.metric.capitalize()
     facts = [
         ("Model", safe_text(target.model)),
-        ("Task", f"{target.task}{classes}, {count(target.features)} feature{'' if target.features == 1 else 's'}"),
+        ("Task", _task(target)),
         ("Training records (members)", count(target.members)),
         ("Held-out records (outsiders)", count(target.nonmembers)),
         ("Judged", f"{count(target.judged)} members and {count(target.judged)} outsiders"),
-        (f"{metric} on training records", describe(target.performance.train, style)["text"]),
-        (f"{metric} on held-out records", describe(target.performance.holdout, style)["text"]),
     ]
-    if target.control_models is not None:
+    if (performance := target.performance) is not None:
+        style: Style = "percent" if performance.metric == "accuracy" else "significant"
+        metric = performance.metric.capitalize()
+        facts += [
+            (f"{metric} on training records", describe(performance.train, style)["text"]),
+            (f"{metric} on held-out records", describe(performance.holdout, style)["text"]),
+        ]
+    if target.control_models is not None and performance is not None:
         control = target.control_models
         models = "1 model" if control.models == 1 else f"{count(control.models)} models"
         facts += [
@@ -153,6 +144,13 @@ def _facts(target: AuditedModel) -> list[dict[str, str]]:
             ("Attacker", f"knows no member; {count(shadows.models)} shadow models of {count(shadows.records)} records")
         )
     return [{"name": name, "value": value} for name, value in facts]
+
+
+def _task(target: AuditedModel) -> str:
+    classes = f", {count(target.classes)} classes" if target.classes else ""
+    if target.features is None:
+        return f"{target.task}{classes}"
+    return f"{target.task}{classes}, {count(target.features)} feature{'' if target.features == 1 else 's'}"
 
 
 def _is_same(risk: Risk, other: Risk) -> bool:
@@ -171,8 +169,8 @@ def _risk(risk: Risk, rates: list[float], *, is_strongest: bool) -> dict[str, An
         "tpr_at_fpr": [_rate(risk.tpr_at_fpr.get(rate), rate) for rate in rates],
         "control": {"kind": risk.control.kind, "auc": describe(risk.control.auc)},
         "permuted": {"kind": risk.permuted.kind, "auc": describe(risk.permuted.auc)},
-        "blind": describe(risk.blind),
-        "beyond_blind": describe(risk.beyond_blind),
+        "blind": described(risk.blind),
+        "beyond_blind": described(risk.beyond_blind),
         "beyond_control": describe(risk.beyond_control),
     }
 
@@ -231,7 +229,8 @@ def _roc(findings: Findings) -> dict[str, Any]:
 
 def _curve(risk: Risk) -> dict[str, Any]:
     label = f"{_name(risk)}: AUC {describe(risk.auc)['text']}"
-    return {"label": label, "fpr": list(risk.roc.fpr), "tpr": list(risk.roc.tpr)}
+    roc = risk.roc
+    return {"label": label, "fpr": list(roc.fpr), "tpr": list(roc.tpr), "low": list(roc.low), "high": list(roc.high)}
 
 
 def _name(risk: Risk) -> str:
@@ -316,25 +315,26 @@ def _gap(group: GroupRisk) -> str:
     return f"{safe_text(group.column)} = {safe_text(group.level)}, {describe(group.gap)['text']}"
 
 
-def _exposed(exposed: list[tuple[str, float, int]], verdict: Verdict) -> dict[str, Any]:
+def _exposed(findings: Findings) -> dict[str, Any]:
     notes = {
         "leaks": "A record with score 0.99 is caught by an attacker who accepts 1 false alarm per 100 outsiders.",
         "no evidence": "Without evidence of leakage, this order is no more than chance.",
         "cannot tell": "The audit cannot tell, so this order may be no more than chance.",
     }
-    tied = len(exposed) >= EXPOSED_RECORDS and exposed[-2][2] == exposed[-1][2]
+    exposed = findings.exposed
+    tied = len(exposed) > 1 and exposed[-2].rank == exposed[-1].rank
     return {
-        "note": notes[verdict.kind]
+        "note": notes[findings.verdict.kind]
         + (" More records may share the last rank: records.csv lists them all." if tied else ""),
         "rows": [
             {
-                "id": safe_text(name),
-                "score": score,
-                "score_text": f"{score:.4f}",
-                "rank": rank,
-                "rank_text": count(rank),
+                "id": safe_text(record.id),
+                "score": record.score,
+                "score_text": f"{record.score:.4f}",
+                "rank": record.rank,
+                "rank_text": count(record.rank),
             }
-            for name, score, rank in exposed
+            for record in exposed
         ],
     }
 
@@ -345,7 +345,7 @@ def _details(findings: Findings) -> list[dict[str, Any]]:
         "AUC": strongest.auc.method,
         "advantage": strongest.advantage.method,
         "accuracy": strongest.accuracy.method,
-        "beyond blind": strongest.beyond_blind.method,
+        "beyond blind": "" if strongest.beyond_blind is None else strongest.beyond_blind.method,
         "beyond control": strongest.beyond_control.method,
         "source of the strongest attack": strongest.source,
     }

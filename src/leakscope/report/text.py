@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import Any
 
-from leakscope.report.summary import summarize_audit
+from leakscope.report.summary import summarize
 from leakscope.report.words import count, safe_text
 from leakscope.results import Audit
 
@@ -17,7 +17,7 @@ LISTED = 2
 
 def render(audit: Audit) -> str:
     """The verdict, what was audited, the strongest attack, every attack in one table, and what to doubt."""
-    summary = summarize_audit(audit)
+    summary = summarize(audit)
     lines = [
         *_wrap(summary["verdict"]["sentence"], most=3),
         *_list(summary["verdict"]["reasons"], "- ", LISTED),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import unicodedata
+from collections.abc import Mapping
 from typing import Any, Literal
 
 from leakscope.results import Estimate
@@ -79,6 +80,29 @@ def describe(estimate: Estimate, style: Style = "ratio") -> dict[str, Any]:
         "interval": interval,
         "text": _SPACE.join(part for part in (prefix, shown, interval) if part),
     }
+
+
+def described(estimate: Estimate | None, style: Style = "ratio") -> Any:
+    """As `describe`; None stays None."""
+    return None if estimate is None else describe(estimate, style)
+
+
+#: The rate of false alarms that sentences speak of where the sample carries it.
+PLAIN_RATE = 0.01
+
+
+def shown_rate(tpr_at_fpr: Mapping[float, Estimate]) -> float | None:
+    """The false-positive rate to speak of: 1 %, otherwise the smallest one that the sample carries, otherwise the largest.
+
+    Examples
+    --------
+    >>> shown_rate({0.1: Estimate(0.3, 0.2, 0.4), 0.001: Estimate(0.5, 0, 0.5, kind="upper bound")})
+    0.1
+    """
+    carried = [rate for rate, tpr in tpr_at_fpr.items() if tpr.kind in ("estimate", "exact")]
+    if PLAIN_RATE in carried:
+        return PLAIN_RATE
+    return min(carried) if carried else max(tpr_at_fpr, default=None)
 
 
 def false_alarms(rate: float) -> str:

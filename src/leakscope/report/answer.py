@@ -1,0 +1,203 @@
+"""The top of a report: the answer in two sentences, how sure it is, and what to do next."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from leakscope.intervals import difference
+from leakscope.report.releases import identified, plain_name
+from leakscope.report.words import SENTENCE_LENGTH, count, describe, out_of, percent, safe_text
+from leakscope.results import Findings, GroupRisk, Risk
+
+MOST_STEPS = 3
+#: The model does this much better on its training records than on others: then it has learned some by heart.
+OVERFIT = 0.05
+
+
+class Step(NamedTuple):
+    """Something to do next; ``measured`` says whether a comparison in this record stands behind it."""
+
+    title: str
+    text: str
+    measured: bool = False
+
+
+def summarize_answer(findings: Findings) -> dict[str, Any]:
+    """Two sentences, how sure they are, and what they are about."""
+    target = findings.target
+    about = f"{count(target.members)} training and {count(target.nonmembers)} held-out records"
+    return {
+        "sentences": [_first(findings), _second(findings)],
+        "audited": f"{safe_text(target.model)}, {about}.",
+        "sure": _how_sure(findings),
+    }
+
+
+def _first(findings: Findings) -> str:
+    what = "The scores give" if findings.target.task == "scores" else "This model gives"
+    match findings.verdict.kind:
+        case "leaks":
+            return f"{what} away who was in the training data."
+        case "no evidence":
+            return "No attack that was run could tell who was in the training data."
+    return "This audit cannot tell whether the model gives away who was in its training data."
+
+
+def _second(findings: Findings) -> str:
+    risk = findings.strongest
+    if findings.verdict.kind == "leaks":
+        return identified(risk) or _pairs(risk)
+    if findings.verdict.kind == "no evidence":
+        return f"{_pairs(risk)} Stronger attacks may exist."
+    because = safe_text(findings.verdict.sentence.removeprefix("cannot tell:").strip(), SENTENCE_LENGTH).rstrip(".")
+    return because[:1].upper() + because[1:] + ("" if because.endswith("…") else ".")
+
+
+def _pairs(risk: Risk) -> str:
+    return (
+        f"Shown one person from the training data and one outsider, the strongest attack picks the right one "
+        f"{out_of(100, risk.auc)} times out of 100; a coin gets 50."
+    )
+
+
+def _how_sure(findings: Findings) -> str:
+    target, risk = findings.target, findings.strongest
+    confidence = findings.settings.get("confidence", risk.auc.confidence)
+    tried = len(findings.risks)
+    chosen = f", also after the strongest of {count(tried)} attacks was picked" if tried > 1 else ""
+    control = (
+        "the same attack was tried on models that never saw these people"
+        if risk.control.kind == "never trained"
+        else "the model was not retrained, so that no model stands beside it that never saw these people"
+    )
+    return (
+        f"Ranges hold with {percent(confidence)} confidence{chosen}; they rest on {count(target.judged)} people from the "
+        f"training data and as many outsiders; {control}."
+    )
+
+
+# --- what to do next ------------------------------------------------------------------------------------------------
+
+
+def summarize_next_steps(findings: Findings) -> list[dict[str, Any]]:
+    """The three most useful next steps, those that a measured comparison in the record supports first."""
+    steps = sorted(_steps(findings), key=lambda step: not step.measured)
+    return [step._asdict() for step in steps[:MOST_STEPS]]
+
+
+def _steps(findings: Findings) -> Iterator[Step]:
+    """All that apply, the more useful first."""
+    for study in findings.studies:
+        for advice in study.advice[:1]:
+            yield Step(_study_title(study.kind), safe_text(advice, SENTENCE_LENGTH), measured=True)
+    yield from _cannot_tell(findings)
+    if findings.verdict.kind == "leaks":
+        yield from _release_less(findings)
+        yield from _drop_explanation(findings)
+        yield from _overfit(findings)
+        yield from _look_at_group(findings)
+    yield from _not_measured(findings)
+    yield Step(
+        "Keep it so" if findings.verdict.kind == "no evidence" else "Watch it from release to release",
+        "Put the audit into the release pipeline, so that a worse model stops there: "
+        f"leakscope gate audit/ --fail-if \"auc.high > {min(1.0, findings.strongest.auc.high + 0.02):.2f}\".",
+    )  # fmt: skip
+
+
+def _study_title(kind: str) -> str:
+    return {
+        "leakage": "Change how the model is trained",
+        "reconstruction": "Change what explanations by records show",
+        "frontier": "Choose another explanation",
+        "causal": "Use other columns",
+        "attributes": "Protect the sensitive column",
+    }[kind]
+
+
+def _cannot_tell(findings: Findings) -> Iterator[Step]:
+    if findings.verdict.kind != "cannot tell":
+        return
+    if findings.overlap.count and not findings.overlap.removed:
+        yield Step("Clean the holdout", "Take the training records out of the holdout: --drop-overlap does it.")
+    risk = findings.strongest
+    if risk.blind is not None and risk.blind.low > 0.5:
+        yield Step(
+            "Draw another holdout",
+            "Training and held-out records differ by themselves, so that an attack on the model can't be told from a "
+            "difference in the data: draw both from the same people, at random.",
+        )
+    elif "more records" in findings.verdict.sentence:
+        yield Step("Judge more people", "Hold out more records: the answer above says how many it takes.")
+    if risk.control.kind != "never trained" and findings.target.task != "scores":
+        yield Step(
+            "Let the audit retrain the model",
+            "Give the model in a form that can be trained again (a scikit-learn estimator, or fit= in Python), so that the "
+            "attack can be tried on a model that never saw these people.",
+        )
+
+
+def _release_less(findings: Findings) -> Iterator[Step]:
+    """A release that surely gives less away than the strongest: the intervals of `by_release` hold together."""
+    strongest = max(findings.by_release, key=lambda one: one.auc.low, default=None)
+    if strongest is None or strongest.release == "labels":
+        return
+    labels = next((one for one in findings.by_release if one.release == "labels"), None)
+    if labels is None or not strongest.auc.low > labels.auc.high:
+        return
+    still = "which still tells members apart" if labels.beats_chance else "of which no attack surely beats chance"
+    yield Step(
+        "Release labels only",
+        f"Where the label is enough, release nothing else: the best attack on labels has an AUC of "
+        f"{describe(labels.auc)['text']}, {still}, against {describe(strongest.auc)['text']} on "
+        f"{plain_name(strongest.release).lower()}.",
+        measured=True,
+    )
+
+
+def _drop_explanation(findings: Findings) -> Iterator[Step]:
+    adding = [extra for extra in findings.extras if extra.adds]
+    if adding:
+        most = max(adding, key=lambda extra: extra.auc.low)
+        yield Step(
+            "Don't release that explanation",
+            f"{safe_text(most.release)} adds {describe(most.auc)['text']} to the AUC beside {safe_text(most.beside)}: leave it out, "
+            "or look for a blunter one with leakscope frontier.",
+            measured=True,
+        )
+
+
+def _overfit(findings: Findings) -> Iterator[Step]:
+    performance = findings.target.performance
+    if performance is None or performance.metric != "accuracy":
+        return
+    gap = difference(performance.train, performance.holdout)
+    if gap.low > OVERFIT:
+        yield Step(
+            "Let the model learn less by heart",
+            f"It is right on {describe(performance.train, 'percent')['text']} of its training records and on "
+            f"{describe(performance.holdout, 'percent')['text']} of others: stronger regularisation, fewer features, smaller trees "
+            "or earlier stopping usually lower both this gap and the leak. Audit again, and compare with leakscope diff.",
+        )
+
+
+def _look_at_group(findings: Findings) -> Iterator[Step]:
+    out = [group for group in findings.strongest.by_group if group.gap.low > 0]
+    if out:
+        group: GroupRisk = max(out, key=lambda one: one.gap.low)
+        yield Step(
+            "Protect the group that is hit hardest",
+            f"{safe_text(group.column)} = {safe_text(group.level)} is more exposed than the rest by {describe(group.gap)['text']} "
+            "in AUC: more of its records, or a model that leans less on single ones, would help it most.",
+            measured=True,
+        )
+
+
+def _not_measured(findings: Findings) -> Iterator[Step]:
+    if findings.target.task == "scores":
+        return
+    if not any(study.kind == "leakage" for study in findings.studies):
+        yield Step(
+            "Before the model file itself is given away, measure its parameters",
+            "Only answers were attacked here. leakscope leakage measures what parameters carry, and --with puts it into this report.",
+        )

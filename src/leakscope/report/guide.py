@@ -1,0 +1,82 @@
+"""What every report says whatever was found: how to read it, the words it uses, and where the methods come from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakscope.report.words import SENTENCE_LENGTH, safe_text
+from leakscope.results import Findings
+
+HOW_TO_READ = (
+    "A member is a person whose record the model was trained on; an outsider is somebody like them whose record it was not.",
+    "The audit plays attacker: it looks at what the model releases about a person and guesses whether they are a member. If "
+    "the guesses beat chance, whoever sees the release learns who was in the training data, which may itself be a secret: that "
+    "somebody was a patient, a debtor, a suspect.",
+    "Every number has a range beside it. The truth lies inside with the confidence stated; conclusions are drawn from the ends "
+    "of ranges, never from the middle.",
+    "Every attack is also tried where there is nothing to find (the control), and beside it stands somebody who never asks the "
+    "model (the blind baseline). Only what goes beyond both is the model's doing.",
+)
+
+GLOSSARY = (
+    ("Member", "a person whose record was in the training data."),
+    ("Outsider", "a person drawn like the members whose record the model never saw (a non-member)."),
+    ("Release", "what leaves the building: labels, probabilities, explanations, the parameters of the model."),
+    ("Attack", "a rule that turns a release into a guess about who is a member."),
+    ("False alarm", "an outsider taken for a member; its share is the false-positive rate (FPR)."),
+    ("Found", "the share of members that the attack recognises, the true-positive rate (TPR), at a rate of false alarms."),
+    ("AUC", "how often the attack ranks a random member above a random outsider: 0.5 is a coin, 1 is certainty."),
+    ("Advantage", "members found minus false alarms, at the attack's own threshold: 0 is guessing, 1 is certainty."),
+    ("Control", "the same attack where there is nothing to find: on a model that never saw the members, or with shuffled "
+                "memberships. It should do no better than chance."),
+    ("Blind baseline", "members told from outsiders by their records alone, without the model: what the data give away by "
+                       "themselves."),
+    ("Bound", "what no attack can pass, however clever; it comes from a proof, not from trying."),
+    ("Exposure", "of one record: the share of outsiders that look less like a member than it does."),
+    ("Gap", "how much more exposed a group is than everybody else."),
+    ("Interval, range", "the numbers between which the truth lies with the confidence stated."),
+)  # fmt: skip
+
+PAPERS = {
+    "farokhi2020": "F. Farokhi and M. A. Kaafar: Modelling and Quantifying Membership Information Leakage in Machine Learning, 2020",
+    "shokri2019": "R. Shokri, M. Strobel and Y. Zick: Privacy Risks of Explaining Machine Learning Models, 2019",
+    "tople2020": "S. Tople, A. Sharma and A. Nori: Alleviating Privacy Attacks via Causal Learning, 2020",
+    "Yeom et al. 2018": "S. Yeom, I. Giacomelli, M. Fredrikson and S. Jha: Privacy Risk in Machine Learning: Analyzing the "
+    "Connection to Overfitting, 2018",
+}
+
+
+def summarize_guide(findings: Findings) -> dict[str, Any]:
+    """How to read the report, its words, and the sources of the attacks that were run."""
+    sources: dict[str, list[str]] = {}
+    for risk in findings.risks:
+        names = sources.setdefault(risk.source, [])
+        if risk.attack not in names:
+            names.append(risk.attack)
+    cited = [*sources, *(bound.source for bound in findings.all_bounds), *(study.answer for study in findings.studies)]
+    return {
+        "how_to_read": list(HOW_TO_READ),
+        "glossary": [{"term": term, "meaning": meaning} for term, meaning in GLOSSARY],
+        "methods": [
+            {"attacks": safe_text(", ".join(names), SENTENCE_LENGTH), "source": safe_text(source, SENTENCE_LENGTH)}
+            for source, names in sources.items()
+        ],
+        "papers": [
+            {"key": key, "title": title}
+            for key, title in PAPERS.items()
+            if any(key.split(" ")[0] in text for text in cited) or not key.startswith("Yeom")
+        ],
+    }
+
+
+def summarize_reproduction(findings: Findings) -> dict[str, str]:
+    """The command that makes the audit again, or the call in Python."""
+    if findings.command:
+        return {"kind": "console", "text": safe_text(findings.command, 2000)}
+    settings = findings.settings
+    call = (
+        f"ls.audit(model, train, holdout, seed={settings.get('seed', 0)}, confidence={settings.get('confidence', 0.95)}, "
+        f"margin={settings.get('margin', 0.05)}, retrain={settings.get('retrain', True)}, "
+        f"drop_overlap={settings.get('drop overlap', False)})"
+    )
+    return {"kind": "python", "text": safe_text(call, 2000)}

@@ -1,0 +1,205 @@
+"""What an outsider can learn from each thing that is released: one row per release, in words a lay reader understands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from leakscope.report.words import count, described, false_alarms, out_of, percent, safe_text, shown_rate
+from leakscope.results import Bound, Estimate, Findings, ReleaseRisk, Risk, Study
+
+TITLE = "What an outsider can learn from each thing you release"
+LOSSES = ("log_loss", "likelihood_loss", "squared_error")
+_NAMES = {
+    "labels": "The predicted label",
+    "probabilities": "The probabilities",
+    "predictions": "The predicted value",
+    "parameters": "The parameters (the model file)",
+    "record explanations": "Explanations by training records",
+    "outputs at the record": "The answer about the person",
+    "scores": "The scores",
+} | dict.fromkeys(LOSSES, "The loss, for whoever knows the true answer")
+_HOW = {
+    "explanations": "name them with --releases, such as --releases probabilities,gradient",
+    "record explanations": "leakscope reconstruct measures them, and --with puts them into this report",
+    "parameters": "leakscope leakage measures them, and --with puts them into this report",
+}
+
+
+def plain_name(release: str) -> str:
+    """What a release is called in a report.
+
+    >>> plain_name("log_loss"), plain_name("gradient:top=5")
+    ('The loss, for whoever knows the true answer', 'The explanation “gradient:top=5”')
+    """
+    return _NAMES.get(release) or f"The explanation “{safe_text(release)}”"
+
+
+def identified(risk: Risk | ReleaseRisk) -> str:
+    """How many people an attacker finds at a rate of false alarms that the sample carries, in one sentence; or nothing."""
+    rate = shown_rate(risk.tpr_at_fpr)
+    if rate is None:
+        return ""
+    people = max(100, round(1 / rate))
+    return (
+        f"Of {count(people)} people in the training data, an attacker who accepts {false_alarms(rate)} would identify "
+        f"{out_of(people, risk.tpr_at_fpr[rate])}; guessing identifies {rate * people:.4g}."
+    )
+
+
+def summarize_releases(findings: Findings) -> dict[str, Any]:
+    """The table: releases that were attacked, studies of others, and those that were not looked at with the reason."""
+    bound = findings.all_bounds[0] if findings.all_bounds else None
+    rows = [
+        _row(risk, bound, findings) for risk in _one_row_for_losses(findings.by_release or _only_strongest(findings))
+    ]
+    rows += [_study_row(study, bound) for study in findings.studies if study.release in _HOW]
+    return {
+        "title": TITLE,
+        "note": "Each row is the strongest attack on that release; all ranges hold together.",
+        "bound_note": _bound_note(bound),
+        "rows": rows,
+        "not_measured": _not_measured(findings),
+    }
+
+
+def _only_strongest(findings: Findings) -> tuple[ReleaseRisk, ...]:
+    """What a record of version 1 can say."""
+    from leakscope.verdict import strongest_by_release
+
+    return strongest_by_release([findings.strongest])
+
+
+def _one_row_for_losses(risks: tuple[ReleaseRisk, ...]) -> list[ReleaseRisk]:
+    """Losses are three ways to look at one thing: the strongest of them stands for all."""
+    losses = [risk for risk in risks if risk.release in LOSSES]
+    best = max(losses, key=lambda risk: risk.auc.low, default=None)
+    return [risk for risk in risks if risk.release not in LOSSES or risk is best]
+
+
+def _row(risk: ReleaseRisk, bound: Bound | None, findings: Findings) -> dict[str, Any]:
+    rate = shown_rate(risk.tpr_at_fpr)
+    found = None if rate is None else risk.tpr_at_fpr[rate]
+    return {
+        "release": safe_text(risk.release),
+        "name": plain_name(risk.release),
+        "attack": safe_text(risk.attack),
+        "outcome": _outcome(risk, findings),
+        "plain": identified(risk),
+        "people": "" if found is None else out_of(100, found),
+        "rate": rate,
+        "rate_text": "" if rate is None else percent(rate),
+        "found": described(found, "percent"),
+        "auc": described(risk.auc),
+        "blind": described(risk.blind),
+        "control": described(risk.control),
+        "control_kind": risk.control_kind,
+        "bound": _bound(bound, rate),
+        "study": False,
+    }
+
+
+def _outcome(risk: ReleaseRisk, findings: Findings) -> str:
+    """In a few words, from the intervals; the verdict speaks for the release that it is about."""
+    if not risk.beats_chance:
+        return "nothing sure"
+    never = risk.control_kind == "never trained"
+    doubted = (never and risk.beyond_control.low <= 0) or (
+        not never and risk.beyond_blind is not None and risk.beyond_blind.low <= 0
+    )
+    alone = not never and risk.blind is None and findings.verdict.kind == "cannot tell"
+    return "may be the data" if doubted or alone else "tells members apart"
+
+
+def _study_row(study: Study, bound: Bound | None) -> dict[str, Any]:
+    headline = study.numbers[0] if study.numbers else None
+    return {
+        "release": safe_text(study.release),
+        "name": plain_name(study.release),
+        "attack": safe_text(headline.name) if headline else "",
+        "outcome": "see below",
+        "plain": safe_text(study.answer, 600),
+        "people": "",
+        "rate": None,
+        "rate_text": "",
+        "found": described(headline.estimate) if headline else None,
+        "auc": None,
+        "blind": None,
+        "control": None,
+        "control_kind": "",
+        "bound": _bound(bound if study.release == "parameters" else None, None),
+        "study": True,
+    }
+
+
+def _bound(bound: Bound | None, rate: float | None) -> dict[str, Any] | None:
+    """The most that any attack finds: an advantage of at most t means TPR <= FPR + t."""
+    if bound is None:
+        return None
+    advantage = bound.advantage
+    if rate is None:
+        return {
+            "estimate": described(advantage),
+            "people": "",
+            "text": f"an advantage of {described(advantage)['text']}",
+        }
+    most = min(1.0, rate + advantage.high)
+    at_rate = Estimate(most, 0.0, most, advantage.confidence, "upper bound", n=advantage.n, method=advantage.method)
+    people = out_of(100, at_rate)
+    return {"estimate": described(at_rate, "percent"), "people": people, "text": f"{people} of 100 at {percent(rate)}"}
+
+
+def _bound_note(bound: Bound | None) -> str:
+    if bound is None:
+        return (
+            "No bound is known for this model, so that attacks stronger than those tried may find more. A bound comes from "
+            "differential privacy (--epsilon) or from measured leakage (leakscope leakage, added with --with)."
+        )
+    return (
+        f"No attack can gain an advantage of more than {described(bound.advantage)['text'].removeprefix('at most').strip()}: "
+        f"{safe_text(bound.why, 600)} ({safe_text(bound.source, 200)})."
+    )
+
+
+def _not_measured(findings: Findings) -> list[dict[str, str]]:
+    """Kinds of release that nobody looked at, and how to: nothing is skipped in silence."""
+    if findings.target.task == "scores":
+        return []
+    usual = {"labels", "probabilities", "predictions", *LOSSES}
+    there = {study.release for study in findings.studies}
+    if any(risk.release not in usual for risk in findings.by_release):
+        there.add("explanations")
+    left_out = [
+        {"name": name[:1].upper() + name[1:], "reason": f"not measured: {how}"}
+        for name, how in _HOW.items()
+        if name not in there
+    ]
+    kept = {risk.release for risk in findings.by_release}
+    refused: dict[str, list[str]] = {}
+    for item in findings.not_run:
+        if item.release not in kept:
+            refused.setdefault(item.release, []).append(item.reason)
+    return left_out + [
+        {"name": plain_name(release), "reason": f"not attacked: {safe_text(reasons[0], 600)}"}
+        for release, reasons in refused.items()
+    ]
+
+
+def summarize_exposure(findings: Findings) -> dict[str, Any]:
+    """How many people are how exposed: the share of members that look more like members than almost every outsider."""
+    tpr = findings.strongest.tpr_at_fpr
+    rows = [
+        {
+            "rate": rate,
+            "name": f"more than {percent(1 - rate)} of outsiders",
+            "share": described(found, "percent"),
+            "expected": percent(rate),
+            "people": f"{out_of(1000, found)} of {count(1000)}",
+        }
+        for rate, found in sorted(tpr.items(), reverse=True)
+    ]
+    return {
+        "title": "How many people are how exposed",
+        "description": "Share of the people in the training data whom the strongest attack takes for a member more surely than "
+        "so many outsiders. Without any leak it would be the expected share.",
+        "rows": rows,
+    }
