@@ -44,9 +44,9 @@ ATTACKS = (
     ("labels", "learned: logistic regression", 0.12),
     ("probabilities", "learned: logistic regression", 0.42),
     ("probabilities", "learned: tree", 0.33),
-    ("losses", "loss threshold", 0.55),
-    ("losses", "likelihood ratio", 0.48),
-    ("losses", "bounded loss", 0.36),
+    ("log_loss", "loss threshold", 0.55),
+    ("log_loss", "likelihood ratio", 0.48),
+    ("log_loss", "bounded loss", 0.36),
 )
 VERDICTS = {
     "leaks": Verdict(

@@ -447,7 +447,7 @@ def test_text_fits_a_terminal_and_starts_with_the_verdict(kind: Kind) -> None:
 
 def test_text_has_the_intervals_and_the_doubts(audit: Audit) -> None:
     shown = " ".join(str(audit).split())
-    assert "Strongest: loss threshold on losses: AUC 0.66 [0.64, 0.68]" in shown
+    assert "Strongest: loss threshold on log_loss: AUC 0.66 [0.64, 0.68]" in shown
     assert "at most 0.98 % of members at 0.1 % false alarms" in shown
     assert "Groups: More exposed than the rest: race = Black" in shown
     assert "Warning: 52 of 30,162" in shown

@@ -50,6 +50,24 @@ def test_a_saved_audit_follows_the_schema(kind, tmp_path):
     jsonschema.validate(json.loads((tmp_path / "audit.json").read_text()), json.loads(SCHEMA.read_text()))
 
 
+def test_a_record_of_version_1_loads_with_what_it_has(tmp_path):
+    audit = sample_audit()
+    audit.save(tmp_path)
+    path = tmp_path / "audit.json"
+    document = json.loads(path.read_text()) | {"schema_version": 1}
+    for name in ("by_release", "exposed", "bounds", "studies", "command"):
+        del document[name]
+    for risk in (document["strongest"], *document["risks"]):
+        del risk["roc"]["low"], risk["roc"]["high"]
+    path.write_text(json.dumps(document))
+    again = storage.load(tmp_path)
+    assert again.exposed == audit.exposed
+    assert again.strongest.auc == audit.strongest.auc
+    assert again.schema_version == SCHEMA_VERSION
+    again.save(tmp_path)
+    assert storage.load(tmp_path) == again
+
+
 def spoil(change):
     def apply(folder):
         path = folder / "audit.json"

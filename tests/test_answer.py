@@ -1,0 +1,163 @@
+"""The top of the report: the answer, the releases in plain words, bounds, and next steps that the record supports."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from samples import around, sample_audit, sample_risk, sample_studies
+
+from leakscope.report.releases import plain_name
+from leakscope.report.summary import summarize
+from leakscope.results import Bound, Estimate, NotRun, Performance
+from leakscope.study import attach, promised
+from leakscope.verdict import judge, strongest_by_release
+
+
+def plain(text: str) -> str:
+    return text.replace("\u00a0", " ")
+
+
+def top(bound: float) -> Bound:
+    return Bound(Estimate(bound, 0.0, bound, kind="upper bound"), "by a proof", "a paper")
+
+
+# --- the answer -----------------------------------------------------------------------------------------------------
+
+
+def test_the_answer_is_two_sentences_for_each_verdict() -> None:
+    first = {
+        kind: summarize(sample_audit(kind))["answer"]["sentences"] for kind in ("leaks", "no evidence", "cannot tell")
+    }
+    assert all(len(sentences) == 2 for sentences in first.values())
+    assert first["leaks"][0] == "This model gives away who was in the training data."
+    assert first["no evidence"][0].startswith("No attack that was run")
+    assert first["cannot tell"][1] == "About 4,000 more held-out records are needed."
+
+
+def test_how_sure_names_the_confidence_the_choice_and_the_control() -> None:
+    sure = plain(summarize(sample_audit())["answer"]["sure"])
+    assert "strongest of 6 attacks" in sure
+    assert "4,000 people" in sure
+    assert "models that never saw these people" in sure
+    assert "was not retrained" in summarize(sample_audit(retrained=False))["answer"]["sure"]
+
+
+# --- the releases ---------------------------------------------------------------------------------------------------
+
+
+def test_one_row_for_each_release_with_the_three_losses_as_one() -> None:
+    risks = [sample_risk(name, "threshold", shift, seed) for seed, (name, shift) in enumerate(
+        [("labels", 0.1), ("probabilities", 0.3), ("log_loss", 0.2), ("likelihood_loss", 0.5), ("gradient", 0.4)])]  # fmt: skip
+    rows = summarize(replace(sample_audit(), by_release=strongest_by_release(risks)))["releases"]["rows"]
+    assert [row["release"] for row in rows] == ["labels", "probabilities", "likelihood_loss", "gradient"]
+    assert rows[2]["name"] == plain_name("log_loss")
+
+
+def test_a_row_says_how_many_of_a_hundred_at_one_false_alarm_per_hundred() -> None:
+    risk = replace(sample_risk("labels", "threshold", 0.5), tpr_at_fpr={
+        0.1: around(0.3, 0.02), 0.01: Estimate(0.06, 0.042, 0.088), 0.001: Estimate(0.2, 0.0, 0.2, kind="upper bound")})  # fmt: skip
+    row = summarize(replace(sample_audit(), by_release=strongest_by_release([risk])))["releases"]["rows"][0]
+    assert row["plain"] == (
+        "Of 100 people in the training data, an attacker who accepts 1 false alarm per 100 outsiders would identify "
+        "4 to 9; guessing identifies 1."
+    )
+    assert row["people"] == "4 to 9"
+
+
+def test_nothing_is_left_out_in_silence() -> None:
+    audit = replace(
+        sample_audit(), not_run=(NotRun("predictions", "threshold", "it is a release of regression models"),)
+    )
+    missing = {item["name"]: item["reason"] for item in summarize(audit)["releases"]["not_measured"]}
+    assert set(missing) == {"Explanations", "Record explanations", "Parameters", "The predicted value"}
+    assert "leakscope leakage" in missing["Parameters"]
+    attached = attach(audit, sample_studies())
+    there = {item["name"] for item in summarize(attached)["releases"]["not_measured"]}
+    assert there == {"Record explanations", "The predicted value"}
+
+
+@pytest.mark.parametrize(
+    ("beyond", "shift", "outcome"),
+    [(0.1, 0.5, "tells members apart"), (-0.1, 0.5, "may be the data"), (0.1, 0.0, "nothing sure")],
+)
+def test_the_word_beside_a_release_comes_from_the_intervals(beyond: float, shift: float, outcome: str) -> None:
+    risk = replace(sample_risk("labels", "threshold", shift), beyond_control=around(beyond, 0.02))
+    row = summarize(replace(sample_audit(), by_release=strongest_by_release([risk])))["releases"]["rows"][0]
+    assert row["outcome"] == outcome
+
+
+# --- bounds ---------------------------------------------------------------------------------------------------------
+
+
+def test_a_bound_on_the_advantage_is_a_bound_on_how_many_are_found() -> None:
+    audit = replace(sample_audit(), bounds=(top(0.9), top(0.213)))
+    releases = summarize(audit)["releases"]
+    # TPR - FPR <= 0.213 at FPR 0.01: at most 22.3 of 100, rounded up.
+    assert releases["rows"][0]["bound"]["people"] == "at most 23"
+    assert "0.213: by a proof (a paper)" in plain(releases["bound_note"])
+
+
+def test_a_bound_comes_from_the_promise_or_from_a_study_and_the_tightest_counts() -> None:
+    audit = replace(sample_audit(), bounds=(promised(1.0),))
+    assert audit.all_bounds[0].advantage.high == pytest.approx(0.46211715726)
+    assert attach(audit, sample_studies()).all_bounds[0].advantage.high == 0.21
+
+
+def test_without_a_bound_the_page_says_so() -> None:
+    releases = summarize(sample_audit())["releases"]
+    assert releases["rows"][0]["bound"] is None
+    assert "No bound is known" in releases["bound_note"]
+
+
+# --- next steps -----------------------------------------------------------------------------------------------------
+
+
+def test_at_most_three_steps_and_measured_ones_come_first() -> None:
+    audit = attach(sample_audit(), sample_studies())
+    steps = summarize(audit)["next_steps"]
+    assert len(steps) == 3
+    assert [step["measured"] for step in steps] == sorted((step["measured"] for step in steps), reverse=True)
+    assert steps[0]["text"].startswith("Train on 1,000 records instead of 300")
+
+
+def test_labels_only_is_advised_where_labels_surely_give_less_away_and_only_there() -> None:
+    far = [sample_risk("labels", "threshold", 0.1), sample_risk("probabilities", "threshold", 0.6, 1)]
+    near = [sample_risk("labels", "threshold", 0.59), sample_risk("probabilities", "threshold", 0.6, 1)]
+    for risks, advised in ((far, True), (near, False)):
+        audit = replace(sample_audit(groups=False), by_release=strongest_by_release(risks))
+        titles = [step["title"] for step in summarize(audit)["next_steps"]]
+        assert ("Release labels only" in titles) == advised
+
+
+def test_a_model_that_learned_by_heart_is_told_so_and_another_is_not() -> None:
+    audit = sample_audit(groups=False)
+    for train, said in ((1.0, True), (0.86, False)):
+        performance = Performance("accuracy", around(train, 0.0), around(0.85, 0.01))
+        other = replace(audit, target=replace(audit.target, performance=performance), by_release=())
+        assert any("by heart" in step["title"] for step in summarize(other)["next_steps"]) == said
+
+
+def test_a_model_without_evidence_of_leakage_is_not_told_to_change() -> None:
+    titles = [step["title"] for step in summarize(sample_audit("no evidence"))["next_steps"]]
+    assert "Keep it so" in titles
+    assert not any("Release labels only" in title or "by heart" in title for title in titles)
+
+
+# --- scores only ----------------------------------------------------------------------------------------------------
+
+
+def test_without_control_and_blind_baseline_only_the_word_of_a_random_split_allows_leaks() -> None:
+    alone = replace(sample_risk("scores", "given", 0.5, retrained=False), blind=None, beyond_blind=None, tpr_beyond={})
+    assert judge(alone, 0.05).kind == "cannot tell"
+    assert "differ by themselves" in judge(alone, 0.05).sentence
+    told = judge(alone, 0.05, random_split=True)
+    assert told.kind == "leaks"
+    assert "the word of whoever asked" in told.reasons[-1]
+
+
+def test_with_a_control_the_word_is_not_needed() -> None:
+    risk = replace(sample_risk("scores", "given", 0.5), blind=None, beyond_blind=None)
+    assert judge(risk, 0.05).kind == "leaks"
+    beaten = replace(risk, beyond_control=around(-0.1, 0.02), tpr_beyond={})
+    assert judge(beaten, 0.05, random_split=True).kind == "cannot tell"
