@@ -33,7 +33,7 @@ from leakscope.results import (
     Verdict,
 )
 from leakscope.risk import most_exposed
-from leakscope.verdict import strongest_by_release
+from leakscope.verdict import largest_figures, strongest_by_release
 
 Floats = NDArray[np.float64]
 
@@ -96,6 +96,7 @@ def sample_audit(
         seconds={"predicting": 1.31, "retraining": 22.4, "attacking": 3.72},
         created="2026-01-15T10:30:00+00:00",
         by_release=strongest_by_release(careful),
+        largest=largest_figures(careful),
         exposed=most_exposed(records),
         records=records,
     )

@@ -89,11 +89,14 @@ def test_an_audit_prints_the_verdict_and_writes_three_files(capsys, files, tmp_p
 
 
 def test_json_is_for_machines(capsys, files):
-    code, out, err = audit(capsys, files, "--json", "--fail-if", "auc.low > 0.99", "--no-retrain")
+    options = ("--json", "--fail-if", "auc.low > 0.99", "--on-uncertain", "pass", "--no-retrain")
+    code, out, err = audit(capsys, files, *options)
     document = json.loads(out)
     assert (code, err) == (0, "")
     assert document["verdict"]["kind"] == "cannot tell"
-    assert document["gate"] == [{"condition": "auc.low > 0.99", "failed": False}]
+    assert document["gate"]["outcome"] == "passed"
+    judged = [(one["condition"], one["outcome"]) for one in document["gate"]["conditions"]]
+    assert judged == [("auc.low > 0.99", "passed"), ("the audit cannot tell", "uncertain")]
     assert {risk["control"]["kind"] for risk in document["risks"]} == {"permuted"}
 
 
@@ -121,7 +124,7 @@ def test_a_pickle_is_read_only_when_told_so(capsys, files):
 
 def test_explanations_are_audited_beside_the_prediction(capsys, files, tmp_path):
     options = ("--releases", "probabilities, gradient,smoothgrad:samples=3", "--out", tmp_path / "audit")
-    code, out, err = audit(capsys, files, *options, "--fail-if", "extra.low > 0.4")
+    code, out, err = audit(capsys, files, *options, "--fail-if", "extra.low > 0.4", "--on-uncertain", "pass")
     assert (code, err) == (0, "")
     assert "What each explanation adds to probabilities" in out
     result = ls.load(tmp_path / "audit")
@@ -265,10 +268,10 @@ def test_ids_groups_and_labels_are_read_as_they_stand(capsys, files, tmp_path):
     assert {group.level for group in result.strongest.by_group} == {"NA", "01"}
 
 
-def test_a_gate_on_groups_too_small_to_show_is_bad_input_after_the_audit_is_saved(capsys, files, tmp_path):
-    code, _, err = audit(capsys, files, "--groups", "person", "--fail-if", "group_gap > 0", "--out", tmp_path / "a")
-    assert code == 2
-    assert "groups" in err
+def test_a_gate_on_groups_too_small_to_show_is_uncertain_after_the_audit_is_saved(capsys, files, tmp_path):
+    code, out, _ = audit(capsys, files, "--groups", "person", "--fail-if", "group_gap > 0", "--out", tmp_path / "a")
+    assert code == 1
+    assert "gate uncertain: group_gap > 0 (no group is large enough" in out
     assert ls.load(tmp_path / "a").strongest.group_gap is None
 
 

@@ -1,11 +1,55 @@
+"""Conditions, policies and the gate: three outcomes, drawn from a record."""
+
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
-from samples import sample_audit
+from hypothesis import given
+from hypothesis import strategies as st
+from samples import sample_audit, with_names
 
+import leakscope as ls
+from leakscope.conditions import Condition, Scope, parse_condition
 from leakscope.errors import InputError
-from leakscope.gate import Condition
-from leakscope.results import Estimate, Extra
+from leakscope.intervals import largest
+from leakscope.junit import check_junit, junit_xml
+from leakscope.policy import make_policy
+from leakscope.results import Bound, Estimate, Extra, Largest, NotRun, ReleaseRisk
+from leakscope.verdict import largest_figures
+
+SCOPE = Scope((0.1, 0.01))
+SAMPLE = sample_audit()
+
+
+def released(release, auc):
+    """The strongest attack on a release, all of its figures alike."""
+    return ReleaseRisk(
+        release,
+        "an attack",
+        auc,
+        auc,
+        auc,
+        {0.1: auc},
+        "permuted",
+        auc,
+        None,
+        None,
+        auc,
+        Largest(auc, auc, auc, {0.1: auc}),
+    )
+
+
+def judged(text, estimate):
+    """The outcome of a condition on the AUC where the AUC is this."""
+    return parse_condition(text).judge(replace(SAMPLE, largest=replace(SAMPLE.largest, auc=estimate))).outcome
+
+
+def upper(number):
+    return Estimate(number, 0.0, number, kind="upper bound")
+
+
+def lower(number):
+    return Estimate(number, number, 1.0, kind="lower bound")
 
 
 @pytest.mark.parametrize(
@@ -16,10 +60,16 @@ from leakscope.results import Estimate, Extra
         " accuracy.low<0.5 ",
         "tpr_at_fpr[0.01].high <= 0.05",
         "group_gap.value > 1e-1",
+        "labels: auc.high > 0.6",
+        "smoothgrad:sigma=0.1:samples=20:auc > 0.6",
+        "bound > 0.1",
+        "verdict = leaks",
+        "verdict=='cannot tell'",
+        'verdict != "no evidence"',
     ],
 )
 def test_conditions_are_read(text):
-    assert Condition.parse(text).text == text.strip()
+    assert parse_condition(text).text == text.strip()
 
 
 @pytest.mark.parametrize(
@@ -35,51 +85,386 @@ def test_conditions_are_read(text):
         ("tpr_at_fpr > 0.6", "goes with tpr_at_fpr"),
         ("tpr_at_fpr[x] > 0.6", "not a number"),
         ("auc > high", "not a number"),
+        ("auc > inf", "not a number"),
         ("auc.__class__ > 0", "unknown part"),
+        ("labels: group_gap > 0", "name a release before auc"),
+        (": auc > 0", "name a release before auc"),
+        ("verdict > 0.6", "no number"),
+        ("verdict = maybe", "one of leaks"),
+        ("verdict = \"leaks'", "one of leaks"),
+        ("labels: verdict = leaks", "can't read"),
+        (None, "is a text"),
     ],
 )
 def test_unknown_conditions_are_bad_input(text, says):
     with pytest.raises(InputError, match=says):
-        Condition.parse(text)
+        parse_condition(text)
+
+
+words = st.sampled_from(
+    ["auc", "verdict", "tpr_at_fpr", "group_gap", "bound", "labels", ".", ".high", "[", "]", "0.1", ">", "<=", "=", "!=",
+     ":", " ", "\n", '"', "leaks", "no evidence", "nan", "1e999", "\ud800"]
+)  # fmt: skip
+
+
+@given(st.one_of(st.text(), st.lists(words, max_size=8).map("".join)))
+def test_any_text_is_a_condition_or_bad_input(text):
+    try:
+        condition = parse_condition(text)
+        condition.check(SCOPE)
+    except InputError:
+        return
+    assert condition.judge(SAMPLE).outcome in ("failed", "passed", "uncertain")
+    assert parse_condition(condition.text).key == condition.key
+
+
+# The AUC is 0.7 [0.6, 0.8]: where does the limit lie, and what does each sign make of it?
+@pytest.mark.parametrize(
+    ("limit", "above", "at_least", "below", "at_most"),
+    [
+        (0.5, "failed", "failed", "passed", "passed"),
+        (0.6, "uncertain", "failed", "passed", "uncertain"),
+        (0.7, "uncertain", "uncertain", "uncertain", "uncertain"),
+        (0.8, "passed", "uncertain", "uncertain", "failed"),
+        (0.9, "passed", "passed", "failed", "failed"),
+    ],
+)
+def test_without_a_part_the_whole_interval_decides(limit, above, at_least, below, at_most):
+    auc = Estimate(0.7, 0.6, 0.8)
+    found = [judged(f"auc {sign} {limit}", auc) for sign in (">", ">=", "<", "<=")]
+    assert found == [above, at_least, below, at_most]
+
+
+@pytest.mark.parametrize("part", ["value", "low", "high"])
+def test_with_a_part_that_number_alone_decides(part):
+    auc = Estimate(0.7, 0.6, 0.8)
+    number = getattr(auc, part)
+    assert judged(f"auc.{part} >= {number!r}", auc) == "failed"
+    assert judged(f"auc.{part} <= {number!r}", auc) == "failed"
+    assert judged(f"auc.{part} > {number!r}", auc) == "passed"
+    assert judged(f"auc.{part} < {number!r}", auc) == "passed"
+
+
+@pytest.mark.parametrize(
+    ("condition", "bound", "outcome"),
+    [
+        ("auc > 0.05", upper(0.2), "uncertain"),
+        ("auc > 0.05", upper(0.03), "passed"),
+        ("auc < 0.05", upper(0.03), "failed"),
+        ("auc.high > 0.05", upper(0.2), "failed"),
+        ("auc.high > 0.05", upper(0.03), "passed"),
+        ("auc.value > 0.05", upper(0.2), "uncertain"),
+        ("auc.low > 0.05", upper(0.2), "uncertain"),
+        ("auc.low < 0.05", upper(0.2), "uncertain"),
+        ("auc.low > 0.05", upper(0.03), "passed"),
+        ("auc > 0.05", lower(0.2), "failed"),
+        ("auc > 0.05", lower(0.03), "uncertain"),
+        ("auc < 0.05", lower(0.2), "passed"),
+        ("auc.low > 0.05", lower(0.03), "passed"),
+        ("auc.value > 0.05", lower(0.03), "uncertain"),
+        ("auc.high > 0.05", lower(0.03), "uncertain"),
+        ("auc.high > 0.05", lower(0.2), "failed"),
+        ("auc > 0.05", Estimate(0.2, 0.2, 0.2, kind="exact"), "failed"),
+        ("auc >= 0.2", Estimate(0.2, 0.2, 0.2, kind="exact"), "failed"),
+        ("auc > 0.2", Estimate(0.2, 0.2, 0.2, kind="exact"), "passed"),
+    ],
+)
+def test_nothing_is_assumed_beyond_a_bound(condition, bound, outcome):
+    assert judged(condition, bound) == outcome
+
+
+@given(
+    ends=st.tuples(*[st.floats(-1, 1)] * 3).map(sorted),
+    limit=st.floats(-1, 1),
+    sign=st.sampled_from([">", ">=", "<", "<="]),
+)
+def test_uncertain_is_where_the_two_ends_disagree(ends, limit, sign):
+    """A condition and its opposite can't both fail, nor both pass; they are uncertain together."""
+    opposite = {">": "<=", ">=": "<", "<": ">=", "<=": ">"}[sign]
+    auc = Estimate(ends[1], ends[0], ends[2])
+    pair = {judged(f"auc {one} {limit!r}", auc) for one in (sign, opposite)}
+    assert pair in ({"failed", "passed"}, {"uncertain"})
+    low, high = (judged(f"auc.{part} {sign} {limit!r}", auc) for part in ("low", "high"))
+    assert judged(f"auc {sign} {limit!r}", auc) == (low if low == high else "uncertain")
+
+
+@pytest.mark.parametrize(
+    ("condition", "leaks", "no_evidence", "cannot_tell"),
+    [
+        ("verdict = leaks", "failed", "passed", "uncertain"),
+        ("verdict != leaks", "passed", "failed", "uncertain"),
+        ('verdict = "no evidence"', "passed", "failed", "uncertain"),
+        ('verdict != "no evidence"', "failed", "passed", "uncertain"),
+        ('verdict = "cannot tell"', "passed", "passed", "failed"),
+    ],
+)
+def test_conditions_on_the_verdict(condition, leaks, no_evidence, cannot_tell):
+    audits = [sample_audit(kind) for kind in ("leaks", "no evidence", "cannot tell")]
+    found = [parse_condition(condition).judge(audit).outcome for audit in audits]
+    assert found == [leaks, no_evidence, cannot_tell]
 
 
 def test_conditions_without_a_number_are_refused_before_the_audit():
     with pytest.raises(InputError, match="isn't measured"):
-        Condition.parse("tpr_at_fpr[0.02] > 0").check((0.1, 0.01), groups=True)
+        Condition.parse("tpr_at_fpr[0.02] > 0").check(SCOPE)
     with pytest.raises(InputError, match="--groups"):
-        Condition.parse("group_gap > 0").check((0.1,), groups=False)
+        Condition.parse("group_gap > 0").check(replace(SCOPE, groups=False))
+    with pytest.raises(InputError, match="--releases"):
+        Condition.parse("extra > 0").check(replace(SCOPE, explanations=False))
+    with pytest.raises(InputError, match="isn't audited: use labels, gradient"):
+        Condition.parse("lrp: auc > 0").check(replace(SCOPE, releases=("labels", "gradient")))
+    Condition.parse("labels: auc > 0").check(replace(SCOPE, releases=("labels",)))
 
 
-def test_conditions_look_at_the_strongest_attack():
+def test_a_release_is_looked_up_by_its_name():
+    audit = replace(
+        sample_audit(),
+        by_release=(released("labels", Estimate(0.5, 0.4, 0.6)), released("gradient:top=5", Estimate(0.8, 0.7, 0.9))),
+        not_run=(NotRun("lrp", "any", "the model has no layers"),),
+    )
+    assert Condition.parse("labels: auc > 0.65").judge(audit).outcome == "passed"
+    assert Condition.parse("gradient:top=5: auc > 0.65").judge(audit).outcome == "failed"
+    missing = Condition.parse("lrp: auc > 0.65").judge(audit)
+    assert (missing.outcome, missing.estimate) == ("uncertain", None)
+    assert "the model has no layers" in missing.reason
+    old = Condition.parse("labels: auc > 0.65").judge(replace(audit, by_release=()))
+    assert (old.outcome, old.reason) == ("uncertain", "this record has no numbers for each release: audit again")
+
+
+def test_no_attack_is_overlooked_that_is_strong_at_a_low_rate_only():
+    weak = replace(SAMPLE.risks[0], auc=Estimate(0.51, 0.49, 0.53), tpr_at_fpr={0.01: Estimate(0.3, 0.25, 0.35)})
+    strong = replace(SAMPLE.strongest, tpr_at_fpr={0.01: Estimate(0.02, 0.01, 0.03)})
+    audit = replace(SAMPLE, strongest=strong, largest=largest_figures([weak, strong]))
+    assert Condition.parse("tpr_at_fpr[0.01].low > 0.2").judge(audit).outcome == "failed"
+    assert Condition.parse("tpr_at_fpr[0.01].low > 0.2").judge(replace(audit, largest=None)).outcome == "passed"
+
+
+def test_a_group_gap_is_the_largest_that_any_group_can_have():
     audit = sample_audit()
-    auc = audit.strongest.auc
-    for part in ("value", "low", "high"):
-        number = getattr(auc, part)
-        assert Condition.parse(f"auc.{part} >= {number!r}").holds(audit)
-        assert not Condition.parse(f"auc.{part} > {number!r}").holds(audit)
-    rate = next(iter(audit.strongest.tpr_at_fpr))
-    assert Condition.parse(f"tpr_at_fpr[{rate}].low >= 0").holds(audit)
-    assert not Condition.parse("group_gap.high > 1").holds(audit)
+    gaps = [group.gap for group in audit.strongest.by_group]
+    highest = max(gap.high for gap in gaps)
+    assert Condition.parse(f"group_gap.high >= {highest!r}").judge(audit).outcome == "failed"
+    assert Condition.parse(f"group_gap.high > {highest!r}").judge(audit).outcome == "passed"
+    none = Condition.parse("group_gap > 0").judge(sample_audit(groups=False))
+    assert (none.outcome, none.estimate) == ("uncertain", None)
+    assert "large enough" in none.reason
+
+
+def test_the_largest_of_numbers_lies_where_all_intervals_let_it():
+    gaps = [Estimate(0.05, 0.04, 0.06), Estimate(0.04, 0.01, 0.07), Estimate(-0.2, -0.3, -0.1)]
+    found = largest(gaps)
+    assert (found.value, found.low, found.high) == (0.05, 0.04, 0.07)
+    assert largest(gaps[:1]) == gaps[0]
 
 
 def test_extra_is_that_of_the_explanation_that_adds_the_most():
-    low, high = (
-        Extra(
-            name,
-            "probabilities",
-            Estimate(value, value - half, value + half),
-            *[Estimate(0.0, 0.0, 0.0)] * 3,
-            None,
-            None,
-        )
+    small, wide = (
+        Extra(name, "probabilities", Estimate(value, value - half, value + half), *[Estimate(0, 0, 0)] * 3, None, None)
         for name, value, half in (("gradient", 0.05, 0.01), ("lrp", 0.04, 0.03))
     )
-    audit = replace(sample_audit(), extras=(low, high))
-    assert Condition.parse("extra >= 0.05").estimate(audit) == low.auc
-    assert Condition.parse("extra.high > 0.06").estimate(audit) == high.auc
-    assert Condition.parse("extra.high > 0.065").holds(audit)
-    assert not Condition.parse("extra.low > 0.045").holds(audit)
+    audit = replace(sample_audit(), extras=(small, wide))
+    assert Condition.parse("extra.value >= 0.05").judge(audit).outcome == "failed"
+    assert Condition.parse("extra.high > 0.065").judge(audit).outcome == "failed"
+    assert Condition.parse("extra.low > 0.045").judge(audit).outcome == "passed"
     with pytest.raises(InputError, match="--releases"):
-        Condition.parse("extra > 0").check((0.1,), groups=True, explanations=False)
-    with pytest.raises(InputError, match="--releases"):
-        Condition.parse("extra > 0").holds(sample_audit())
+        ls.gate(sample_audit(), "extra > 0")
+
+
+def test_the_bound_is_the_smallest_that_was_promised():
+    audit = sample_audit()
+    assert Condition.parse("bound > 0.3").judge(audit).outcome == "uncertain"
+    audit = replace(audit, bounds=tuple(Bound(upper(most), "", "") for most in (0.46, 0.2)))
+    assert Condition.parse("bound > 0.3").judge(audit).outcome == "passed"
+    assert Condition.parse("bound > 0.1").judge(audit).outcome == "failed"
+    assert Condition.parse("bound.high > 0.1").judge(audit).outcome == "failed"
+
+
+def test_a_rate_without_an_estimate_is_uncertain():
+    audit = sample_audit()
+    without = replace(audit, largest=replace(audit.largest, tpr_at_fpr={}))
+    assert Condition.parse("tpr_at_fpr[0.1] > 0.5").judge(without).outcome == "uncertain"
+    with pytest.raises(InputError, match=r"isn't measured: use 0\.1, 0\.01, 0\.001"):
+        ls.gate(audit, "tpr_at_fpr[0.5] > 0.5")
+
+
+# --- the gate -------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "conditions", "choice", "outcome"),
+    [
+        ("leaks", ["auc > 0.99"], "fail", "passed"),
+        ("leaks", ["auc > 0.99", "auc > 0.5"], "pass", "failed"),
+        ("leaks", ["tpr_at_fpr[0.001] > 0"], "fail", "failed"),
+        ("leaks", ["tpr_at_fpr[0.001] > 0"], "pass", "passed"),
+        ("cannot tell", ["auc > 0.99"], "fail", "failed"),
+        ("cannot tell", ["auc > 0.99"], "pass", "passed"),
+        ("cannot tell", ["verdict = leaks"], "fail", "failed"),
+        ("cannot tell", ["verdict = leaks"], "pass", "passed"),
+        ("cannot tell", ["verdict = 'cannot tell'"], "pass", "failed"),
+        ("no evidence", ["verdict = leaks", "auc > 0.6"], "fail", "passed"),
+    ],
+)
+def test_uncertain_fails_or_passes_by_choice(kind, conditions, choice, outcome):
+    result = ls.gate(sample_audit(kind), conditions, on_uncertain=choice)
+    assert result.outcome == outcome
+    assert result.as_dict()["outcome"] == outcome
+    failures = ElementTree.fromstring(junit_xml(result, sample_audit(kind))).findall(".//failure")
+    assert bool(failures) == (outcome == "failed")
+
+
+def test_an_audit_that_cannot_tell_is_an_entry_of_its_own_unless_a_condition_asks():
+    audit = sample_audit("cannot tell")
+    (first, told) = ls.gate(audit, "auc > 0.99").conditions
+    assert (first.outcome, told.outcome) == ("passed", "uncertain")
+    assert told.reason == "about 4,000 more held-out records are needed"
+    assert len(ls.gate(audit, "verdict = leaks").conditions) == 1
+
+
+def test_the_gate_says_one_line_each():
+    audit = sample_audit()
+    result = ls.gate(audit, ["auc.high > 0.6", "tpr_at_fpr[0.001] > 0.0001", "accuracy > 0.9"])
+    first, second = str(result).splitlines()
+    assert first.startswith("gate failed: auc.high > 0.6 (it is 0.6")
+    assert second.startswith("gate uncertain: tpr_at_fpr[0.001] > 0.0001 (it is at most")
+    assert second.endswith("counts as failed: --on-uncertain pass lets it through)")
+    assert str(ls.gate(audit, ["accuracy > 0.9", "auc > 0.9"])) == "gate passed: 2 conditions"
+    passed = str(ls.gate(audit, "tpr_at_fpr[0.001] > 0.0001", on_uncertain="pass")).splitlines()
+    assert passed[1] == "gate passed: 1 condition, 1 uncertain"
+
+
+def test_a_number_that_rounds_to_the_limit_is_shown_in_full():
+    audit = sample_audit()
+    near = replace(audit, largest=replace(audit.largest, auc=Estimate(0.55, 0.5, 0.6012)))
+    assert (
+        str(ls.gate(near, "auc.high > 0.6")) == "gate failed: auc.high > 0.6 (it is 0.55 [0.50, 0.60]; .high is 0.6012)"
+    )
+
+
+def test_an_infinite_end_is_none_for_machines():
+    audit = sample_audit()
+    unbounded = Estimate(0.2, 0.2, float("inf"), kind="lower bound")
+    result = ls.gate(replace(audit, largest=replace(audit.largest, advantage=unbounded)), "advantage > 0.1")
+    (condition,) = result.as_dict()["conditions"]
+    assert set(condition) == {"condition", "outcome", "estimate", "because", "reason"}
+    assert condition["estimate"]["high"] is None
+    assert condition["estimate"]["low"] == 0.2
+
+
+# --- the policy -----------------------------------------------------------------------------------------------------
+
+
+def write(folder, text):
+    path = folder / "policy.toml"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def test_a_policy_is_read_and_the_option_wins(tmp_path):
+    tables = (
+        'on_uncertain = "pass"\n[[fail_if]]\ncondition = "auc > 0.6"\nbecause = "it is public"\n'
+        '[[fail_if]]\ncondition = "verdict = leaks"\n'
+    )
+    policy = make_policy("auc>0.60", write(tmp_path, tables))
+    assert [(rule.condition.text, rule.because) for rule in policy.rules] == [
+        ("auc>0.60", "it is public"),
+        ("verdict = leaks", ""),
+    ]
+    assert policy.on_uncertain == "pass"
+    assert make_policy((), tmp_path / "policy.toml", "fail").on_uncertain == "fail"
+    result = ls.gate(sample_audit(), policy=tmp_path / "policy.toml")
+    assert "it is public" in str(result)
+    plain = make_policy((), write(tmp_path, 'fail_if = ["auc > 0.6", {condition = "auc > 0.7", because = "why"}]'))
+    assert [rule.because for rule in plain.rules] == ["", "why"]
+    assert plain.on_uncertain == "fail"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("", "no condition"),
+        ("fail_if = []", "no condition"),
+        ("on_uncertain = 'pass'", "no condition"),
+        ("fail_if = 'auc > 0.6'", "fail_if .* must be a list"),
+        ("fail_if = [3]", "fail_if 1 .* needs a condition"),
+        ("fail_if = [['auc > 0.6']]", "fail_if 1 .* needs a condition"),
+        ("fail_if = ['auc > 0.6', 'uac > 1']", "fail_if 2 .* unknown figure"),
+        ("[[fail_if]]\nbecause = 'x'", "fail_if 1 .* needs a condition"),
+        ("[[fail_if]]\ncondition = 'auc > 1'\nbecause = 3", "because of fail_if 1 .* text"),
+        ("[[fail_if]]\ncondition = 'auc > 1'\nwhy = 'x'", "unknown key 'why': use condition and because"),
+        ("fail_when = ['auc > 1']", "unknown key 'fail_when': use on_uncertain and fail_if"),
+        ("on_uncertain = 'maybe'\nfail_if = ['auc > 1']", "on_uncertain .* must be fail or pass, not maybe"),
+        ("on_uncertain = []\nfail_if = ['auc > 1']", "must be fail or pass"),
+        ("on_uncertain = fail", "is not TOML"),
+        (b"\xff\xfe", "is not TOML"),
+        ("fail_if = " + "[" * 100_000, "is not TOML"),
+    ],
+)
+def test_a_policy_that_is_none_says_which_file_and_key(tmp_path, text, says):
+    with pytest.raises(InputError, match=says) as error:
+        make_policy((), write(tmp_path, text))
+    assert "policy.toml" in str(error.value)
+    assert len(str(error.value).splitlines()) == 1
+
+
+def test_no_policy_and_no_condition_is_bad_input(tmp_path):
+    with pytest.raises(InputError, match="no condition"):
+        ls.gate(sample_audit())
+    with pytest.raises(InputError, match="can't be read"):
+        make_policy((), tmp_path / "none.toml")
+    with pytest.raises(InputError, match="fail or pass"):
+        ls.gate(sample_audit(), "auc > 1", on_uncertain="never")
+
+
+# --- JUnit ----------------------------------------------------------------------------------------------------------
+
+
+def test_junit_has_one_case_per_condition():
+    audit = sample_audit()
+    texts = ["auc.high > 0.6", "accuracy > 0.9", "tpr_at_fpr[0.001] > 0.0001"]
+    for choice, failures, skipped in (("fail", 2, 0), ("pass", 1, 1)):
+        root = ElementTree.fromstring(junit_xml(ls.gate(audit, texts, on_uncertain=choice), audit))
+        (suite,) = root.findall("testsuite")
+        assert suite.get("name") == "leakscope"
+        assert [case.get("name") for case in suite.findall("testcase")] == texts
+        assert {case.get("classname") for case in suite.findall("testcase")} == {audit.target.model}
+        assert (suite.get("tests"), suite.get("failures"), suite.get("skipped")) == ("3", str(failures), str(skipped))
+        assert len(suite.findall("testcase/failure")) == failures
+        assert len(suite.findall("testcase/skipped")) == skipped
+        assert "0.6" in suite.find("testcase/failure").get("message")
+        properties = {item.get("name"): item.get("value") for item in suite.findall("properties/property")}
+        assert properties["seed"] == "0"
+        assert properties["version"] == "0.1.0"
+        assert properties["created"] == audit.created
+
+
+@given(st.text(st.characters(), max_size=60))
+def test_any_name_can_stand_in_junit(name):
+    audit = with_names(SAMPLE, name)
+    result = ls.gate(replace(audit, verdict=replace(audit.verdict, kind="cannot tell")), "auc > 0.6")
+    result = replace(result, conditions=tuple(replace(one, because=name, condition=name) for one in result.conditions))
+    ElementTree.fromstring(junit_xml(result, audit))
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["\x00\x08\x1b", "\ud800 alone", "\ufffe\uffff", "]]>", '"><script>alert(1)</script>', "&amp;", "a" * 10_000],
+)
+def test_hostile_names_stay_text_in_junit(name):
+    audit = with_names(SAMPLE, name)
+    result = ls.gate(audit, "auc > 0.6")
+    result = replace(result, conditions=tuple(replace(one, because=name, condition=name) for one in result.conditions))
+    written = junit_xml(result, audit)
+    root = ElementTree.fromstring(written)
+    assert {element.tag for element in root.iter()} == {
+        "testsuites", "testsuite", "properties", "property", "testcase", "failure",
+    }  # fmt: skip
+    assert len(written) < 20_000
+
+
+def test_junit_never_overwrites_an_audit(tmp_path):
+    with pytest.raises(InputError, match=r"overwrite audit\.json"):
+        check_junit(tmp_path / "audit.json")
+    with pytest.raises(InputError, match="is a folder"):
+        check_junit(tmp_path)
+    check_junit(tmp_path / "new" / "gate.xml")

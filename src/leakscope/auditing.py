@@ -42,7 +42,7 @@ from leakscope.shadow import Shadows, split_holdout, train_shadows
 from leakscope.study import promised
 from leakscope.target import Records, Target, make_target
 from leakscope.trying import try_attack
-from leakscope.verdict import choose_strongest, confidence_for_choice, judge, strongest_by_release
+from leakscope.verdict import choose_strongest, confidence_for_choice, judge, largest_figures, strongest_by_release
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread
 from leakscope.worlds import retrain as train_again
@@ -244,6 +244,7 @@ def _run(
         seconds=clock.seconds,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
         by_release=strongest_by_release(careful),
+        largest=largest_figures(careful),
         exposed=most_exposed(records),
         records=records,
     )
@@ -308,9 +309,7 @@ def _extras(selection: Selection, trials: Sequence[Trial], confidence: float) ->
 # --- what the table and the record hold --------------------------------------------------------------------------------
 
 
-def judged_groups(
-    members: Records, nonmembers: Records, sample: Sample
-) -> tuple[dict[str, NDArray[Any]], list[str]]:
+def judged_groups(members: Records, nonmembers: Records, sample: Sample) -> tuple[dict[str, NDArray[Any]], list[str]]:
     """Levels of the judged records, small groups pooled, and a sentence for each column where that happened."""
     groups, said = {}, []
     for column in members.groups:

@@ -12,32 +12,19 @@ from typing import Annotated, Any
 import typer
 
 from leakscope.cli_attributes import attributes
+from leakscope.cli_audit import audit
 from leakscope.cli_causal import causal
+from leakscope.cli_diff import diff
 from leakscope.cli_frontier import frontier
+from leakscope.cli_gate import GATE_FAILED, gate
 from leakscope.cli_leakage import leakage
 from leakscope.cli_reconstruct import reconstruct
-from leakscope.cli_shared import (
-    Cluster,
-    Confidence,
-    Drop,
-    DropOverlap,
-    Holdout,
-    Id,
-    Json,
-    Label,
-    Retrain,
-    Seed,
-    Train,
-    Trust,
-    TrustPickle,
-    Workers,
-    progress_bars,
-)
+from leakscope.cli_report import report
+from leakscope.cli_scores import scores
+from leakscope.cli_shared import Json, Seed, progress_bars, show_audit
 from leakscope.errors import InputError
 
-GATE_FAILED, BAD_INPUT, BROKEN, STOPPED = 1, 2, 70, 130
-TASKS = ("classification", "regression")
-OUTPUTS = ("probabilities", "logits", "log-probabilities")
+BAD_INPUT, BROKEN, STOPPED = 2, 70, 130
 
 app = typer.Typer(
     help="What a machine-learning model gives away about the people it was trained on.",
@@ -55,8 +42,9 @@ def main(arguments: list[str] | None = None) -> None:
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without “ or … shows a question mark
+    given = sys.argv[1:] if arguments is None else arguments
     try:
-        code = app(args=arguments, standalone_mode=False)
+        code = app(args=given, standalone_mode=False, obj=given)
         if code == STOPPED:  # what Typer makes of Ctrl-C
             raise KeyboardInterrupt
         raise SystemExit(code if isinstance(code, int) else 0)
@@ -100,114 +88,7 @@ def _about(
 ) -> None: ...
 
 
-@app.command()
-def audit(
-    model: Annotated[Path, typer.Argument(help="The model: .skops, .onnx, or a pickle with --trust-pickle.")],
-    train: Train,
-    holdout: Holdout,
-    label: Label,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for audit.json, records.csv and report.html.", file_okay=False)
-    ] = None,
-    groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
-    id: Id = None,  # noqa: A002
-    drop: Drop = None,
-    task: Annotated[str | None, typer.Option(help="classification or regression, where the file doesn't say.")] = None,
-    outputs: Annotated[
-        str | None, typer.Option(help="What an ONNX model gives: probabilities, logits or log-probabilities.")
-    ] = None,
-    fail_if: Annotated[
-        list[str] | None, typer.Option(help="Exit 1 if this holds, such as 'auc.high > 0.6'; may be repeated.")
-    ] = None,
-    releases: Annotated[
-        str | None,
-        typer.Option(
-            help="What is released, separated by commas: labels, probabilities, predictions, gradient, integrated_gradients, "
-            "smoothgrad:sigma=0.1, … (see docs/feature-explanations.md)."
-        ),
-    ] = None,
-    shadows: Annotated[
-        int,
-        typer.Option(help="The attacker knows no member and trains this many models on half of the holdout.", min=0),
-    ] = 0,
-    retrain: Retrain = True,
-    drop_overlap: DropOverlap = False,
-    confidence: Confidence = 0.95,
-    margin: Annotated[float, typer.Option(help="“No evidence” excludes an AUC above 0.5 plus this.")] = 0.05,
-    seed: Seed = 0,
-    workers: Workers = None,
-    cluster: Cluster = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder that keeps finished retrainings; it holds what is released of your records, so keep it private.",
-            file_okay=False,
-        ),
-    ] = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
-    as_json: Json = False,
-) -> None:
-    """Audit a trained model: what do its answers give away about who was in its training set?"""
-    from leakscope.auditing import audit as run
-    from leakscope.gate import Condition
-    from leakscope.model_files import load_model
-    from leakscope.risk import FALSE_POSITIVE_RATES
-    from leakscope.selection import read_releases
-    from leakscope.storage import check_writable
-    from leakscope.tables import read_sets
-
-    conditions = [Condition.parse(text) for text in fail_if or []]
-    for condition in conditions:
-        condition.check(FALSE_POSITIVE_RATES, groups is not None, explanations=_explains(releases))
-    for value, name, known in ((task, "--task", TASKS), (outputs, "--outputs", OUTPUTS)):
-        if value not in (None, *known):
-            raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
-    if releases is not None:
-        read_releases(releases.split(","))
-    if out is not None:
-        check_writable(out)
-    loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
-    sets = read_sets((train, holdout), loaded, label=label, groups=groups, id_column=id, drop=drop)
-    with progress_bars() as progress:
-        result = run(
-            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
-            releases=None if releases is None else releases.split(","), shadows=shadows,
-            retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed,
-            workers=workers, cluster=cluster, cache=cache, progress=progress,
-        )  # fmt: skip
-    if out is not None:
-        result.save(out)
-    failed = [condition for condition in conditions if condition.holds(result)]
-    if as_json:
-        print(_as_json(result, conditions, failed))
-    else:
-        print(result)
-        if out is not None:
-            print(f"\nreport: {out / 'report.html'}")
-        for condition in failed:
-            print(f"gate failed: {condition.text} (it is {condition.estimate(result)})")
-    if failed:
-        raise typer.Exit(GATE_FAILED)
-
-
-def _explains(releases: str | None) -> bool:
-    """Whether an explanation is released beside a prediction."""
-    from leakscope.releases import RELEASES
-    from leakscope.selection import PREDICTIONS
-
-    names = set() if releases is None else {name.strip() for name in releases.split(",")}
-    return bool(names & set(PREDICTIONS)) and not names <= set(RELEASES)
-
-
-def _as_json(result: Any, conditions: list[Any], failed: list[Any]) -> str:
-    from leakscope.storage import findings_to_dict
-
-    gate = [{"condition": condition.text, "failed": condition in failed} for condition in conditions]
-    return json.dumps(findings_to_dict(result.findings) | {"gate": gate}, indent=1, ensure_ascii=False, allow_nan=False)
-
-
-for command in (frontier, causal, attributes, leakage, reconstruct):
+for command in (audit, scores, report, diff, gate, frontier, causal, attributes, leakage, reconstruct):
     app.command()(command)
 
 
@@ -223,7 +104,7 @@ def demo(
 
     with progress_bars() as progress:
         result, command = run(out, seed, progress)
-    print(result)
+    show_audit(result)
     print(f"\nreport: {out / 'audit' / 'report.html'}\nthe same from the command line:\n  {command}")
 
 

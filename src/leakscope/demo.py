@@ -31,12 +31,13 @@ def run(folder: Path, seed: int = 0, progress: Progress | None = None) -> tuple[
     skops.io.dump(forest, folder / "model.skops")
     train.to_csv(folder / "train.csv", index=False)
     holdout.to_csv(folder / "holdout.csv", index=False)
+    command = _command(folder, seed)
     result = audit(
         forest, (train[features], train["diagnosis"]), (holdout[features], holdout["diagnosis"]),
-        groups=(train[["diagnosis"]], holdout[["diagnosis"]]), seed=seed, progress=progress,
+        groups=(train[["diagnosis"]], holdout[["diagnosis"]]), seed=seed, command=command, progress=progress,
     )  # fmt: skip
     result.save(folder / "audit")
-    return result, _command(folder, seed)
+    return result, command
 
 
 def _command(folder: Path, seed: int) -> str:

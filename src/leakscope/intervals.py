@@ -10,6 +10,7 @@ Every interval here is proven by a coverage test.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import numpy as np
 from scipy import special
@@ -244,6 +245,23 @@ def difference(first: Estimate, second: Estimate, confidence: float | None = Non
     high = value + np.hypot(first.high - first.value, second.value - second.low)
     n = (first.n or 0) + (second.n or 0)
     return Estimate(value, float(low), float(high), confidence or first.confidence, n=n or None, method="MOVER")
+
+
+def largest(estimates: Sequence[Estimate]) -> Estimate:
+    """The largest of numbers whose intervals hold together: it lies between the largest low and the largest high end.
+
+    Examples
+    --------
+    >>> largest([Estimate(0.05, 0.04, 0.06), Estimate(0.04, 0.01, 0.07)])
+    0.05 [0.04, 0.07]
+    """
+    if len(estimates) == 1:
+        return estimates[0]
+    first = max(estimates, key=lambda estimate: estimate.value)
+    low, high = max(estimate.low for estimate in estimates), max(estimate.high for estimate in estimates)
+    kind = first.kind if len({estimate.kind for estimate in estimates}) == 1 else "estimate"
+    method = f"the largest of {len(estimates)}; {first.method}"
+    return replace(first, low=low, high=high, kind=kind, n=None, method=method)
 
 
 def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estimate:

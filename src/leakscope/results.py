@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
     import pandas as pd
+    from rich.console import RenderableType
 
 SCHEMA_VERSION = 2
 
@@ -182,10 +183,25 @@ class Risk:
 
 
 @dataclass(frozen=True)
+class Largest:
+    """The largest that any of several attacks reaches, figure by figure; gates look at these.
+
+    Each lies between the largest low and the largest high end of intervals that hold together, so that no attack that was run
+    is overlooked, be it strong by its AUC or at a low false-positive rate only.
+    """
+
+    auc: Estimate
+    advantage: Estimate
+    accuracy: Estimate
+    tpr_at_fpr: dict[float, Estimate]
+
+
+@dataclass(frozen=True)
 class ReleaseRisk:
     """The strongest attack on one release. The intervals of all releases of an audit hold together.
 
-    The figures are those of `Risk`; ``control`` is the AUC of the same attack on its control.
+    The figures are those of `Risk`; ``control`` is the AUC of the same attack on its control, and ``largest`` the largest
+    figures over all attacks on the release.
     """
 
     release: str
@@ -199,6 +215,7 @@ class ReleaseRisk:
     blind: Estimate | None
     beyond_blind: Estimate | None
     beyond_control: Estimate
+    largest: Largest
 
     @property
     def beats_chance(self) -> bool:
@@ -425,6 +442,7 @@ class Findings:
     created: str
     extras: tuple[Extra, ...] = ()
     by_release: tuple[ReleaseRisk, ...] = ()
+    largest: Largest | None = None
     exposed: tuple[ExposedRecord, ...] = ()
     bounds: tuple[Bound, ...] = ()
     studies: tuple[Study, ...] = ()
@@ -468,6 +486,18 @@ class Audit(Findings):
 
     def __repr__(self) -> str:
         return f"<Audit of {self.target.model}: {self.verdict.kind}; strongest attack AUC {self.strongest.auc}>"
+
+    def _repr_html_(self) -> str:
+        """What a notebook shows."""
+        from leakscope.report.html import render_fragment
+
+        return render_fragment(self)
+
+    def __rich__(self) -> RenderableType:
+        """What Rich shows: the answer in colour, and the releases in a table."""
+        from leakscope.report.terminal import render
+
+        return render(self)
 
     def with_studies(self, *results: Any) -> Audit:
         """The audit with other measurements beside it: results of leakage, reconstruction, frontier, causal, attributes.

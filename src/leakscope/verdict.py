@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leakscope.intervals import normal_quantile, suspicious
-from leakscope.results import Estimate, ReleaseRisk, Risk, Verdict
+from leakscope.intervals import largest, normal_quantile, suspicious
+from leakscope.results import Estimate, Largest, ReleaseRisk, Risk, Verdict
 
 
 def confidence_for_choice(confidence: float, attacks: int, figures: int) -> float:
@@ -48,9 +48,27 @@ def strongest_by_release(risks: Sequence[Risk]) -> tuple[ReleaseRisk, ...]:
         figures = {name: getattr(best, name) for name in
                    ("auc", "advantage", "accuracy", "tpr_at_fpr", "blind", "beyond_blind", "beyond_control")}  # fmt: skip
         found.append(
-            ReleaseRisk(release, best.attack, control_kind=best.control.kind, control=best.control.auc, **figures)
+            ReleaseRisk(
+                release,
+                best.attack,
+                control_kind=best.control.kind,
+                control=best.control.auc,
+                largest=largest_figures(rivals),
+                **figures,
+            )
         )
     return tuple(found)
+
+
+def largest_figures(risks: Sequence[Risk]) -> Largest:
+    """The largest that any of these attacks reaches, figure by figure. The intervals must pay for the choice."""
+    rates = risks[0].tpr_at_fpr
+    return Largest(
+        largest([risk.auc for risk in risks]),
+        largest([risk.advantage for risk in risks]),
+        largest([risk.accuracy for risk in risks]),
+        {rate: largest([risk.tpr_at_fpr[rate] for risk in risks]) for rate in rates},
+    )
 
 
 def _caught_at(risk: Risk) -> list[float]:
@@ -80,18 +98,18 @@ def judge(
     auc, name = strongest.auc, f"{strongest.attack} on {strongest.release}"
     caught = _caught_at(strongest)
     if auc.low <= 0.5 and not caught:
-        return _not_beyond_chance(strongest, margin, overlap, judged)
+        return _not_beyond_chance(strongest, margin, overlap, judged, random_split)
     by_auc = f"members are told from non-members by “{name}” with AUC {auc} (0.5 is chance, 1 is certainty)"
     doubts = _doubts(strongest, random_split)
     if auc.low > 0.5 and not doubts:
-        return Verdict("leaks", f"leaks: {by_auc}", tuple(_reasons(strongest)))
+        return Verdict("leaks", f"leaks: {by_auc}", tuple(_reasons(strongest, random_split)))
     proven = [fpr for fpr in caught if fpr in strongest.tpr_beyond and strongest.tpr_beyond[fpr].low > 0]
     if _stands_alone(strongest) and random_split:
         proven = caught
     at = min(proven or caught, default=0.0)
     by_tpr = f"“{name}” identifies a share {strongest.tpr_at_fpr.get(at)} of members at a false-positive rate of {at:g}"
     if proven:
-        return Verdict("leaks", f"leaks: {by_tpr}", tuple(_reasons(strongest)))
+        return Verdict("leaks", f"leaks: {by_tpr}", tuple(_reasons(strongest, random_split)))
     if not _stands_alone(strongest) and auc.low <= 0.5:
         doubts = [_doubt_about_rate(strongest, at)]
     finding = by_auc if auc.low > 0.5 else by_tpr
@@ -144,17 +162,17 @@ def _advice(rival: Estimate) -> str:
     return "use a holdout drawn like the training data" if suspicious(rival) else "more records are needed"
 
 
-def _reasons(risk: Risk) -> list[str]:
+def _reasons(risk: Risk, random_split: bool) -> list[str]:
     kind = "a model that never saw the members" if risk.control.kind == "never trained" else "shuffled memberships"
     said = [f"the same attack on {kind} reaches AUC {risk.control.auc}"]
     if risk.blind is not None:
         return [*said, f"the records alone, without the model, reach AUC {risk.blind}"]
-    if risk.control.kind == "never trained":
+    if risk.control.kind == "never trained" or not random_split:
         return said
     return [*said, "that members and others were split at random is the word of whoever asked for this audit"]
 
 
-def _not_beyond_chance(strongest: Risk, margin: float, overlap: float, judged: float) -> Verdict:
+def _not_beyond_chance(strongest: Risk, margin: float, overlap: float, judged: float, random_split: bool) -> Verdict:
     """The strongest is then the risk whose interval reaches highest: what it does not exclude is not excluded."""
     auc = strongest.auc
     high = min(1.0, 0.5 + (auc.high - 0.5) / (1 - overlap)) if overlap < 1 else 1.0
@@ -163,19 +181,19 @@ def _not_beyond_chance(strongest: Risk, margin: float, overlap: float, judged: f
             f"no evidence of leakage beyond chance: no attack beats chance, and an AUC above {high:.3f} is excluded "
             f"for all of them"
         )
-        return Verdict("no evidence", sentence, tuple(_reasons(strongest)))
+        return Verdict("no evidence", sentence, tuple(_reasons(strongest, random_split)))
     if auc.high <= 0.5 + margin:
         sentence = (
             f"cannot tell: no attack beats chance, but {100 * overlap:.0f} % of the judged held-out records stand in the "
             "training set too: remove them (drop_overlap, --drop-overlap)"
         )
-        return Verdict("cannot tell", sentence, tuple(_reasons(strongest)))
+        return Verdict("cannot tell", sentence, tuple(_reasons(strongest, random_split)))
     needed = records_needed(margin, auc.confidence)
     sentence = (
         f"cannot tell: no attack beats chance, but an AUC of up to {high:.2f} is not excluded; more records are needed, "
         f"about {round(needed / judged):,} held out and {'as many' if judged == 1 else f'{needed:,}'} trained on"
     )
-    return Verdict("cannot tell", sentence, tuple(_reasons(strongest)))
+    return Verdict("cannot tell", sentence, tuple(_reasons(strongest, random_split)))
 
 
 def records_needed(margin: float, confidence: float) -> int:

@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import ceil, floor
 from typing import Any, NamedTuple
 
 from leakscope.intervals import difference
-from leakscope.report.releases import identified, plain_name
-from leakscope.report.words import SENTENCE_LENGTH, count, describe, out_of, percent, safe_text
-from leakscope.results import Findings, GroupRisk, Risk
+from leakscope.report.releases import in_pairs, in_plain_words, plain_name, speaks_in_pairs
+from leakscope.report.words import (
+    SENTENCE_LENGTH,
+    count,
+    describe,
+    out_of,
+    percent,
+    safe_text,
+    shown_rate,
+)
+from leakscope.results import Findings, GroupRisk
 
 MOST_STEPS = 3
 #: The model does this much better on its training records than on others: then it has learned some by heart.
@@ -29,6 +38,7 @@ def summarize_answer(findings: Findings) -> dict[str, Any]:
     about = f"{count(target.members)} training and {count(target.nonmembers)} held-out records"
     return {
         "sentences": [_first(findings), _second(findings)],
+        "picture": _picture(findings),
         "audited": f"{safe_text(target.model)}, {about}.",
         "sure": _how_sure(findings),
     }
@@ -47,18 +57,34 @@ def _first(findings: Findings) -> str:
 def _second(findings: Findings) -> str:
     risk = findings.strongest
     if findings.verdict.kind == "leaks":
-        return identified(risk) or _pairs(risk)
+        return in_plain_words(risk)
     if findings.verdict.kind == "no evidence":
-        return f"{_pairs(risk)} Stronger attacks may exist."
+        return f"{in_pairs(risk)} Stronger attacks may exist."
     because = safe_text(findings.verdict.sentence.removeprefix("cannot tell:").strip(), SENTENCE_LENGTH).rstrip(".")
     return because[:1].upper() + because[1:] + ("" if because.endswith("…") else ".")
 
 
-def _pairs(risk: Risk) -> str:
-    return (
-        f"Shown one person from the training data and one outsider, the strongest attack picks the right one "
-        f"{out_of(100, risk.auc)} times out of 100; a coin gets 50."
-    )
+def _picture(findings: Findings) -> dict[str, Any] | None:
+    """The second sentence as a hundred dots; None where it is not about a hundred."""
+    risk, rate = findings.strongest, shown_rate(findings.strongest.tpr_at_fpr)
+    if findings.verdict.kind == "cannot tell":
+        return None
+    if findings.verdict.kind == "leaks" and rate is not None and not speaks_in_pairs(risk):
+        found, guess, title = risk.tpr_at_fpr[rate], 100 * rate, "of 100 people identified"
+    else:
+        found, guess, title = risk.auc, 50.0, "of 100 pairs told right"
+    if guess < 1:
+        return None
+    text = out_of(100, found)
+    return {
+        "title": title,
+        "text": text,
+        "low": floor(round(100 * found.low, 9)),
+        "high": ceil(round(100 * found.high, 9)),
+        "guess": guess,
+        "guess_text": f"{guess:.4g} by guessing",
+        "description": f"Of 100 dots {text} are filled; guessing fills {guess:.4g}.",
+    }
 
 
 def _how_sure(findings: Findings) -> str:
@@ -145,7 +171,7 @@ def _release_less(findings: Findings) -> Iterator[Step]:
     labels = next((one for one in findings.by_release if one.release == "labels"), None)
     if labels is None or not strongest.auc.low > labels.auc.high:
         return
-    still = "which still tells members apart" if labels.beats_chance else "of which no attack surely beats chance"
+    still = "which still beats chance" if labels.beats_chance else "not surely better than a coin"
     yield Step(
         "Release labels only",
         f"Where the label is enough, release nothing else: the best attack on labels has an AUC of "
@@ -199,5 +225,6 @@ def _not_measured(findings: Findings) -> Iterator[Step]:
     if not any(study.kind == "leakage" for study in findings.studies):
         yield Step(
             "Before the model file itself is given away, measure its parameters",
-            "Only answers were attacked here. leakscope leakage measures what parameters carry, and --with puts it into this report.",
+            "Only answers were attacked here. Of linear models and networks, leakscope leakage measures what the parameters carry, "
+            "and --with puts it into this report.",
         )

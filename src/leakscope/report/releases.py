@@ -46,6 +46,25 @@ def identified(risk: Risk | ReleaseRisk) -> str:
     )
 
 
+def in_pairs(risk: Risk | ReleaseRisk) -> str:
+    """How often the attack is right about a pair of one member and one outsider, in one sentence."""
+    return (
+        f"Shown one person from the training data and one outsider, the strongest attack picks the right one "
+        f"{out_of(100, risk.auc)} times out of 100; a coin gets 50."
+    )
+
+
+def in_plain_words(risk: Risk | ReleaseRisk) -> str:
+    """How many people are identified, or how often the attack is right about a pair (`speaks_in_pairs`)."""
+    return in_pairs(risk) if speaks_in_pairs(risk) else identified(risk)
+
+
+def speaks_in_pairs(risk: Risk | ReleaseRisk) -> bool:
+    """Whether the AUC surely beats guessing and the number of people found does not, so that pairs say more."""
+    rate = shown_rate(risk.tpr_at_fpr)
+    return rate is None or (risk.auc.low > 0.5 and risk.tpr_at_fpr[rate].low <= rate)
+
+
 def summarize_releases(findings: Findings) -> dict[str, Any]:
     """The table: releases that were attacked, studies of others, and those that were not looked at with the reason."""
     bound = findings.all_bounds[0] if findings.all_bounds else None
@@ -84,7 +103,7 @@ def _row(risk: ReleaseRisk, bound: Bound | None, findings: Findings) -> dict[str
         "name": plain_name(risk.release),
         "attack": safe_text(risk.attack),
         "outcome": _outcome(risk, findings),
-        "plain": identified(risk),
+        "plain": in_plain_words(risk),
         "people": "" if found is None else out_of(100, found),
         "rate": rate,
         "rate_text": "" if rate is None else percent(rate),

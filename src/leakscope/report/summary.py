@@ -14,7 +14,7 @@ from leakscope.report.answer import summarize_answer, summarize_next_steps
 from leakscope.report.caveats import summarize_caveats
 from leakscope.report.extras import summarize_extras
 from leakscope.report.guide import summarize_guide, summarize_reproduction
-from leakscope.report.releases import identified, summarize_exposure, summarize_releases
+from leakscope.report.releases import identified, in_pairs, summarize_exposure, summarize_releases
 from leakscope.report.studies import summarize_studies
 from leakscope.report.words import (
     SENTENCE_LENGTH,
@@ -22,13 +22,14 @@ from leakscope.report.words import (
     count,
     describe,
     described,
-    out_of,
     percent,
     safe_text,
 )
 from leakscope.results import AuditedModel, Estimate, Findings, GroupRisk, Risk, Verdict
 
 CHARTED_GROUPS = 30
+#: How far apart the readings of a curve are, in powers of ten.
+READINGS_APART = 0.2
 
 _VERDICT_WORDS = {"leaks": "Leaks", "no evidence": "No evidence of leakage", "cannot tell": "Cannot tell"}
 
@@ -101,8 +102,7 @@ def _sentence(text: str) -> str:
 def _reading(risk: Risk) -> list[str]:
     """What the strongest attack means to somebody who has never seen a ROC curve."""
     said = [
-        f"Shown one person from the training data and one outsider, the strongest attack picks the right one "
-        f"{out_of(100, risk.auc)} times out of 100; a coin gets 50.",
+        in_pairs(risk),
         *filter(None, [identified(risk)]),
     ]
     if risk.blind is None or risk.beyond_blind is None:
@@ -224,7 +224,34 @@ def _roc(findings: Findings) -> dict[str, Any]:
         "smallest": 1 / max(2, findings.target.judged),
         "curves": [_curve(risk) for risk in others] + [_curve(strongest)],
         "marks": marks,
+        "readings": _readings(strongest),
     }
+
+
+def _readings(risk: Risk) -> list[dict[str, Any]]:
+    """Points of the curve whose values can be read off, evenly spread on a logarithmic axis; those of ``marks`` first.
+
+    Without a band there are no others: a number without an interval is not shown.
+    """
+    found = {rate: (tpr, True) for rate, tpr in risk.tpr_at_fpr.items()}
+    roc = risk.roc
+    for fpr, tpr, low, high in reversed(list(zip(roc.fpr, roc.tpr, roc.low, roc.high, strict=False))):
+        if 0 < fpr < 1 and all(abs(math.log10(fpr / rate)) >= READINGS_APART for rate in found if rate > 0):
+            found[fpr] = (Estimate(tpr, low, high, risk.auc.confidence), False)
+    return [
+        {
+            "label": f"at {_rate_text(rate)} false alarms: {describe(tpr, 'percent')['text']} of members found",
+            "rate": rate,
+            "rate_text": _rate_text(rate),
+            "found": describe(tpr, "percent"),
+            "mark": mark,
+        }
+        for rate, (tpr, mark) in sorted(found.items())
+    ]
+
+
+def _rate_text(rate: float) -> str:
+    return percent(float(f"{rate:.3g}"))
 
 
 def _curve(risk: Risk) -> dict[str, Any]:

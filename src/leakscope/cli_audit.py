@@ -1,0 +1,194 @@
+"""The command ``leakscope audit``."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leakscope.cli_gate import FailIf, Junit, OnUncertain, PolicyFile, decide, prepare, read_gate, stop_if_failed
+from leakscope.cli_shared import (
+    Cluster,
+    Confidence,
+    Drop,
+    DropOverlap,
+    Holdout,
+    Id,
+    Json,
+    Label,
+    Retrain,
+    Seed,
+    Train,
+    Trust,
+    TrustPickle,
+    Workers,
+    progress_bars,
+    show_audit,
+)
+from leakscope.errors import InputError
+
+if TYPE_CHECKING:
+    from leakscope.conditions import Scope
+    from leakscope.gating import GateResult
+    from leakscope.results import Audit
+
+TASKS = ("classification", "regression")
+OUTPUTS = ("probabilities", "logits", "log-probabilities")
+#: Whatever stands before the host or after the path of an address can be a password or a key.
+_ADDRESS = re.compile(
+    r"(?P<start>(?:--[\w-]+=)?[a-z][a-z0-9+.-]*:/+)(?:[^/@]*@)?(?P<place>[^?#]*)(?P<rest>.*)", re.I | re.S
+)
+
+
+def audit(
+    context: typer.Context,
+    model: Annotated[
+        str, typer.Argument(help="The model: .skops, .onnx, a pickle with --trust-pickle, or http(s)://….")
+    ],
+    train: Train,
+    holdout: Holdout,
+    label: Label,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for audit.json, records.csv and report.html.", file_okay=False)
+    ] = None,
+    groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
+    id: Id = None,  # noqa: A002
+    drop: Drop = None,
+    task: Annotated[str | None, typer.Option(help="classification or regression, where the file doesn't say.")] = None,
+    outputs: Annotated[
+        str | None,
+        typer.Option(help="What an ONNX or remote model gives: probabilities, logits or log-probabilities."),
+    ] = None,
+    fail_if: FailIf = None,
+    policy: PolicyFile = None,
+    on_uncertain: OnUncertain = None,
+    junit: Junit = None,
+    releases: Annotated[
+        str | None,
+        typer.Option(
+            help="What is released, separated by commas: labels, probabilities, predictions, gradient, integrated_gradients, "
+            "smoothgrad:sigma=0.1, … (see docs/feature-explanations.md)."
+        ),
+    ] = None,
+    shadows: Annotated[
+        int,
+        typer.Option(help="The attacker knows no member and trains this many models on half of the holdout.", min=0),
+    ] = 0,
+    beside: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--with", help="Folder that leakage, reconstruct, frontier, causal or attributes wrote; may be repeated."
+        ),
+    ] = None,
+    epsilon: Annotated[
+        float | None, typer.Option(help="The ε of differential privacy that the training promises; it is not checked.")
+    ] = None,
+    delta: Annotated[float, typer.Option(help="The δ beside --epsilon.")] = 0.0,
+    retrain: Retrain = True,
+    drop_overlap: DropOverlap = False,
+    confidence: Confidence = 0.95,
+    margin: Annotated[float, typer.Option(help="“No evidence” excludes an AUC above 0.5 plus this.")] = 0.05,
+    seed: Seed = 0,
+    workers: Workers = None,
+    cluster: Cluster = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that keeps finished retrainings; it holds what is released of your records, so keep it private.",
+            file_okay=False,
+        ),
+    ] = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
+    as_json: Json = False,
+) -> None:
+    """Audit a trained model: what do its answers give away about who was in its training set?"""
+    from leakscope.auditing import audit as run
+    from leakscope.model_files import load_model
+    from leakscope.storage import check_writable
+    from leakscope.study import load_study
+    from leakscope.tables import read_sets
+
+    rules = read_gate(fail_if, policy, on_uncertain, junit)
+    prepare(rules, _scope(releases, groups), junit)
+    _check_options(task, outputs, epsilon, delta)
+    if out is not None:
+        check_writable(out)
+    studies = [load_study(folder) for folder in beside or ()]
+    loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
+    sets = read_sets((train, holdout), loaded, label=label, groups=groups, id_column=id, drop=drop)
+    with progress_bars() as progress:
+        result = run(
+            loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
+            releases=None if releases is None else releases.split(","), shadows=shadows,
+            retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed,
+            workers=workers, cluster=cluster, cache=cache, epsilon=epsilon, delta=delta,
+            command=command_line(context), progress=progress,
+        )  # fmt: skip
+    result = result.with_studies(*studies)
+    if out is not None:
+        result.save(out)
+    gate = None if rules is None else decide(rules, result, junit)
+    show_result(result, gate, out, as_json)
+    stop_if_failed(gate)
+
+
+def command_line(context: typer.Context) -> str:
+    """The command as it was typed, without what may be secret in an address.
+
+    Examples
+    --------
+    >>> class Context:
+    ...     obj = ["audit", "https://ann:secret@host/predict?key=secret", "--label", "a b"]
+    >>> command_line(Context())
+    "leakscope audit 'https://host/predict?…' --label 'a b'"
+    """
+    arguments = sys.argv[1:] if context.obj is None else context.obj
+    line = shlex.join(["leakscope", *map(_without_secrets, arguments)])
+    return line.encode(errors="replace").decode()  # a path that is no text could not be saved
+
+
+def _without_secrets(argument: str) -> str:
+    found = _ADDRESS.fullmatch(argument)
+    return argument if found is None else found["start"] + found["place"] + ("?…" if found["rest"] else "")
+
+
+def _check_options(task: str | None, outputs: str | None, epsilon: float | None, delta: float) -> None:
+    for value, name, known in ((task, "--task", TASKS), (outputs, "--outputs", OUTPUTS)):
+        if value not in (None, *known):
+            raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
+    if delta and epsilon is None:
+        raise InputError("--delta goes with --epsilon: name both")
+
+
+def _scope(releases: str | None, groups: str | None) -> Scope:
+    """What an audit with these options will have numbers for, as far as that is known before the model is read."""
+    from leakscope.conditions import Scope
+    from leakscope.releases import RELEASES
+    from leakscope.risk import FALSE_POSITIVE_RATES
+    from leakscope.selection import FOLLOWS, PREDICTIONS, read_releases
+
+    named = list(RELEASES) if releases is None else [release.name for release in read_releases(releases.split(","))]
+    readable = dict.fromkeys(name for release in named for name in FOLLOWS.get(release, (release,)))
+    explains = bool(set(named) & set(PREDICTIONS)) and not set(named) <= set(RELEASES)
+    return Scope(FALSE_POSITIVE_RATES, groups is not None, explains, tuple(readable))
+
+
+def show_result(result: Audit, gate: GateResult | None, out: Path | None, as_json: bool) -> None:
+    """Print an audit and what the gate makes of it, for people or as JSON."""
+    if as_json:
+        from leakscope.storage import findings_to_dict
+
+        document = findings_to_dict(result.findings) | {"gate": None if gate is None else gate.as_dict()}
+        print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    show_audit(result)
+    if out is not None:
+        print(f"\nreport: {out / 'report.html'}")
+    if gate is not None:
+        print(gate)

@@ -1,0 +1,99 @@
+"""The command ``leakscope gate``, and the options that it shares with the commands that audit."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leakscope.cli_shared import Json
+from leakscope.errors import InputError
+
+if TYPE_CHECKING:
+    from leakscope.conditions import Scope
+    from leakscope.gating import GateResult
+    from leakscope.policy import Policy
+    from leakscope.results import Findings
+
+GATE_FAILED = 1
+FailIf = Annotated[
+    list[str] | None,
+    typer.Option(help="Exit 1 if this holds, such as 'auc.high > 0.6' or 'verdict = leaks'; may be repeated."),
+]
+PolicyFile = Annotated[
+    Path | None, typer.Option("--policy", help="TOML file of such conditions (see docs/pipeline.md).")
+]
+OnUncertain = Annotated[
+    str | None, typer.Option(help="fail or pass: what a condition counts as that can't be decided; by default fail.")
+]
+Junit = Annotated[Path | None, typer.Option(help="File for the gate as JUnit XML.")]
+
+
+def gate(
+    folder: Annotated[Path, typer.Argument(help="Folder of a saved audit.")],
+    fail_if: FailIf = None,
+    policy: PolicyFile = None,
+    on_uncertain: OnUncertain = None,
+    junit: Junit = None,
+    as_json: Json = False,
+) -> None:
+    """Judge a saved audit by conditions, without auditing again: exit 0 if it passes, 1 if it fails."""
+    from leakscope.conditions import Scope
+    from leakscope.policy import make_policy
+    from leakscope.storage import load
+
+    rules = make_policy(fail_if or (), policy, on_uncertain)
+    prepare(rules, None, junit)
+    audit = load(folder)
+    rules.check(Scope.of(audit))
+    result = decide(rules, audit, junit)
+    if as_json:
+        verdict = {"kind": audit.verdict.kind, "sentence": audit.verdict.sentence}
+        document = {"verdict": verdict, "gate": result.as_dict()}
+        print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        print(result)
+    stop_if_failed(result)
+
+
+def read_gate(
+    fail_if: list[str] | None, policy: Path | None, on_uncertain: str | None, junit: Path | None
+) -> Policy | None:
+    """The policy that the options of a command set, or None where they set none."""
+    from leakscope.policy import make_policy
+
+    if fail_if or policy is not None:
+        return make_policy(fail_if or (), policy, on_uncertain)
+    if on_uncertain is not None or junit is not None:
+        option = "--junit" if on_uncertain is None else "--on-uncertain"
+        raise InputError(f"{option} goes with a gate: add a condition with --fail-if, or a file of them with --policy")
+    return None
+
+
+def prepare(policy: Policy | None, scope: Scope | None, junit: Path | None) -> None:
+    """Refuse before any work what can't be judged or can't be written."""
+    from leakscope.junit import check_junit
+
+    if policy is not None and scope is not None:
+        policy.check(scope)
+    if junit is not None:
+        check_junit(junit)
+
+
+def decide(policy: Policy, audit: Findings, junit: Path | None) -> GateResult:
+    """The gate's result, written as JUnit XML too where that is asked for."""
+    from leakscope.gating import judge_policy
+    from leakscope.junit import write_junit
+
+    result = judge_policy(policy, audit)
+    if junit is not None:
+        write_junit(junit, result, audit)
+    return result
+
+
+def stop_if_failed(result: GateResult | None) -> None:
+    """Exit with 1 where the gate failed."""
+    if result is not None and result.outcome == "failed":
+        raise typer.Exit(GATE_FAILED)
