@@ -1,4 +1,4 @@
-"""Adapters: scikit-learn estimators, torch modules and callables become a `Model` here.
+"""Adapters: scikit-learn estimators, torch modules, boosters and callables become a `Model` here.
 
 Framework differences end in this file: nothing after it asks which one it was.
 """
@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -37,18 +38,23 @@ TORCH_BATCH = 1024
 
 @dataclass(frozen=True)
 class Layout:
-    """How an estimator wants its records: named columns, a plain array of some width, or as they come."""
+    """How an estimator wants its records: named columns, a plain array of some width, texts, or as they come."""
 
     columns: tuple[str, ...] | None
     width: int | None
+    texts: bool = False
 
     def arrange(self, X: Any) -> Any:
         """Return the columns that the estimator was fitted on, in its order and form."""
         if self.columns is not None and isinstance(X, pd.DataFrame):
-            lacking = [name for name in self.columns if name not in X.columns]
-            if lacking:
-                raise InputError(f"the data lack columns that the model was trained on: {list_names(lacking)}.")
-            return X if tuple(X.columns) == self.columns else X[list(self.columns)]
+            return X if tuple(X.columns) == self.columns else pick_columns(X, self.columns)
+        if self.texts and X.ndim == 2:
+            if X.shape[1] != 1:
+                raise InputError(
+                    f"the model takes one text per record, and the data have {X.shape[1]} columns: pass the column of "
+                    "texts alone (--drop leaves columns out)."
+                )
+            return X.iloc[:, 0] if isinstance(X, pd.DataFrame) else X[:, 0]
         if self.width is None:
             return X
         width = X.shape[1] if X.ndim == 2 else None
@@ -60,6 +66,14 @@ class Layout:
         if self.columns is not None:
             return pd.DataFrame(X, columns=list(self.columns))
         return as_matrix(X)
+
+
+def pick_columns(X: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
+    """Columns by name, or by the name that LightGBM makes of it: a space becomes an underscore."""
+    known = {str(name).replace(" ", "_"): name for name in X.columns} | {name: name for name in X.columns}
+    if lacking := [name for name in columns if name not in known]:
+        raise InputError(f"the data lack columns that the model was trained on: {list_names(lacking)}.")
+    return X[[known[name] for name in columns]].set_axis(list(columns), axis="columns")
 
 
 @dataclass(frozen=True)
@@ -125,8 +139,20 @@ def estimator_model(estimator: Any) -> Model:
 
 def estimator_layout(estimator: Any) -> Layout:
     """What the fitted estimator remembers of the columns it saw."""
-    columns = getattr(estimator, "feature_names_in_", None)
-    return Layout(None if columns is None else tuple(columns), getattr(estimator, "n_features_in_", None))
+    columns, width = getattr(estimator, "feature_names_in_", None), getattr(estimator, "n_features_in_", None)
+    if columns is not None and list(columns) == [f"Column_{place}" for place in range(len(columns))]:
+        columns = None  # LightGBM's own names for the columns of an array
+    return Layout(None if columns is None else tuple(columns), width, _takes_texts(estimator))
+
+
+def _takes_texts(estimator: Any) -> bool:
+    """Whether the first step reads a list of texts: of a table, it would take the header for that list."""
+    from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
+
+    estimator = getattr(estimator, "best_estimator_", estimator)
+    while steps := getattr(estimator, "steps", None):
+        estimator = steps[0][1]
+    return isinstance(estimator, CountVectorizer | HashingVectorizer)
 
 
 def estimator_name(estimator: Any) -> str:
@@ -179,16 +205,20 @@ class FunctionOutputs:
 
 
 def as_function(model: Any, one_thread: bool = False) -> tuple[Callable[[Any], Any], str]:
-    """Give a torch module or callable as a function from records to outputs, and its name."""
+    """Give a torch module, booster or callable as a function from records to outputs, and its name."""
     if is_torch_module(model):
         return TorchCall(model, one_thread), type(model).__name__
+    if library := booster_library(model):
+        return BoosterCall(model, library), f"{library} Booster"
     if callable(model):
         name = getattr(model, "__name__", type(model).__name__)
         return model, "the callable" if name == "<lambda>" else name
-    raise InputError(
-        f"a {type(model).__name__} is not a model: pass a fitted scikit-learn estimator, a torch module, or a callable "
-        "that takes records and returns probabilities."
+    advice = (
+        "a fitted scikit-learn estimator, a torch module, or a callable that takes records and returns probabilities"
     )
+    if isinstance(model, str | Path):
+        advice = "what leakscope.load_model(path) gives for a model file"
+    raise InputError(f"a {type(model).__name__} is not a model: pass {advice}.")
 
 
 def function_model(
@@ -222,6 +252,13 @@ def infer_task(labels: list[NDArray[Any]], columns: int) -> Task:
 
 def infer_classes(labels: list[NDArray[Any]], columns: int, classes: Any) -> NDArray[Any]:
     """Labels in the order of the columns: those given, or 0 … k - 1, or the sorted labels of the training set."""
+    one, columns = columns == 1, max(2, columns)  # one column is the probability of the second of two classes
+    known = np.unique(labels[0])
+    if one and classes is None and len(known) > 2:
+        raise InputError(
+            f"the model gives one number per record, and the training set has {len(known)} labels ({list_names(known)}): "
+            'return a column of probabilities per class, or say task="regression" (--task) where the labels are values.'
+        )
     if classes is not None:
         known = _distinct(np.asarray(classes))
         if len(known) != columns:
@@ -231,7 +268,6 @@ def infer_classes(labels: list[NDArray[Any]], columns: int, classes: Any) -> NDA
         return known
     if all(y.dtype.kind in "iuf" and (y == np.floor(y)).all() and y.min() >= 0 and y.max() < columns for y in labels):
         return np.arange(columns)
-    known = np.unique(labels[0])
     if len(known) != columns:
         raise InputError(
             f"the model gives {columns} columns and the training set has {len(known)} labels ({list_names(known)}): "
@@ -254,6 +290,30 @@ def _distinct(classes: NDArray[Any]) -> NDArray[Any]:
     if classes.ndim != 1 or len(pd.unique(classes)) != len(classes):
         raise InputError(f"classes must be a list of different labels, not {list_names(np.ravel(classes))}.")
     return classes
+
+
+@dataclass(frozen=True)
+class BoosterCall:
+    """A native Booster of XGBoost or LightGBM as a function from records to what its objective predicts."""
+
+    booster: Any
+    library: str
+
+    def __call__(self, X: Any) -> Any:
+        if self.library == "lightgbm":
+            return self.booster.predict(X)
+        import xgboost
+
+        return self.booster.predict(xgboost.DMatrix(X, enable_categorical=True))
+
+
+def booster_library(model: Any) -> str | None:
+    """Library of a native Booster, or None for any other model; neither library is imported to find out."""
+    for library in ("xgboost", "lightgbm"):
+        module = sys.modules.get(library)
+        if module is not None and isinstance(model, module.Booster):
+            return library
+    return None
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Model files: skops for scikit-learn and ONNX for the rest; a pickle only when the user trusts it.
+"""Model files: skops for scikit-learn and ONNX for the rest; a pickle only when the user trusts it; or an address.
 
 Unpickling runs whatever code the file holds. What a file is gets decided by its content, so that a pickle under another
 name is still a pickle.
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.models import Task, describe
 from leakscope.records import as_matrix, list_names
+from leakscope.remote import is_address, model_at
 
 PICKLE_SUFFIXES = {".pkl", ".pickle", ".joblib"}
 TORCH_SUFFIXES = {".pt", ".pth"}
@@ -29,12 +30,13 @@ Kind = Literal["skops", "onnx", "pickle", "torch", "damaged", "unknown"]
 
 
 def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[str] = ()) -> Any:
-    """Read a model file without running code from it, unless told to trust it.
+    """Read a model file without running code from it, unless told to trust it; or name a model behind an HTTP endpoint.
 
     Parameters
     ----------
     path
-        A ``.skops`` file, an ``.onnx`` file, or a pickle (``.pkl``, ``.pickle``, ``.joblib``).
+        A ``.skops`` file, an ``.onnx`` file, a pickle (``.pkl``, ``.pickle``, ``.joblib``), or an address ``http://…`` or
+        ``https://…`` (see `remote.remote_model`; the token in the environment variable ``LEAKSCOPE_TOKEN``, if any, is sent).
     trust_pickle
         Unpickle a pickle. That runs the code in it: only for files that you made.
     trust
@@ -54,6 +56,8 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
     ...     load_model(f"{folder}/model.skops").predict_proba([[3]])
     array([[0.5, 0.5]])
     """
+    if is_address(path):
+        return model_at(path)
     path = Path(path)
     if not path.exists():
         raise InputError(f"there is no model file {str(path)!r}: check the path.")
@@ -78,7 +82,8 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
         case "damaged":
             raise InputError(f"{str(path)!r} is damaged or was cut short: save or copy the model file again.")
     raise InputError(
-        f"{str(path)!r} is not a model file: pass a .skops file, an .onnx file, or a pickle that you trust."
+        f"{str(path)!r} is not a model file: pass a .skops file, an .onnx file, or a pickle that you trust; a model in "
+        "another format can be loaded in Python and passed to leakscope.audit."
     )
 
 

@@ -169,7 +169,10 @@ def read_labels(y: Any, where: str) -> NDArray[Any]:
     if labels.ndim == 2 and labels.shape[1] == 1:
         labels = labels[:, 0]
     if labels.ndim != 1:
-        raise InputError(f"{where} has labels of shape {labels.shape}: models with several outputs can't be audited.")
+        raise InputError(
+            f"{where} has labels of shape {labels.shape}: give one label per record (of labels that are 0 or 1 in a column "
+            "per class, y.argmax(axis=1)); models with several outputs can't be audited."
+        )
     if missing := int(pd.isna(labels).sum()):
         raise InputError(f"{where} has {missing} missing labels: drop these records or label them.")
     if labels.dtype.kind == "f" and (infinite := int(np.isinf(labels).sum())):

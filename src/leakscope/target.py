@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -85,7 +86,8 @@ def make_target(
     Parameters
     ----------
     model
-        A fitted scikit-learn classifier, regressor or pipeline, a torch module, a callable, or a `Model`.
+        A fitted scikit-learn classifier, regressor or pipeline (or what has the same methods), a native Booster of
+        XGBoost or LightGBM, a torch module, a callable, or a `Model`.
         A callable takes records as you gave them and returns probabilities, or values for regression; one column of
         probabilities is that of the second class.
     train, holdout
@@ -191,7 +193,7 @@ def _adapt(
     task = task or infer_task(labels, raw.shape[1])
     if task == "regression":
         return function_model(model, task, None, "probabilities")
-    known = infer_classes(labels, max(2, raw.shape[1]), classes)
+    known = infer_classes(labels, raw.shape[1], classes)
     if outputs is None:
         outputs = torch_outputs(model, raw) if is_torch_module(model) else "probabilities"
     return function_model(model, task, known, outputs)
@@ -243,7 +245,18 @@ def _attempt(
             ) from error
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{name} fails to predict {where}: {describe(error)}.") from error
+        raise InputError(f"{name} fails to predict {where}: {describe(error)}{_about_texts(part, error)}.") from error
+
+
+def _about_texts(X: Any, error: Exception) -> str:
+    """Where a model trips over text, the columns that hold it: in a CSV file, categories have become text."""
+    if not isinstance(X, pd.DataFrame) or not re.search(r"string|dtype|object|categorical", str(error)):
+        return ""
+    texts = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name].dtype)]
+    texts = [name for name in texts if not isinstance(X[name].dtype, pd.CategoricalDtype)]
+    if not texts:
+        return ""
+    return f" (the columns {list_names(texts)} hold text: encode them in a pipeline, or pass categories from Python)"
 
 
 def _works_without(predict: Callable[[Any], NDArray[np.float64]], X: Any, rows: NDArray[np.bool_]) -> bool:
@@ -279,7 +292,10 @@ class EstimatorFit:
                 estimator.fit(self.layout.arrange(X), y if self.classes is None else self.classes[y])
         except Exception as error:
             name = estimator_name(estimator)
-            raise InputError(f"{name} can't be trained again on {len(y)} records: {describe(error)}.") from error
+            raise InputError(
+                f"{name} can't be trained again on {len(y)} records: {describe(error)}"
+                f"{_about_texts(X, error) or ' (fit= can say how it is trained)'}."
+            ) from error
         return align(estimator_model(estimator), self.classes)
 
 
