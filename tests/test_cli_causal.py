@@ -52,7 +52,8 @@ def test_it_is_printed_and_written(folder, tmp_path, capsys):
     assert "Does a model on the causes of flood give away less? Causes: rain" in shown
     assert "table of the causes" in shown
     assert "files:" in shown
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["causal.csv", "causal.json", "causal.svg"]
+    names = ["causal.csv", "causal.json", "causal.svg", "study.json"]
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
     assert max(map(len, shown.splitlines())) <= 120
 
 

@@ -44,7 +44,7 @@ def test_sweep_is_printed_and_written(people, tmp_path, capsys):
     assert "not measured: size 2, l2 0" in printed
     assert "below 0.5 bits at l2 1" in printed
     assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "leakage.json", "leakage.csv", "records.csv", "leakage.svg",
+        "leakage.json", "leakage.csv", "records.csv", "leakage.svg", "study.json",
     }  # fmt: skip
 
 

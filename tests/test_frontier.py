@@ -195,7 +195,8 @@ def test_the_same_seed_gives_the_same():
 
 def test_files_hold_every_figure_with_its_interval_and_no_record(telling, tmp_path):
     telling.save(tmp_path)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["frontier.csv", "frontier.json", "frontier.svg"]
+    names = ["frontier.csv", "frontier.json", "frontier.svg", "study.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
     document = json.loads((tmp_path / "frontier.json").read_text())
     assert document == telling.as_dict()
     assert document["best"] == [setting.name for setting in telling.best]

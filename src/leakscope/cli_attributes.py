@@ -25,7 +25,9 @@ def attributes(
     ] = None,
     knows_label: Annotated[bool, typer.Option(help="Whether the attacker knows the true labels.")] = True,
     digits: Annotated[int | None, typer.Option(help="Round the model's answers to so many decimals.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder for attributes.json.", file_okay=False)] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for attributes.json and study.json.", file_okay=False)
+    ] = None,
     id: Id = None,  # noqa: A002
     drop: Drop = None,
     confidence: Confidence = 0.95,
@@ -36,8 +38,10 @@ def attributes(
 ) -> None:
     """Measure what a model's answers tell about a sensitive column to someone who knows the others."""
     from leakscope.attribute import attribute_inference
+    from leakscope.attribute.telling import tell_all
     from leakscope.model_files import load_model
     from leakscope.storage import check_writable, write_all
+    from leakscope.study import FILE, study_to_json
     from leakscope.tables import read_sets, split_names
     from leakscope.workers import one_thread
 
@@ -62,13 +66,13 @@ def attributes(
         ]  # fmt: skip
     document = json.dumps([risk.as_dict() for risk in found], indent=1, ensure_ascii=False, allow_nan=False)
     if out is not None:
-        write_all(out, {"attributes.json": document.encode()})
+        write_all(out, {FILE: study_to_json(tell_all(found)), "attributes.json": document.encode()})
     if as_json:
         print(document)
         return
     print("\n\n".join(map(str, found)))
     if out is not None:
-        print(f"\nfiles: {out / 'attributes.json'}")
+        print(f"\nfiles: {out / 'attributes.json'}, study.json")
 
 
 def _others(known: list[str] | None, name: str) -> list[str] | None:

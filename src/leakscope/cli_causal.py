@@ -49,7 +49,7 @@ def causal(
     ] = False,
     noise: Annotated[bool, typer.Option(help="Measure what noise differential privacy would need.")] = True,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for causal.json, causal.csv and causal.svg.", file_okay=False)
+        Path | None, typer.Option(help="Folder for causal.json, .csv, .svg and study.json.", file_okay=False)
     ] = None,
     drop: Annotated[str | None, typer.Option(help="Columns not learned from, separated by commas.")] = None,
     task: Annotated[
@@ -83,7 +83,7 @@ def causal(
         return
     print(found)
     if out is not None:
-        print(f"\nfiles: {out / 'causal.json'}, causal.csv, causal.svg")
+        print(f"\nfiles: {out / 'causal.json'}, causal.csv, causal.svg, study.json")
 
 
 def read_people(path: Path, label: str, drop: str | None, *, as_text: bool) -> pd.DataFrame:

@@ -43,7 +43,7 @@ def frontier(
         str | None, typer.Option(help="What is released anyway: probabilities or labels; by default all that it gives.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Folder for frontier.json, frontier.csv and frontier.svg.", file_okay=False)
+        Path | None, typer.Option(help="Folder for frontier.json, .csv, .svg and study.json.", file_okay=False)
     ] = None,
     baseline: Annotated[float, typer.Option(help="What a feature is set to when it is removed.")] = 0.0,
     records: Annotated[int, typer.Option(help="Held-out records to measure faithfulness on.")] = 300,
@@ -95,4 +95,4 @@ def frontier(
         return
     print(found)
     if out is not None:
-        print(f"\nfiles: {out / 'frontier.json'}, frontier.csv, frontier.svg")
+        print(f"\nfiles: {out / 'frontier.json'}, frontier.csv, frontier.svg, study.json")

@@ -41,7 +41,7 @@ def leakage(
     below: Annotated[float | None, typer.Option(help="Say how many records it takes to stay below these bits.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for leakage.json, leakage.csv, records.csv, leakage.svg.", file_okay=False),
+        typer.Option(help="Folder for leakage.json, .csv, .svg, records.csv and study.json.", file_okay=False),
     ] = None,
     id: Annotated[str | None, typer.Option(help="Column that names the records; not learned from.")] = None,  # noqa: A002
     drop: Annotated[str | None, typer.Option(help="Columns not learned from, separated by commas.")] = None,
@@ -90,4 +90,4 @@ def leakage(
     for goal in goals:
         print(goal.sentence())
     if out is not None:
-        print(f"\nfiles: {out / 'leakage.json'}, leakage.csv, records.csv, leakage.svg")
+        print(f"\nfiles: {out / 'leakage.json'}, leakage.csv, records.csv, leakage.svg, study.json")

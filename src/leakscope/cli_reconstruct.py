@@ -24,7 +24,7 @@ def reconstruct(
     budget: Annotated[int, typer.Option(help="How many points an outsider may ask about.")] = 5000,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder for reconstruction.json, .csv, .svg and records.csv.", file_okay=False),
+        typer.Option(help="Folder for reconstruction.json, .csv, .svg, records.csv and study.json.", file_okay=False),
     ] = None,
     holdout: Annotated[
         Path | None, typer.Option(help="CSV of records that the outsider knows; by default drawn out of the first.")
@@ -96,4 +96,6 @@ def reconstruct(
         print(note)
     print(found)
     if out is not None:
-        print(f"\nfiles: {out / 'reconstruction.json'}, reconstruction.csv, reconstruction.svg, records.csv")
+        print(
+            f"\nfiles: {out / 'reconstruction.json'}, reconstruction.csv, reconstruction.svg, records.csv, study.json"
+        )

@@ -86,6 +86,7 @@ def test_order_infinity_is_infinite_unless_narrower_in_every_direction():
 @pytest.mark.parametrize(("scale", "shift"), [*ONE_DIMENSION, (0.999, 0.03), (0.9999, 0.0)])
 @pytest.mark.parametrize("share", [0.5, 0.1, 1e-4])
 def test_mutual_information_is_the_integral(scale, shift, share):
+    # [farokhi2020, Def. 1, Eq. 3]
     first, second = densities(scale, shift)
 
     def integrand(x):

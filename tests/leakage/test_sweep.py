@@ -51,7 +51,9 @@ def test_each_point_is_what_the_measure_says_of_that_setting(found):
 
 def test_files_are_whole_and_hold_no_features(found, tmp_path):
     found.save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"leakage.json", "leakage.csv", "records.csv", "leakage.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "leakage.json", "leakage.csv", "records.csv", "leakage.svg", "study.json",
+    }  # fmt: skip
     document = json.loads((tmp_path / "leakage.json").read_text(), parse_constant=pytest.fail)
     assert len(document["points"]) == 10
     assert document["points"][0]["leakage"]["rho_kl"]["unit"] == "nats"

@@ -245,7 +245,7 @@ def test_an_attack_is_the_same_whoever_runs_beside_it():
 def test_what_is_saved_holds_ids_and_no_feature(found, tmp_path):
     found.save(tmp_path / "out")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == [
-        "reconstruction.csv", "reconstruction.json", "reconstruction.svg", "records.csv",
+        "reconstruction.csv", "reconstruction.json", "reconstruction.svg", "records.csv", "study.json",
     ]  # fmt: skip
     X, _ = people()
     written = "".join(path.read_text() for path in (tmp_path / "out").iterdir())

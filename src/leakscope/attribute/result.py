@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from leakscope.results import Estimate
+from leakscope.results import Estimate, Study
 
 
 @dataclass(frozen=True)
@@ -116,6 +116,12 @@ class AttributeRisk:
     def __repr__(self) -> str:
         best = self.records.strongest
         return f"<AttributeRisk of {self.sensitive} by {self.model}: {best.attack} gains {best.gain}>"
+
+    def study(self) -> Study:
+        """What a reader of an audit needs of this: see `Audit.with_studies`; `attribute.telling.tell_all` is for several columns."""
+        from leakscope.attribute.telling import tell
+
+        return tell(self)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything, as JSON takes it."""

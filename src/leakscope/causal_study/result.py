@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leakscope.causal.membership import Blind, Membership
-from leakscope.results import Estimate, NotRun
+from leakscope.results import Estimate, NotRun, Study
 
 #: The two laws of outsiders: the same as the training data's, and shifted ones.
 SAME, SHIFTED = "P", "P*"
@@ -143,6 +143,12 @@ class CausalStudy:
 
         return describe(self)
 
+    def study(self) -> Study:
+        """What a reader of an audit needs of this: see `Audit.with_studies`."""
+        from leakscope.causal_study.telling import tell
+
+        return tell(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Everything, as JSON takes it."""
         return {
@@ -177,13 +183,15 @@ class CausalStudy:
         return text.getvalue()
 
     def save(self, folder: str | Path) -> None:
-        """Write causal.csv, causal.svg and causal.json: all of them or none."""
+        """Write causal.csv, causal.svg, causal.json and study.json: all of them or none."""
         from leakscope.causal_study.show import draw
         from leakscope.storage import write_all
+        from leakscope.study import FILE, study_to_json
 
         content = {
             "causal.csv": self.to_csv().encode(),
             "causal.svg": draw(self).encode(),
+            FILE: study_to_json(self.study()),
             "causal.json": json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode(),
         }
         write_all(Path(folder), content)

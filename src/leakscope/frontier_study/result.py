@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leakscope.explanations.faithfulness import Faithfulness
-from leakscope.results import Audit, Estimate, NotRun
+from leakscope.results import Audit, Estimate, NotRun, Study
 
 
 @dataclass(frozen=True)
@@ -88,6 +88,12 @@ class Frontier:
 
         return describe(self)
 
+    def study(self) -> Study:
+        """What a reader of an audit needs of this: see `Audit.with_studies`."""
+        from leakscope.frontier_study.telling import tell
+
+        return tell(self)
+
     def as_dict(self) -> dict[str, Any]:
         """Everything but the audit, as JSON takes it."""
         return {
@@ -117,13 +123,15 @@ class Frontier:
         return text.getvalue()
 
     def save(self, folder: str | Path) -> None:
-        """Write frontier.csv, frontier.svg and frontier.json: all of them or none."""
+        """Write frontier.csv, frontier.svg, frontier.json and study.json: all of them or none."""
         from leakscope.frontier_study.show import draw
         from leakscope.storage import write_all
+        from leakscope.study import FILE, study_to_json
 
         content = {
             "frontier.csv": self.to_csv().encode(),
             "frontier.svg": draw(self).encode(),
+            FILE: study_to_json(self.study()),
             "frontier.json": json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode(),
         }
         write_all(Path(folder), content)

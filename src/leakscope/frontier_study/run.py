@@ -83,7 +83,7 @@ def frontier(
     ['gradient']
     """
     check_seed(seed)
-    AuditSettings(confidence=confidence, margin=margin).check()
+    AuditSettings(confidence=confidence, margin=margin).checked()
     chosen = None if settings is None else _read(settings)
     target = make_target(model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs)
     beside = _prediction(target.model, beside)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leakscope.bounds import success_from_advantage
-from leakscope.results import Estimate
+from leakscope.results import Estimate, Study
 
 NATS_PER_BIT = math.log(2)
 
@@ -83,6 +83,12 @@ class Leakage:
 
     def __str__(self) -> str:
         return "\n".join(_lines(self))
+
+    def study(self) -> Study:
+        """What a reader of an audit needs of this: see `Audit.with_studies`."""
+        from leakscope.leakage.telling import tell
+
+        return tell(self)
 
 
 def _lines(leakage: Leakage) -> list[str]:

@@ -18,7 +18,7 @@ from leakscope.leakage.measure import membership_leakage
 from leakscope.leakage.result import NATS_PER_BIT, Leakage
 from leakscope.leakage.swaps import Space
 from leakscope.learners import as_learner
-from leakscope.results import Estimate
+from leakscope.results import Estimate, Study
 from leakscope.workers import check_work
 from leakscope.worlds import Progress
 
@@ -145,18 +145,26 @@ class Sweep:
         return pd.concat(parts, ignore_index=True)
 
     def save(self, folder: str | Path) -> None:
-        """Write ``leakage.json``, ``leakage.csv``, ``records.csv`` and ``leakage.svg``, all of them or none."""
+        """Write ``leakage.json``, ``leakage.csv``, ``records.csv``, ``leakage.svg`` and ``study.json``, all of them or none."""
         from leakscope.leakage.show import draw
         from leakscope.storage import inert, write_all
+        from leakscope.study import FILE, study_to_json
 
         records = self.records()
         content = {
             "records.csv": records.assign(id=inert(records["id"])).to_csv(index=False, lineterminator="\n").encode(),
             "leakage.csv": self.table().to_csv(index=False, lineterminator="\n").encode(),
             "leakage.svg": draw(self).encode(),
+            FILE: study_to_json(self.study()),
             "leakage.json": json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode(),
         }
         write_all(Path(folder), content)
+
+    def study(self, size: int | None = None) -> Study:
+        """What a reader of an audit needs of this (`Audit.with_studies`), at the largest size measured or at another."""
+        from leakscope.leakage.telling import tell
+
+        return tell(self, size)
 
     def as_dict(self) -> dict[str, Any]:
         """Everything but the records, as plain data."""

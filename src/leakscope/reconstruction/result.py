@@ -13,7 +13,7 @@ import numpy as np
 
 from leakscope.attacks.membership_record_explanation import GroupShare
 from leakscope.reconstruction.release import Usefulness
-from leakscope.results import Estimate, NotRun, Risk
+from leakscope.results import Estimate, NotRun, Risk, Study
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -138,6 +138,12 @@ class ReconstructionAudit:
 
         return describe(self)
 
+    def study(self) -> Study:
+        """What a reader of an audit needs of this: see `Audit.with_studies`."""
+        from leakscope.reconstruction.telling import tell
+
+        return tell(self)
+
     def as_dict(self) -> dict[str, Any]:
         """All but the table of records, as JSON takes it."""
         names = ("release", "settings", "accuracy", "self_revealing", "groups", "membership", "attacks", "not_run",
@@ -155,15 +161,17 @@ class ReconstructionAudit:
         return text.getvalue()
 
     def save(self, folder: str | Path) -> None:
-        """Write records.csv, reconstruction.csv, reconstruction.svg and reconstruction.json: all of them or none."""
+        """Write records.csv, reconstruction.csv, .svg and .json, and study.json: all of them or none."""
         from leakscope.reconstruction.show import draw
         from leakscope.storage import inert, write_all
+        from leakscope.study import FILE, study_to_json
 
         table = self.per_record.assign(id=inert(self.per_record["id"]))
         content = {
             "records.csv": table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).encode(),
             "reconstruction.csv": self.to_csv().encode(),
             "reconstruction.svg": draw(self).encode(),
+            FILE: study_to_json(self.study()),
             "reconstruction.json": json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode(),
         }
         write_all(Path(folder), content)

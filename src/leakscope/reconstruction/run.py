@@ -92,7 +92,7 @@ def reconstruct(
     release
         What an explanation shows; by default five records with their influences.
     l2
-        Weight of the penalty λ/2·|w|² beside the sum of log-losses.
+        Weight of the penalty λ/2·‖w‖² beside the sum of log-losses.
     attacks
         Names out of `leakscope.attacks.RECONSTRUCTIONS`, by default all.
     budget
