@@ -27,16 +27,20 @@ if TYPE_CHECKING:
         worlds,
     )
     from leakscope.attribute import attribute_inference
+    from leakscope.audit_diff import diff
     from leakscope.auditing import audit
     from leakscope.errors import InputError
     from leakscope.evidence import Attack, Evidence, Guesses, Known
     from leakscope.explanations import explain
     from leakscope.frontier_study import frontier
+    from leakscope.gating import GateResult, gate
     from leakscope.model_files import load_model
     from leakscope.oracle import Oracle
     from leakscope.reconstruction import reconstruct
+    from leakscope.remote import remote_model
     from leakscope.results import Audit, Estimate, Risk, Verdict
     from leakscope.risk import score
+    from leakscope.scores import audit_scores
     from leakscope.storage import load
     from leakscope.target import Learner, Model, Records, Target, make_target
 
@@ -48,6 +52,7 @@ _HOMES = {
     "Audit": "results",
     "Estimate": "results",
     "Evidence": "evidence",
+    "GateResult": "gating",
     "Guesses": "evidence",
     "InputError": "errors",
     "Known": "evidence",
@@ -61,13 +66,16 @@ _HOMES = {
     "attacks": "",
     "attribute_inference": "attribute",
     "audit": "auditing",
+    "audit_scores": "scores",
     "bounds": "",
     "causal": "",
     "datasets": "",
+    "diff": "audit_diff",
     "experiment": "",
     "explain": "explanations",
     "explanations": "",
     "frontier": "frontier_study",
+    "gate": "gating",
     "influence": "",
     "leakage": "",
     "learners": "",
@@ -77,6 +85,7 @@ _HOMES = {
     "pate": "",
     "reconstruct": "reconstruction",
     "reconstruction": "",
+    "remote_model": "remote",
     "score": "risk",
     "sensitivity": "",
     "toys": "",
@@ -84,10 +93,11 @@ _HOMES = {
 }
 
 __all__ = [
-    "Attack", "Audit", "Estimate", "Evidence", "Guesses", "InputError", "Known", "Learner", "Model", "Oracle",
-    "Records", "Risk", "Target", "Verdict", "attacks", "attribute_inference", "audit", "bounds", "causal", "datasets",
-    "experiment", "explain", "explanations", "frontier", "influence", "leakage", "learners", "load", "load_model",
-    "make_target", "pate", "reconstruct", "reconstruction", "score", "sensitivity", "toys", "worlds",
+    "Attack", "Audit", "Estimate", "Evidence", "GateResult", "Guesses", "InputError", "Known", "Learner", "Model",
+    "Oracle", "Records", "Risk", "Target", "Verdict", "attacks", "attribute_inference", "audit", "audit_scores",
+    "bounds", "causal", "datasets", "diff", "experiment", "explain", "explanations", "frontier", "gate", "influence",
+    "leakage", "learners", "load", "load_model", "make_target", "pate", "reconstruct", "reconstruction", "remote_model", "score",
+    "sensitivity", "toys", "worlds",
 ]  # fmt: skip
 
 

@@ -226,7 +226,8 @@ def function_model(
 ) -> Model:
     """Model of a torch module or callable."""
     call, name = as_function(model, one_thread)
-    return Model(name, task, classes, task == "classification", FunctionOutputs(call, name, classes, outputs))
+    predict = FunctionOutputs(call, name, classes, outputs)
+    return Model(name, task, classes, task == "classification", predict, getattr(call, "block", None))
 
 
 def output_columns(raw: Any, records: int, name: str) -> NDArray[np.float64]:

@@ -12,6 +12,10 @@ class TrainingError(InputError):
     """A model could not be trained again; the message names the world and the learner's own error."""
 
 
+class EndpointError(InputError):
+    """A model behind an HTTP endpoint did not answer, however often it was asked."""
+
+
 class MissingExtraError(InputError):
     """An optional package is needed; the message holds the command that installs it."""
 

@@ -33,6 +33,8 @@ class Model:
         False if the model says labels only; ``predict`` is then 1 for the label and 0 elsewhere.
     predict
         Records to float64: (n, k) probabilities for classification, (n,) values for regression.
+    block
+        Records to ask about at a time at most, for a model that is slow to answer; None where it does not matter.
 
     Examples
     --------
@@ -46,6 +48,7 @@ class Model:
     classes: NDArray[Any] | None
     gives_probabilities: bool
     predict: Callable[[Any], NDArray[np.float64]] = field(repr=False)
+    block: int | None = None
 
     def codes(self, y: ArrayLike) -> NDArray[np.int64]:
         """Position of each label in ``classes``; a label the model never saw is an error."""

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from leakscope.errors import InputError
 
 
-def read_table(path: Path) -> pd.DataFrame:
-    """A CSV file (plain or compressed) as pandas reads it by default.
+def read_table(path: Path, rows: int | None = None) -> pd.DataFrame:
+    """A CSV file (plain or compressed) as pandas reads it by default; or only its first ``rows`` rows.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def read_table(path: Path) -> pd.DataFrame:
         raise InputError(f"{path} is a folder: name a CSV file")
     if not path.exists():
         raise InputError(f"there is no file {path}")
-    table = _read(path, low_memory=False)
+    table = _read(path, low_memory=False, nrows=rows)
     if table.empty:
         raise InputError(f"{path} has no records")
     if table.shape[1] == 1 and any(sign in str(table.columns[0]) for sign in ";\t|"):

@@ -32,7 +32,7 @@ from leakscope.adapters import (
     seeded_torch,
     torch_outputs,
 )
-from leakscope.errors import InputError
+from leakscope.errors import EndpointError, InputError
 from leakscope.model_files import OnnxModel
 from leakscope.models import Model, Outputs, Task, align, describe, label_codes
 from leakscope.records import Records, bad_values, list_names, read_groups, read_ids, read_pair, same_columns, take_rows
@@ -158,8 +158,9 @@ def predict_in_blocks(
     slice(0, 2, None) [2. 4.]
     slice(2, 3, None) [6.]
     """
-    for start in range(0, len(X), block):
-        rows = slice(start, min(start + block, len(X)))
+    step = min(block, model.block or block)
+    for start in range(0, len(X), step):
+        rows = slice(start, min(start + step, len(X)))
         yield rows, _attempt(model.predict, model.name, take_rows(X, rows), where, whole=X)
         if progress is not None:
             progress("predicting", rows.stop, len(X))
@@ -235,6 +236,8 @@ def _attempt(
     """Predict ``part`` of the records, or say in one sentence why that fails."""
     try:
         return predict(part)
+    except EndpointError:
+        raise
     except Exception as error:
         causes = [values.kind for values in bad_values(part) if _works_without(predict, part, values.rows)]
         if causes:

@@ -92,11 +92,12 @@ def _how_sure(findings: Findings) -> str:
     confidence = findings.settings.get("confidence", risk.auc.confidence)
     tried = len(findings.risks)
     chosen = f", also after the strongest of {count(tried)} attacks was picked" if tried > 1 else ""
-    control = (
-        "the same attack was tried on models that never saw these people"
-        if risk.control.kind == "never trained"
-        else "the model was not retrained, so that no model stands beside it that never saw these people"
-    )
+    if risk.control.kind == "never trained":
+        control = "the same attack was tried on models that never saw these people"
+    elif target.task == "scores":
+        control = "only scores were given, so that no model stands beside them that never saw these people"
+    else:
+        control = "the model was not retrained, so that no model stands beside it that never saw these people"
     return (
         f"Ranges hold with {percent(confidence)} confidence{chosen}; they rest on {count(target.judged)} people from the "
         f"training data and as many outsiders; {control}."
@@ -155,7 +156,13 @@ def _cannot_tell(findings: Findings) -> Iterator[Step]:
         )
     elif "more records" in findings.verdict.sentence:
         yield Step("Judge more people", "Hold out more records: the answer above says how many it takes.")
-    if risk.control.kind != "never trained" and findings.target.task != "scores":
+    if risk.control.kind != "never trained" and findings.target.task == "scores":
+        yield Step(
+            "Say more about the scores",
+            "Give the scores of a model that never saw these people (--control), or say that members and others were split at "
+            "random (--random-split), if they were: without either, a difference in the data can't be told from a leak.",
+        )
+    elif risk.control.kind != "never trained":
         yield Step(
             "Let the audit retrain the model",
             "Give the model in a form that can be trained again (a scikit-learn estimator, or fit= in Python), so that the "

@@ -35,6 +35,9 @@ def _control(risk: Risk, target: AuditedModel) -> str:
         records = f" ({count(control.models)} retrained, on {count(control.records)} records each)" if control else ""
         start = f"The same attack on a model that never saw these members{records} has an AUC of {text}"
         limits = "Its training records are others than those of the audited model, and may be fewer."
+    elif target.task == "scores":
+        start = f"Only scores were given, so the control shuffles who was a member: AUC {text}"
+        limits = "This finds an attack that is broken, not a difference between members and outsiders as such."
     else:
         start = f"The model was not retrained, so the control shuffles who was a member: AUC {text}"
         limits = (

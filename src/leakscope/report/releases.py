@@ -16,7 +16,6 @@ _NAMES = {
     "parameters": "The parameters (the model file)",
     "record explanations": "Explanations by training records",
     "outputs at the record": "The answer about the person",
-    "scores": "The scores",
 } | dict.fromkeys(LOSSES, "The loss, for whoever knows the true answer")
 _HOW = {
     "explanations": "name them with --releases, such as --releases probabilities,gradient",
@@ -25,12 +24,14 @@ _HOW = {
 }
 
 
-def plain_name(release: str) -> str:
-    """What a release is called in a report.
+def plain_name(release: str, task: str = "") -> str:
+    """What a release is called in a report; where the task is ``scores``, it is the name of a column of scores.
 
-    >>> plain_name("log_loss"), plain_name("gradient:top=5")
-    ('The loss, for whoever knows the true answer', 'The explanation “gradient:top=5”')
+    >>> plain_name("log_loss"), plain_name("gradient:top=5"), plain_name("loss", "scores")
+    ('The loss, for whoever knows the true answer', 'The explanation “gradient:top=5”', 'The score “loss”')
     """
+    if task == "scores":
+        return "The score" if release == "scores" else f"The score “{safe_text(release)}”"
     return _NAMES.get(release) or f"The explanation “{safe_text(release)}”"
 
 
@@ -68,9 +69,9 @@ def speaks_in_pairs(risk: Risk | ReleaseRisk) -> bool:
 def summarize_releases(findings: Findings) -> dict[str, Any]:
     """The table: releases that were attacked, studies of others, and those that were not looked at with the reason."""
     bound = findings.all_bounds[0] if findings.all_bounds else None
-    rows = [
-        _row(risk, bound, findings) for risk in _one_row_for_losses(findings.by_release or _only_strongest(findings))
-    ]
+    attacked = findings.by_release or _only_strongest(findings)
+    shown = attacked if findings.target.task == "scores" else _one_row_for_losses(attacked)
+    rows = [_row(risk, bound, findings) for risk in shown]
     rows += [_study_row(study, bound) for study in findings.studies if study.release in _HOW]
     return {
         "title": TITLE,
@@ -100,7 +101,7 @@ def _row(risk: ReleaseRisk, bound: Bound | None, findings: Findings) -> dict[str
     found = None if rate is None else risk.tpr_at_fpr[rate]
     return {
         "release": safe_text(risk.release),
-        "name": plain_name(risk.release),
+        "name": plain_name(risk.release, findings.target.task),
         "attack": safe_text(risk.attack),
         "outcome": _outcome(risk, findings),
         "plain": in_plain_words(risk),

@@ -1,0 +1,149 @@
+"""The command ``leakscope scores``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leakscope.cli_audit import command_line, show_result
+from leakscope.cli_gate import FailIf, Junit, OnUncertain, PolicyFile, decide, prepare, read_gate, stop_if_failed
+from leakscope.cli_shared import Confidence, Json, Seed
+from leakscope.errors import InputError
+
+if TYPE_CHECKING:
+    import numpy as np
+    import pandas as pd
+    from numpy.typing import NDArray
+
+#: How other programs write a value that is not there.
+MISSING_WORDS = ("", "na", "nan", "null", "none", "missing")
+
+
+def scores(
+    context: typer.Context,
+    table: Annotated[Path | None, typer.Argument(help="CSV with a score, and whether the record is a member.")] = None,
+    members: Annotated[Path | None, typer.Option(help="In its place: CSV of the members' scores, …")] = None,
+    nonmembers: Annotated[Path | None, typer.Option(help="… and CSV of the non-members' scores.")] = None,
+    score: Annotated[str, typer.Option(help="Column of the score, such as the model's loss.")] = "score",
+    member: Annotated[
+        str,
+        typer.Option(help="Column that says who is a member: 1 or 0, true or false, yes or no, member or nonmember."),
+    ] = "member",
+    lower_is_member: Annotated[
+        bool, typer.Option("--lower-is-member", help="Members have the lower scores, as of losses.")
+    ] = False,
+    control: Annotated[
+        str | None, typer.Option(help="Column of the same score on a model that never saw the record.")
+    ] = None,
+    random_split: Annotated[
+        bool, typer.Option("--random-split", help="Your word that chance alone decided who was trained on.")
+    ] = False,
+    groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
+    id: Annotated[str | None, typer.Option(help="Column that names the records.")] = None,  # noqa: A002
+    out: Annotated[
+        Path | None, typer.Option(help="Folder for audit.json, records.csv and report.html.", file_okay=False)
+    ] = None,
+    fail_if: FailIf = None,
+    policy: PolicyFile = None,
+    on_uncertain: OnUncertain = None,
+    junit: Junit = None,
+    confidence: Confidence = 0.95,
+    margin: Annotated[float, typer.Option(help="“No evidence” excludes an AUC above 0.5 plus this.")] = 0.05,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Audit scores or losses that any program wrote: do they give away who was in a training set?"""
+    from leakscope.conditions import Scope
+    from leakscope.report.words import safe_text
+    from leakscope.risk import FALSE_POSITIVE_RATES
+    from leakscope.scores import audit_scores
+    from leakscope.storage import check_writable
+
+    rules = read_gate(fail_if, policy, on_uncertain, junit)
+    release = safe_text(score)
+    prepare(rules, Scope(FALSE_POSITIVE_RATES, groups is not None, False, (release,)), junit)
+    if out is not None:
+        check_writable(out)
+    files = _files(table, members, nonmembers)
+    read = _read(files, score, member if table is not None else None, control, groups, id)
+    result = audit_scores(
+        **read, higher_is_member=not lower_is_member, random_split=random_split, name=release, confidence=confidence,
+        margin=margin, seed=seed, command=command_line(context),
+    )  # fmt: skip
+    if out is not None:
+        result.save(out)
+    gate = None if rules is None else decide(rules, result, junit)
+    show_result(result, gate, out, as_json)
+    stop_if_failed(gate)
+
+
+def _files(table: Path | None, members: Path | None, nonmembers: Path | None) -> list[Path]:
+    """One file of both, or two."""
+    if table is not None and members is None and nonmembers is None:
+        return [table]
+    if table is None and members is not None and nonmembers is not None:
+        if members.resolve() == nonmembers.resolve():
+            raise InputError("--members and --nonmembers are one file: give two, or one file with a --member column")
+        return [members, nonmembers]
+    raise InputError("name one CSV with a --member column, or two with --members and --nonmembers")
+
+
+def _read(
+    files: list[Path], score: str, member: str | None, control: str | None, groups: str | None, id_column: str | None
+) -> dict[str, Any]:
+    """What `audit_scores` takes, from the named columns; the others are not read."""
+    import numpy as np
+    import pandas as pd
+
+    from leakscope.scores import read_members
+    from leakscope.tables import check_columns, read_table, read_texts, split_names
+
+    heads = [read_table(path, rows=1) for path in files]
+    named = {"score": score, "member": member, "control": control, "id": id_column}
+    chosen = {what: [name] for what, name in named.items() if name is not None}
+    chosen["group"] = split_names(groups, heads[0].columns)
+    for path, head in zip(files, heads, strict=True):
+        for what, names in chosen.items():
+            check_columns(head, names, path, what)
+    numbers = [name for name in (score, control, member) if name is not None]
+    if len(set(numbers)) < len(numbers):
+        raise InputError("--score, --control and --member must name different columns")
+    names = list(dict.fromkeys(name for some in chosen.values() for name in some))
+    parts = [read_texts(path, names) for path in files]
+    side = read_members(parts[0][member]) if member is not None else np.repeat([True, False], [len(p) for p in parts])
+
+    def floats(name: str | None) -> NDArray[np.float64] | None:
+        if name is None:
+            return None
+        return np.concatenate([_numbers(part[name], path) for part, path in zip(parts, files, strict=True)])
+
+    both = pd.concat(parts, ignore_index=True) if len(parts) > 1 else parts[0]
+    return {
+        "scores": floats(score),
+        "member": side,
+        "control": floats(control),
+        "groups": both[chosen["group"]] if groups is not None else None,
+        "ids": None if id_column is None else both[id_column].to_numpy(),
+    }
+
+
+def _numbers(texts: pd.Series[Any], path: Path) -> NDArray[np.float64]:
+    """A column as numbers, every bit as it is written, or a sentence that names the first row that is none."""
+    import numpy as np
+    import pandas as pd
+
+    from leakscope.report.words import safe_text
+
+    try:
+        return np.asarray(texts.to_numpy(dtype=object).astype(np.float64))
+    except ValueError:
+        name = safe_text(texts.name)
+    words = texts.str.strip().str.lower()
+    if missing := int(words.isin(MISSING_WORDS).sum()):
+        raise InputError(f"{path} lacks {missing:,} of {len(texts):,} numbers in {name}: leave those records out")
+    row = int(np.argmax(pd.to_numeric(words, errors="coerce").isna()))
+    raise InputError(
+        f"{path} has {safe_text(texts.iloc[row], 40)!r} in {name}, record {row + 1:,}: the column must hold numbers only"
+    )

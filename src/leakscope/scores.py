@@ -1,0 +1,386 @@
+"""Scores only: an audit of a number per record (a loss, a confidence, an attack's own score) from any program.
+
+No model and no record is seen. Two attacks read the score: the score itself, and a small tree on it, fitted on some records and
+judged on others, which also finds members in the middle or at both ends. Whatever they find may be a difference between the two
+sets of records: that is ruled out by the same score on a model that never saw the members, or by a split at random, which is the
+word of whoever asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
+from leakscope.auditing import FEWEST, MARGIN, Clock, Settings, exposure_table, judged_groups, read_rates
+from leakscope.crossfit import Sample, cross_guess, scale_of
+from leakscope.errors import InputError
+from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.facts import count, few_judged
+from leakscope.fingerprints import fingerprint
+from leakscope.records import Records, as_array, list_names, read_groups, read_ids
+from leakscope.report.words import safe_text
+from leakscope.results import Audit, AuditedModel, NotRun, Overlap, Risk
+from leakscope.risk import (
+    FALSE_POSITIVE_RATES,
+    SMALLEST_GROUP,
+    Judged,
+    Trial,
+    assess,
+    best_threshold,
+    most_exposed,
+    with_band,
+)
+from leakscope.verdict import choose_strongest, confidence_for_choice, judge, largest_figures, strongest_by_release
+from leakscope.versions import versions
+from leakscope.workers import one_thread
+
+Booleans = NDArray[np.bool_]
+
+LEAVES = 8
+#: What a column may say of who is a member; capitals don't matter.
+MEMBER_WORDS = ("1", "1.0", "true", "yes", "member")
+OTHER_WORDS = ("0", "0.0", "false", "no", "nonmember", "non-member")
+
+
+def audit_scores(
+    scores: Any,
+    member: Any,
+    *,
+    higher_is_member: bool = True,
+    control: Any = None,
+    groups: Any = None,
+    ids: Any = None,
+    random_split: bool = False,
+    name: str = "scores",
+    confidence: float = 0.95,
+    margin: float = MARGIN,
+    fprs: Sequence[float] = FALSE_POSITIVE_RATES,
+    seed: int = 0,
+    command: str = "",
+) -> Audit:
+    """Measure what one number per record gives away about who was in a training set.
+
+    Parameters
+    ----------
+    scores
+        One finite number per record, such as the model's loss on it. Only their order counts.
+    member
+        Whether each record was trained on: truth values, 1 and 0, or the words true and false, yes and no, member and
+        nonmember.
+    higher_is_member
+        Whether members have the higher scores. Of losses it is False.
+    control
+        The same score on a model that never saw the record: what is found there is a difference between the two sets.
+    groups
+        Groups to compare people by: a Series, a DataFrame, or an array with one level per record.
+    ids
+        What each record is called; all different. By default its position.
+    random_split
+        Your word that chance alone decided who was trained on. Without it and without ``control`` the verdict is never
+        "leaks".
+    name
+        What the score is called in the report.
+    confidence, margin, fprs, seed, command
+        See :func:`~leakscope.auditing.audit`.
+
+    Returns
+    -------
+    Audit
+        As of a model, without what only a model or its records can tell: performance, and the blind baseline.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.repeat([True, False], 1000)
+    >>> loss = rng.normal(1.0 - 0.5 * member, 1.0)
+    >>> audit_scores(loss, member, higher_is_member=False).verdict.kind
+    'cannot tell'
+    >>> result = audit_scores(loss, member, higher_is_member=False, random_split=True)
+    >>> result.verdict.kind, result.strongest.attack, result.strongest.auc
+    ('leaks', 'the given score', 0.65 [0.62, 0.68])
+    """
+    settings = Settings(seed, confidence, margin, read_rates(fprs), retrain=False).checked()
+    for values, what in ((member, "memberships"), (control, "control scores"), (groups, "groups"), (ids, "ids")):
+        _check_row_names(scores, values, what)
+    given = _read(scores, member, control, groups, ids, 1.0 if higher_is_member else -1.0)
+    words = {"higher is member": bool(higher_is_member), "random split": bool(random_split)}
+    return _run(given, safe_text(name), settings, words, str(command))
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Given:
+    """The two sides: their scores (as features of the records), ids and groups, and the control scores of both."""
+
+    members: Records
+    nonmembers: Records
+    control: tuple[Floats, Floats] | None
+
+
+def _check_row_names(scores: Any, values: Any, what: str) -> None:
+    """Refuse a Series or DataFrame whose rows are named otherwise than the scores: pairing it by position is a guess."""
+    named = (
+        isinstance(scores, pd.Series) and isinstance(values, pd.Series | pd.DataFrame) and len(scores) == len(values)
+    )
+    if named and not values.index.equals(scores.index):
+        raise InputError(f"{what} have other row names than the scores: bring them into the same order, or pass arrays")
+
+
+def _read(scores: Any, member: Any, control: Any, groups: Any, ids: Any, sign: float) -> _Given:
+    values = _numbers(scores, "scores", sign)
+    inside = read_members(member)
+    others = None if control is None else _numbers(control, "control scores", sign)
+    for what, values_of in (("memberships", inside), ("control scores", others)):
+        if values_of is not None and len(values_of) != len(values):
+            raise InputError(f"there are {len(values)} scores and {len(values_of)} {what}: give one for each record")
+    for side, what in ((inside, "members"), (~inside, "non-members")):
+        if side.sum() < FEWEST:
+            raise InputError(f"there are only {side.sum()} {what}: an audit needs at least {FEWEST} on each side")
+    names = np.arange(len(values)) if ids is None else read_ids(ids, values, "the scores")
+    levels = _levels(groups, inside)
+    members, nonmembers = (
+        Records(values[side][:, None], np.zeros(int(side.sum())), names[side], level)
+        for side, level in zip((inside, ~inside), levels, strict=True)
+    )
+    unseen = None if others is None else (others[inside][:, None], others[~inside][:, None])
+    return _Given(members, nonmembers, unseen)
+
+
+def _numbers(values: Any, what: str, sign: float) -> Floats:
+    """One finite number per record, times the sign."""
+    array = as_array(values)
+    if array.ndim != 1:
+        raise InputError(f"{what} have shape {array.shape}: give one number for each record")
+    if array.dtype.kind not in "biuf":
+        try:
+            array = pd.to_numeric(pd.Series(array)).to_numpy(dtype=np.float64, na_value=np.nan)
+        except (TypeError, ValueError) as error:
+            raise InputError(f"{what} hold something that is not a number: give one number for each record") from error
+    numbers = sign * array.astype(np.float64)
+    for bad, kind, hint in (
+        (np.isnan(numbers), "missing", "leave those records out"),
+        (np.isinf(numbers), "infinite", "put a number larger than all others in their place, or smaller"),
+    ):
+        if bad.any():
+            raise InputError(f"{bad.sum():,} of {len(numbers):,} {what} are {kind}: {hint}")
+    return np.asarray(numbers)
+
+
+def read_members(member: Any) -> Booleans:
+    """Who is a member, from truth values, numbers or words.
+
+    Examples
+    --------
+    >>> read_members(["Yes", "no", "yes"]), read_members([1, 0])
+    (array([ True, False,  True]), array([ True, False]))
+    """
+    array = as_array(member)
+    if array.ndim != 1:
+        raise InputError(f"memberships have shape {array.shape}: give one for each record")
+    if array.dtype == bool:
+        return array.copy()
+    codes, words = pd.factorize(array)
+    known = dict.fromkeys(MEMBER_WORDS, True) | dict.fromkeys(OTHER_WORDS, False)
+    meanings = [known.get(str(word).strip().lower()) for word in words]
+    if (codes < 0).any():
+        raise InputError(f"{(codes < 0).sum():,} records don't say whether they are members: write 1 or 0")
+    if unknown := [word for word, meaning in zip(words, meanings, strict=True) if meaning is None]:
+        raise InputError(
+            f"memberships hold {list_names(unknown, most=2)}: say 1 or 0, true or false, yes or no, member or nonmember"
+        )
+    return np.array(meanings, dtype=bool)[codes]
+
+
+def _levels(groups: Any, inside: Booleans) -> tuple[Mapping[str, Any], Mapping[str, Any]]:
+    if groups is None:
+        return {}, {}
+    table = pd.DataFrame(groups) if isinstance(groups, Mapping) else groups
+    rows = table if isinstance(table, pd.Series | pd.DataFrame) else as_array(table)
+    if rows.ndim == 0 or len(rows) != len(inside):
+        given = len(rows) if rows.ndim else "no"
+        raise InputError(f"there are {len(inside)} scores and {given} rows of groups: give one for each record")
+    return read_groups((rows[inside], rows[~inside]), inside[inside], inside[~inside])
+
+
+# --- the attacks ------------------------------------------------------------------------------------------------------
+
+
+def given_score(release: str) -> Attack:
+    """The score as it is; "member" from the threshold on that is best on the records that the attacker knows.
+
+    Examples
+    --------
+    >>> given_score("loss").fixed_scale
+    True
+    """
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+        score, known = evidence.observed[:, 0], evidence.known
+        threshold = best_threshold(known.observed[known.member, 0], known.observed[~known.member, 0])
+        return Guesses(score, (score >= threshold).astype(np.float64))
+
+    return Attack("the given score", release, "the score that was given", guess, fixed_scale=True)
+
+
+def tree_on_score(release: str) -> Attack:
+    """A decision tree on the score (shokri2019, section 4.1): it finds members wherever on the scale they gather.
+
+    Examples
+    --------
+    >>> tree_on_score("loss").name
+    'learned on the score (tree)'
+    """
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+        from sklearn.tree import DecisionTreeClassifier
+
+        known = thin(evidence.known, rng)
+        ordered = np.sort(known.observed[:, 0])
+        # A single number has few places where members can gather: more leaves would fit chance.
+        tree = DecisionTreeClassifier(
+            min_samples_leaf=smallest_leaf(len(known.member)),
+            max_leaf_nodes=LEAVES,
+            random_state=int(rng.integers(2**31)),
+        ).fit(_places(ordered, known.observed), known.member)
+        probability = tree.predict_proba(_places(ordered, evidence.observed))[:, 1]
+        return Guesses(log_odds(probability), (probability > 0.5).astype(np.float64))
+
+    return Attack("learned on the score (tree)", release, "shokri2019, section 4.1", guess)
+
+
+def _places(ordered: Floats, observed: Floats) -> Floats:
+    """Where scores fall among the ordered ones: trees need no more, and scikit-learn's hold single precision only."""
+    sides = [np.searchsorted(ordered, observed, side=side) for side in ("left", "right")]
+    return np.asarray(sides[0] + sides[1], dtype=np.float64)
+
+
+def _try(
+    attack: Attack, given: _Given, sample: Sample, draws: Iterator[np.random.SeedSequence]
+) -> tuple[Trial, Floats]:
+    """The attack on the scores, on shuffled memberships and on the control scores; and what it says of the unjudged."""
+    rngs = [np.random.default_rng(next(draws)) for _ in range(3)]
+    seen = sample.judge(given.members.X, given.nonmembers.X)
+    rest = sample.members[sample.judged :]
+    labels, scale = np.zeros(len(seen)), scale_of(attack, sample.half)
+
+    def guess(
+        observed: Floats, member: Booleans, rng: np.random.Generator, others: Any = None
+    ) -> tuple[Judged, Floats]:
+        guesses, scores = cross_guess(attack, observed, labels, member, sample.half, rng, others=others)
+        return Judged(guesses, member, scale), scores
+
+    target, scores = guess(
+        seen, sample.member, rngs[0], (given.members.X[rest], np.zeros(len(rest)), sample.other_half)
+    )
+    permuted, _ = guess(seen, sample.permuted(rngs[1]), rngs[1])
+    unseen = None
+    if given.control is not None:
+        unseen, _ = guess(sample.judge(*given.control), sample.member, rngs[2])
+    return Trial(attack, target, permuted, unseen), scores
+
+
+# --- the audit --------------------------------------------------------------------------------------------------------
+
+
+def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], command: str) -> Audit:
+    clock, attacks = Clock(), (given_score(name), tree_on_score(name))
+    draws = iter(np.random.SeedSequence(settings.seed).spawn(1 + 3 * len(attacks)))
+    inside, outside = len(given.members), len(given.nonmembers)
+    numbers = np.arange(inside + outside, dtype=np.uint64)
+    sample = Sample.draw(numbers[:inside], numbers[inside:], np.random.default_rng(next(draws)))
+    groups, pooled = judged_groups(given.members, given.nonmembers, sample)
+    chance = confidence_for_choice(settings.confidence, len(attacks), 1 + len(settings.fprs))
+    judged, both = [], []
+    for attack in attacks:
+        with clock("attack"), one_thread():
+            trial, others = _try(attack, given, sample, draws)
+        with clock("score"):
+            confidences = (settings.confidence, chance)
+            both.append(assess(trial, None, groups, confidences=confidences, fprs=settings.fprs))
+        judged.append((replace(trial.target), others))
+    careful = [wide for _, wide in both]
+    best = choose_strongest(careful)
+    records = exposure_table(given.members, sample, *judged[best])
+    return Audit(
+        verdict=judge(careful[best], settings.margin, random_split=words["random split"]),
+        strongest=replace(careful[best], roc=with_band(careful[best].roc, judged[best][0].ranking, chance)),
+        risks=tuple(plain for plain, _ in both),
+        by_release=strongest_by_release(careful),
+        largest=largest_figures(careful),
+        not_run=_not_run(given, name),
+        warnings=(*_warnings(given, sample, words, careful[0]), *pooled),
+        target=AuditedModel(
+            model="scores" if name == "scores" else f"scores ({name})", task="scores", classes=None, features=None,
+            members=inside, nonmembers=outside, judged=sample.judged, performance=None, control_models=None,
+        ),
+        overlap=Overlap(0),
+        settings=_settings(settings, words, attacks, chance),
+        fingerprints=_fingerprints(given),
+        versions=versions(),
+        seconds=clock.seconds,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        exposed=most_exposed(records),
+        records=records,
+        command=command,
+    )  # fmt: skip
+
+
+def _not_run(given: _Given, name: str) -> tuple[NotRun, ...]:
+    missing = [NotRun(name, "telling the records apart without the model", "the records were not given, only scores")]
+    if given.control is None:
+        missing.append(NotRun(name, "the same attacks where no member was seen", "no control scores were given"))
+    return tuple(missing)
+
+
+def _warnings(given: _Given, sample: Sample, words: dict[str, bool], plain: Risk) -> list[str]:
+    """What these scores can't tell, and what may be a slip; ``plain`` is the risk of the score as it was given."""
+    said = []
+    if words["random split"]:
+        said.append(
+            "that chance alone decided who was trained on is the word of whoever asked for this audit, and is not checked"
+        )
+    elif given.control is None:
+        said.append(
+            "nothing is known but the scores, so a difference between the two sets of records can look like a leak, or "
+            "hide one: give control scores, or say so if the sets were split at random"
+        )
+    if plain.auc.high < 0.5:
+        said.append(
+            f"members have the lower scores (AUC {plain.auc}): if that is how the score is meant, say lower-is-member "
+            "(higher_is_member=False, --lower-is-member)"
+        )
+    left = len(given.members) + len(given.nonmembers) - 2 * sample.judged
+    if left:
+        side = "members" if len(given.members) > sample.judged else "non-members"
+        said.append(
+            f"{count(sample.judged, 'member')} and as many non-members are judged, drawn at random; {left:,} {side} are not"
+        )
+    return said + few_judged(sample.judged)
+
+
+def _settings(settings: Settings, words: dict[str, bool], attacks: Sequence[Attack], chance: float) -> dict[str, Any]:
+    return {
+        "seed": settings.seed,
+        "confidence": settings.confidence,
+        "confidence after the choice": chance,
+        "margin": settings.margin,
+        "false-positive rates": list(settings.fprs),
+        **words,
+        "smallest group": SMALLEST_GROUP,
+        "attacks": [f"{attack.name} on {attack.release}" for attack in attacks],
+    }
+
+
+def _fingerprints(given: _Given) -> dict[str, str]:
+    control = "none" if given.control is None else fingerprint(*given.control)
+    sides = {"member scores": given.members.X, "non-member scores": given.nonmembers.X}
+    return {what: fingerprint(scores) for what, scores in sides.items()} | {"control scores": control}

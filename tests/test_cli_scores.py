@@ -1,0 +1,154 @@
+"""`leakscope scores`: files of any program in, an audit and an exit code out."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import leakscope as ls
+from leakscope.cli import main
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("scores")
+    rng = np.random.default_rng(0)
+    member = rng.permutation(np.repeat([1, 0], 400))
+    table = pd.DataFrame(
+        {
+            "id": [f"{number:05d}" for number in range(800)],
+            "loss": rng.normal(1.0 - member, 1.0),
+            "control_loss": rng.normal(1.0, 1.0, 800),
+            "member": member,
+            "sex": rng.choice(["f", "m"], 800),
+        }
+    )
+    table.to_csv(place / "scores.csv", index=False)
+    for name, side in (("members", 1), ("nonmembers", 0)):
+        table[table["member"] == side].drop(columns="member").to_csv(place / f"{name}.csv", index=False)
+    return place
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main(["scores", *map(str, arguments)])
+    return stopped.value.code or 0
+
+
+def found(capsys, *arguments):
+    assert run(*arguments, "--json") == 0
+    return json.loads(capsys.readouterr().out)
+
+
+def test_the_report_and_the_record_are_written(folder, tmp_path, capsys):
+    options = ("--score", "loss", "--lower-is-member", "--groups", "sex", "--id", "id", "--random-split")
+    assert run(folder / "scores.csv", *options, "--out", tmp_path / "audit") == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Leaks")
+    assert "report.html" in said
+    saved = ls.load(tmp_path / "audit")
+    assert saved.strongest.release == "loss"
+    assert saved.records["id"].str.len().eq(5).all()  # 00007 stays 00007
+    assert {risk.level for risk in saved.strongest.by_group} == {"f", "m"}
+    assert "--random-split" in saved.command
+
+
+def test_the_numbers_are_those_of_the_function(folder, capsys):
+    table = pd.read_csv(folder / "scores.csv", dtype=str)
+    loss, control = (table[name].map(float) for name in ("loss", "control_loss"))
+    expected = ls.audit_scores(loss, table["member"], higher_is_member=False, control=control)
+    shown = found(capsys, folder / "scores.csv", "--score", "loss", "--lower-is-member", "--control", "control_loss")
+    assert [risk["auc"]["low"] for risk in shown["risks"]] == [risk.auc.low for risk in expected.risks]
+    assert shown["strongest"]["control"]["kind"] == "never trained"
+    assert shown["verdict"]["kind"] == expected.verdict.kind == "leaks"
+
+
+def test_two_files_say_what_one_says(folder, capsys):
+    options = ("--score", "loss", "--lower-is-member")
+    one = found(capsys, folder / "scores.csv", *options)
+    two = found(capsys, "--members", folder / "members.csv", "--nonmembers", folder / "nonmembers.csv", *options)
+    assert one["risks"][0]["auc"] == two["risks"][0]["auc"]
+    assert one["verdict"]["kind"] == two["verdict"]["kind"] == "cannot tell"
+
+
+def test_the_gate_decides_the_exit_code(folder, tmp_path, capsys):
+    options = (folder / "scores.csv", "--score", "loss", "--lower-is-member", "--random-split")
+    assert run(*options, "--fail-if", "auc.high > 0.6") == 1
+    assert "gate failed" in capsys.readouterr().out
+    assert run(*options, "--fail-if", "loss: auc.high > 0.99", "--junit", tmp_path / "gate.xml") == 0
+    assert (tmp_path / "gate.xml").exists()
+
+
+def test_files_as_r_and_julia_write_them(tmp_path, capsys):
+    rows = [f'"{number}",{number / 7!r},{"TRUE" if number % 2 else "FALSE"}' for number in range(60)]
+    (tmp_path / "r.csv").write_text("\n".join(['"","score","member"', *rows]))
+    (tmp_path / "julia.csv").write_text(
+        "\n".join(["score,member", *(f"{number / 7:e},{str(number % 2 == 1).lower()}" for number in range(60))])
+    )
+    for name in ("r.csv", "julia.csv"):
+        assert found(capsys, tmp_path / name)["target"]["members"] == 30
+
+
+def test_names_with_commas_and_tags_are_names(tmp_path):
+    hostile = '<b>loss, "mean"</b>'
+    table = pd.DataFrame({hostile: np.arange(100.0), "in, or out": ["yes", "no"] * 50, "a,b": ["<i>x</i>", "y"] * 50})
+    table.to_csv(tmp_path / "names.csv", index=False)
+    assert run(tmp_path / "names.csv", "--score", hostile, "--member", "in, or out", "--groups", "a,b", "--out", tmp_path / "out") == 0  # fmt: skip
+    page = (tmp_path / "out" / "report.html").read_text()
+    assert "<b>loss" not in page
+    assert "<i>x" not in page
+
+
+TABLES = {
+    "text": ("loss,member\n" + "1.5,1\nabc,0\n" * 20, "'abc' in loss, record 2: the column must hold numbers only"),
+    "missing": ("loss,member\n" + "1.5,1\nNA,0\n" * 20, "lacks 20 of 40 numbers in loss"),
+    "nan": ("loss,member\n" + "1.5,1\nnan,0\n" * 20, "20 of 40 scores are missing"),
+    "infinite": ("loss,member\n" + "1.5,1\ninf,0\n" * 20, "20 of 40 scores are infinite"),
+    "words": ("loss,member\n" + "1.5,1\n2.5,perhaps\n" * 20, "memberships hold 'perhaps': say 1 or 0"),
+    "blank": ("loss,member\n" + "1.5,1\n2.5,\n" * 20, "memberships hold '': say 1 or 0"),
+    "one side": ("loss,member\n" + "1.5,1\n" * 20, "only 0 non-members"),
+    "few": ("loss,member\n" + "1.5,1\n2.5,0\n" * 5, "only 5 members"),
+    "no column": ("score,member\n1,1\n", "no score column 'loss'"),
+    "no member": ("loss,other\n1,1\n", "no member column 'member'"),
+    "semicolons": ("loss;member\n1;1\n", "separate columns by commas"),
+    "empty": ("loss,member\n", "has no records"),
+}
+
+
+@pytest.mark.parametrize("case", TABLES)
+def test_a_table_that_cannot_be_used_ends_in_one_sentence(tmp_path, case, capsys):
+    content, words = TABLES[case]
+    (tmp_path / "scores.csv").write_text(content)
+    assert run(tmp_path / "scores.csv", "--score", "loss", "--out", tmp_path / "out") == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([], "name one CSV"),
+        (["scores.csv", "--members", "members.csv"], "name one CSV"),
+        (["--members", "members.csv"], "name one CSV"),
+        (["--members", "members.csv", "--nonmembers", "members.csv"], "are one file"),
+        (["nowhere.csv"], "no file nowhere.csv"),
+        (["scores.csv", "--score", "loss", "--control", "loss"], "different columns"),
+        (["scores.csv", "--score", "loss", "--control", "snow"], "no control column 'snow'"),
+        (["scores.csv", "--score", "loss", "--groups", "snow"], "no group column 'snow'"),
+        (["scores.csv", "--score", "loss", "--id", "sex"], "not unique"),
+        (["scores.csv", "--score", "loss", "--fail-if", "group_gap.high > 0.1"], "needs groups"),
+        (["scores.csv", "--score", "loss", "--fail-if", "extra.high > 0.1"], "extra"),
+        (["scores.csv", "--score", "loss", "--fail-if", "labels: auc > 0.1"], "use loss"),
+        (["scores.csv", "--score", "loss", "--confidence", "7"], "confidence"),
+        (["scores.csv", "--snow"], "snow"),
+    ],
+)
+def test_wrong_options_end_in_one_sentence(folder, arguments, words, capsys, monkeypatch):
+    monkeypatch.chdir(folder)
+    assert run(*arguments) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
