@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from leakscope.errors import InputError
+
+if TYPE_CHECKING:
+    from leakscope.results import Audit
 
 Train = Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")]
 Holdout = Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")]
@@ -44,6 +47,17 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
             bars.update(tasks[stage], completed=done, total=total)
 
         yield report
+
+
+def show_audit(audit: Audit) -> None:
+    """In colour on a terminal, as plain text elsewhere."""
+    from rich.console import Console
+
+    console = Console()
+    if console.is_terminal:
+        console.print(audit)
+    else:
+        print(audit)
 
 
 def numbers(text: str, option: str, kind: Callable[[str], Any]) -> list[Any]:

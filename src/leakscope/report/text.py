@@ -1,46 +1,62 @@
-"""The audit in a terminal: what ``print(result)`` shows. Plain text, some 25 lines of at most 100 columns, and one more for each explanation."""
+"""The audit as text: what ``print(result)`` shows. Plain, some 25 lines of at most 100 columns, and one more for each explanation."""
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import Any
 
 from leakscope.report.summary import summarize
-from leakscope.report.words import count, safe_text
+from leakscope.report.words import count, percent, safe_text
 from leakscope.results import Audit
 
 COLUMNS = 100
 TABLE_ROWS = 8
 LISTED = 2
+TRAINED = " on training records"
 
 
 def render(audit: Audit) -> str:
-    """The verdict, what was audited, the strongest attack, every attack in one table, and what to doubt."""
+    """The verdict and what it means, what was audited, every attack in one table, what to doubt, and what to do next."""
     summary = summarize(audit)
     lines = [
         *_wrap(summary["verdict"]["sentence"], most=3),
+        *_answer(summary),
         *_list(summary["verdict"]["reasons"], "- ", LISTED),
         "",
         *_audited(summary),
         *_strongest(summary),
         "",
         *_table(summary["risks"]),
-        *_wrap(summary["risks_note"].replace("stand above their", "stand before their"), most=2),
+        *_note(summary),
         *_explanations(summary),
-        "",
         *_doubts(summary),
+        *_next_steps(summary),
     ]
     return "\n".join(line.rstrip() for line in lines).replace("\u00a0", " ").rstrip()
 
 
+def _answer(summary: dict[str, Any]) -> list[str]:
+    """The two sentences; where the audit cannot tell, the second one is the verdict's."""
+    said = summary["answer"]["sentences"]
+    return _wrap(said[0] if summary["verdict"]["kind"] == "cannot tell" else " ".join(said), most=3)
+
+
+def _next_steps(summary: dict[str, Any]) -> list[str]:
+    titles = [step["title"].rstrip(".") for step in summary["next_steps"]]
+    return _wrap(f"Next: {'; '.join(titles)}.", most=2) if titles else []
+
+
 def _audited(summary: dict[str, Any]) -> list[str]:
     facts = {fact["name"]: fact["value"] for fact in summary["facts"]}
-    metric = next(name.removesuffix(" on training records") for name in facts if name.endswith(" on training records"))
     sizes = (
         f"{facts['Training records (members)']} training and {facts['Held-out records (outsiders)']} held-out records"
     )
     lines = _wrap(f"Audited: {facts['Model']}; {facts['Task']}; {sizes}.", most=2)
+    metric = next((name.removesuffix(TRAINED) for name in facts if name.endswith(TRAINED)), None)
+    if metric is None:
+        return lines
     train, holdout = (facts[f"{metric} on {kind} records"] for kind in ("training", "held-out"))
     return [*lines, *_wrap(f"{metric}: {train} on training records, {holdout} on held-out records.", most=2)]
 
@@ -72,6 +88,21 @@ def _table(risks: list[dict[str, Any]]) -> list[str]:
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
     left_out = len(risks) - len(shown)
     return lines + ([f"and {count(left_out)} more with a lower AUC: see the report"] if left_out else [])
+
+
+def _note(summary: dict[str, Any]) -> list[str]:
+    """At which confidence the numbers of the table hold."""
+    rows, strongest = summary["risks"], summary["strongest"]["auc"]["confidence"]
+    others = [row["auc"]["confidence"] for row in rows if not row["strongest"]]
+    if not others:
+        return [f"Intervals: {_confidence(strongest)}."]
+    picked = f"{_confidence(strongest)} for the strongest, to allow for its having been picked from {count(len(rows))}"
+    return _wrap(f"Intervals: {_confidence(others[0])} for each row; {picked}.", most=2)
+
+
+def _confidence(share: float) -> str:
+    """Rounded down: 0.99999 is not certainty."""
+    return percent(math.floor(share * 10_000 + 1e-6) / 10_000)
 
 
 def _explanations(summary: dict[str, Any]) -> list[str]:

@@ -1,0 +1,180 @@
+r"""A number in two audits: the difference, its interval, and a word that is drawn from the interval.
+
+**What is compared.** For a release and a figure, the most that any attack finds which *both* audits ran: with true values
+:math:`\theta_a`, the strongest :math:`\theta = \max_a \theta_a`. The attack that looks strongest may be another one in each
+audit. To compare just these two would be wrong: of two attacks, one with a narrow interval and a slightly better one with a
+wide interval, chance decides which is picked, and the step from one to the other would pass for a change of the model.
+
+**Interval.** Each attack has an interval :math:`[L_a, U_a]` around :math:`v_a`. The lower end of *new minus old* is that of
+MOVER (Zou and Donner 2008), the new audit with its attack :math:`a` of the largest lower end, the old one with its largest
+value :math:`V` and its largest upper end :math:`U`:
+
+.. math:: v_a - V - \sqrt{(v_a - L_a)^2 + (U - V)^2}.
+
+It grows in neither :math:`V` nor :math:`U`, so that it lies at or below the MOVER end for :math:`a` against any attack of the
+old audit, the truly strongest among them. "More" is therefore false only if MOVER fails for some attack of the new audit
+against that one attack of the old. The upper end is the same with the audits exchanged.
+
+**All words hold together.** Every attack that both ran, with every figure and every group, is one comparison (Bonferroni): with
+:math:`K` of them each interval has confidence :math:`1 - \alpha/K`. The record holds intervals at one confidence, so they are
+stretched to this one: by the ratio of the normal quantiles, on the logit scale, on which the AUC's interval is made (which is
+then exact, but for the ends of the scale) and on which the intervals of shares are nearly symmetric; tests prove the rate of
+false words by simulation.
+
+**The advantage** is taken at the threshold that an audit chose on other records, and its interval takes that threshold as given.
+From audit to audit the threshold varies too, so that in a comparison its interval is longer by :math:`\sqrt 2`, as if half of the
+records went into the choice.
+
+**Independence.** MOVER takes the audits for independent. Two audits that judged the same people on the same sides rise and fall
+together: the interval is then too wide, never too narrow. Only where people changed sides, from the holdout of one audit to the
+training data of the other, can it be too narrow, by a factor of :math:`\sqrt 2` at most.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from scipy import special
+
+from leakscope.intervals import difference, normal_quantile
+from leakscope.results import Estimate
+
+Word = Literal["more", "less", "no sure change"]
+Ends = tuple[float, float]
+SHARE, SIGNED = (0.0, 1.0), (-1.0, 1.0)
+OWN_THRESHOLD = math.sqrt(2)
+
+
+@dataclass(frozen=True)
+class Change:
+    """One figure in two audits. ``difference`` is new minus old; its interval holds together with all others of the diff."""
+
+    figure: str
+    old: Estimate
+    new: Estimate
+    difference: Estimate
+
+    @property
+    def word(self) -> Word:
+        """What the interval of the difference says."""
+        if self.difference.low > 0:
+            return "more"
+        return "less" if self.difference.high < 0 else "no sure change"
+
+
+@dataclass(frozen=True)
+class ReleaseChange:
+    """What the attacks that both audits ran find in one release: the most that any of them does, figure by figure.
+
+    ``bounds_only`` are the false-positive rates that one of the two samples can't carry.
+    """
+
+    release: str
+    old_attack: str
+    new_attack: str
+    changes: tuple[Change, ...]
+    bounds_only: tuple[float, ...] = ()
+
+    @property
+    def auc(self) -> Change:
+        return self.changes[0]
+
+
+@dataclass(frozen=True)
+class GroupChange:
+    """The gap of one group to everybody else, under the attack that is strongest in the new audit."""
+
+    column: str
+    level: str
+    gap: Change
+
+
+def change_of_one(figure: str, old: Estimate, new: Estimate, confidence: float, ends: Ends | None = SHARE) -> Change:
+    """A figure that was measured in one way in both audits.
+
+    Examples
+    --------
+    >>> change_of_one("gap", Estimate(0.0, -0.1, 0.1), Estimate(0.3, 0.2, 0.4), 0.99, SIGNED).word
+    'more'
+    """
+    before, after = (at_confidence(estimate, confidence, ends) for estimate in (old, new))
+    return Change(figure, before, after, difference(after, before, confidence))
+
+
+def change_of_strongest(
+    figure: str,
+    attacks: Sequence[tuple[Estimate, Estimate]],
+    confidence: float,
+    ends: Ends = SHARE,
+    widen: float = 1.0,
+) -> Change:
+    """The most that any of several attacks finds, in two audits; see the head of this module.
+
+    ``attacks`` has the old and the new estimate of each; intervals are made longer by the factor ``widen``.
+
+    Examples
+    --------
+    >>> weak, strong, vague = Estimate(0.52, 0.48, 0.56), Estimate(0.8, 0.76, 0.83), Estimate(0.7, 0.4, 0.85)
+    >>> change_of_strongest("AUC", [(weak, weak), (weak, strong)], 0.95).difference
+    0.28 [0.22, 0.33]
+    >>> change_of_strongest("AUC", [(weak, strong), (vague, weak)], 0.95).word  # the vague attack may have been as strong
+    'no sure change'
+    """
+    before, after = ([at_confidence(pair[side], confidence, ends, widen) for pair in attacks] for side in (0, 1))
+    first, last = _strongest(before), _strongest(after)
+    low, high = _least_gain(last, before), -_least_gain(first, after)
+    n = (first.n or 0) + (last.n or 0)
+    gain = Estimate(last.value - first.value, low, high, confidence, n=n or None, method="MOVER, strongest of each")
+    return Change(figure, _reach(first, before), _reach(last, after), gain)
+
+
+def _strongest(attacks: Sequence[Estimate]) -> Estimate:
+    return max(attacks, key=lambda estimate: estimate.low)
+
+
+def _reach(strongest: Estimate, attacks: Sequence[Estimate]) -> Estimate:
+    """The strongest attack, with an interval for the best of all of them."""
+    return replace(strongest, high=max(estimate.high for estimate in attacks))
+
+
+def _least_gain(one: Estimate, others: Sequence[Estimate]) -> float:
+    """Lower end of the interval for one attack minus the best of others."""
+    most, highest = max(other.value for other in others), max(other.high for other in others)
+    return one.value - most - math.hypot(one.value - one.low, highest - most)
+
+
+def at_confidence(estimate: Estimate, confidence: float, ends: Ends | None = SHARE, widen: float = 1.0) -> Estimate:
+    """The estimate with its interval stretched to a higher confidence; one that has it already stays as it is.
+
+    ``ends`` are those of the scale, such as 0 and 1; None: it has none, and is stretched as it is. Where the point lies on an
+    end, the interval is as long as the square of the quantile (that of a score interval).
+
+    Examples
+    --------
+    >>> at_confidence(Estimate(0.7, 0.65, 0.745), 0.999)
+    0.70 [0.61, 0.77]
+    >>> at_confidence(Estimate(1.0, 0.99, 1.0), 0.999)
+    1.00 [0.97, 1.00]
+    """
+    ratio = widen * max(1.0, normal_quantile(confidence) / normal_quantile(estimate.confidence))
+    if estimate.kind == "exact" or ratio <= 1:
+        return estimate
+    low, high = (_stretch(estimate.value, end, ratio, ends) for end in (estimate.low, estimate.high))
+    value, reached = estimate.value, max(confidence, estimate.confidence)
+    return replace(estimate, low=min(low, value), high=max(high, value), confidence=reached)
+
+
+def _stretch(value: float, end: float, ratio: float, ends: Ends | None) -> float:
+    if ends is None:
+        return value + ratio * (end - value)
+    least, most = ends
+    here, there = ((number - least) / (most - least) for number in (value, end))
+    if 0 < here < 1:
+        centre = float(special.logit(here))
+        share = float(special.expit(centre + ratio * (float(special.logit(there)) - centre)))
+    else:
+        share = min(1.0, max(0.0, here + ratio**2 * (there - here)))
+    return least + share * (most - least)

@@ -1,0 +1,180 @@
+"""What differs between two audits apart from their risks: data, settings, versions, warnings, attacks, and who is most exposed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakscope.intervals import normal_quantile
+from leakscope.results import Audit, AuditedModel, Estimate, Findings
+
+#: Follow from other settings, or are compared by themselves.
+_NOT_SETTINGS = ("attacks", "confidence after the choice")
+#: With fewer records in common a correlation of their ranks says nothing.
+FEWEST_SHARED = 10
+
+
+@dataclass(frozen=True)
+class Fact:
+    """Something that is not the same in both audits; empty where an audit has no such thing."""
+
+    name: str
+    old: str
+    new: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """What is in one audit only."""
+
+    gone: tuple[str, ...] = ()
+    added: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class RecordsChange:
+    """The training records that both audits name.
+
+    ``newly_exposed`` of the ``exposed`` most exposed records of the new audit were less exposed than those of the old one.
+    ``correlation`` is Spearman's, of the exposure of all shared records; None where it is not defined.
+    """
+
+    shared: int
+    exposed: int
+    newly_exposed: int
+    correlation: Estimate | None
+
+
+@dataclass(frozen=True)
+class StudyNumber:
+    """A number of a study that stands beside both audits, without a test of the difference."""
+
+    kind: str
+    name: str
+    old: Estimate
+    new: Estimate
+
+
+def listed(old: Iterable[str], new: Iterable[str]) -> Listed:
+    """What went and what came, each in its own order.
+
+    >>> listed(["a", "b"], ["b", "c"])
+    Listed(gone=('a',), added=('c',))
+    """
+    before, after = list(dict.fromkeys(old)), list(dict.fromkeys(new))
+    return Listed(tuple(one for one in before if one not in after), tuple(one for one in after if one not in before))
+
+
+def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Fact, ...]:
+    """Entries that differ, or stand in one of the two only.
+
+    >>> changed({"seed": 0, "margin": 0.05}, {"seed": 1, "margin": 0.05})
+    (Fact(name='seed', old='0', new='1'),)
+    """
+    names = dict.fromkeys([*old, *new])
+    return tuple(
+        Fact(name, _text(old.get(name)), _text(new.get(name))) for name in names if old.get(name) != new.get(name)
+    )
+
+
+def _text(value: Any) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False, default=str)
+
+
+def settings_of(findings: Findings) -> dict[str, Any]:
+    """What the audit was asked to do, and what it was about."""
+    target = findings.target
+    facts = {
+        name: getattr(target, name) for name in ("model", "classes", "features", "members", "nonmembers", "judged")
+    }
+    settings = {name: value for name, value in findings.settings.items() if name not in _NOT_SETTINGS}
+    return facts | settings | {"control": findings.strongest.control.kind, "attacker": attacker(target)}
+
+
+def attacker(target: AuditedModel) -> str:
+    """What the attacker knows: that decides what attacks can find."""
+    return "knows some members" if target.shadow_models is None else "knows no member, trains shadow models"
+
+
+def same_data(old: Findings, new: Findings) -> dict[str, bool]:
+    """For each set of records that both know a fingerprint of, whether it is the same."""
+    before, after = old.fingerprints, new.fingerprints
+    names = [name for name in before if name in after and name != "learner" and after[name] != "none"]
+    return {name: before[name] == after[name] for name in names}
+
+
+def changed_sides(old: Findings, new: Findings) -> bool:
+    """Whether one audit was trained on what the other held out, as far as fingerprints tell."""
+    sets = [
+        (side.fingerprints.get("training records"), side.fingerprints.get("held-out records")) for side in (old, new)
+    ]
+    (trained, held_out), (trained_next, held_out_next) = sets
+    return (trained is not None and trained == held_out_next) or (held_out is not None and held_out == trained_next)
+
+
+def compare_records(old: Audit, new: Audit, confidence: float) -> RecordsChange | None:
+    """Who is most exposed, where the two audits speak of the same people; None where that can't be known.
+
+    Ids that merely number the rows name the same people only if the training records are the same.
+    """
+    if not same_data(old, new).get("training records") and (_are_row_numbers(old) or _are_row_numbers(new)):
+        return None
+    before, after = (
+        side.records.assign(id=side.records["id"].astype(str)).drop_duplicates("id") for side in (old, new)
+    )
+    both = before.merge(after, on="id", suffixes=("_old", "_new"))
+    if both.empty:
+        return None
+    # Records that share the last rank of the list are as exposed as those that it names.
+    last = max((record.rank for record in old.exposed), default=0)
+    known = set(before.loc[before["rank"] <= last, "id"])
+    fresh = sum(record.id not in known for record in new.exposed)
+    found = rank_correlation(both["score_old"].to_numpy(), both["score_new"].to_numpy(), confidence)
+    return RecordsChange(len(both), len(new.exposed), fresh, found)
+
+
+def _are_row_numbers(audit: Audit) -> bool:
+    ids = audit.records["id"].astype(str).tolist()
+    return ids == [str(row) for row in range(len(ids))]
+
+
+def rank_correlation(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any], confidence: float) -> Estimate | None:
+    """Spearman's rank correlation with the interval of Bonett and Wright (2000), on Fisher's z scale.
+
+    None for fewer than ten pairs, or where one side has only equal values.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=300)
+    >>> rank_correlation(x, x + rng.normal(size=300), 0.95)
+    0.71 [0.64, 0.77]
+    """
+    from scipy.stats import rankdata
+
+    n = len(first)
+    if n < FEWEST_SHARED or np.ptp(first) == 0 or np.ptp(second) == 0:
+        return None
+    value = float(np.clip(np.corrcoef(rankdata(first), rankdata(second))[0, 1], -1, 1))
+    inner = float(np.clip(value, -1 + 1e-12, 1 - 1e-12))  # equal ranks: Fisher's z is not finite there
+    half = normal_quantile(confidence) * float(np.sqrt((1 + inner**2 / 2) / (n - 3)))
+    low, high = (float(np.tanh(np.arctanh(inner) + side * half)) for side in (-1, 1))
+    return Estimate(value, min(low, value), max(high, value), confidence, n=n, method="Bonett-Wright")
+
+
+def compare_studies(old: Findings, new: Findings) -> tuple[Listed, tuple[StudyNumber, ...]]:
+    """Studies that came or went, and the numbers of those that stand beside both."""
+    before, after = ({(study.kind, study.release): study for study in side.studies} for side in (old, new))
+    names = [[f"{kind} of {release}" for kind, release in side] for side in (before, after)]
+    numbers = []
+    for key in before:
+        known = {number.name: number.estimate for number in before[key].numbers}
+        found = after[key].numbers if key in after else ()
+        numbers += [StudyNumber(key[0], one.name, known[one.name], one.estimate) for one in found if one.name in known]
+    return listed(*names), tuple(numbers)

@@ -1,0 +1,386 @@
+"""Two audits compared: no change where there is none, a change where there is one, and words that anybody can trust."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from samples import around, sample_audit, with_names
+from scipy import stats
+
+import leakscope as ls
+from leakscope.audit_diff import AuditDiff, diff
+from leakscope.audit_diff.changes import SIGNED, at_confidence, change_of_one, change_of_strongest
+from leakscope.audit_diff.facts import rank_correlation
+from leakscope.cli import main
+from leakscope.intervals import auc as auc_interval
+from leakscope.intervals import difference, proportion
+from leakscope.ranking import Ranking, split
+from leakscope.results import Audit, Estimate, Number, Risk, ShadowModels, Study
+from leakscope.risk import most_exposed, score
+
+N = 400
+MEMBER = np.repeat([True, False], N)
+BASE = replace(
+    sample_audit(),
+    records=pd.DataFrame({"id": ["ann"], "score": [0.5], "rank": [1]}),
+    settings={"margin": 0.05},
+)
+
+
+def measured(release: str, attack: str, scores: np.ndarray[Any, Any]) -> Risk:
+    """A risk whose figures come from scores, as in an audit."""
+    figures = score(scores, MEMBER, fprs=(0.1,))
+    values = {name: getattr(figures, name) for name in ("auc", "advantage", "accuracy", "tpr_at_fpr")}
+    return replace(BASE.risks[0], release=release, attack=attack, by_group=(), **values)
+
+
+def audit_of(shifts: dict[tuple[str, str], float], rng: np.random.Generator, *, shared: float = 0.8) -> Audit:
+    """An audit of fresh records: members score higher by ``shift``, and attacks see mostly the same noise."""
+    noise = rng.normal(size=2 * N)
+    risks = [
+        measured(*name, shared * noise + np.sqrt(1 - shared**2) * rng.normal(size=2 * N) + shift * MEMBER)
+        for name, shift in shifts.items()
+    ]
+    return replace(BASE, risks=tuple(risks), strongest=risks[0])
+
+
+def words(found: AuditDiff) -> set[str]:
+    return {change.word for release in found.releases for change in release.changes}
+
+
+# --- noise and change -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("shifts", "repeats"),
+    [
+        ({("labels", "one"): 0.7}, 300),
+        ({("labels", "one"): 0.0, ("p", "one"): 0.3, ("p", "two"): 0.35, ("p", "three"): 1.5}, 150),
+    ],
+    ids=["one attack", "many attacks"],
+)
+def test_two_audits_of_one_model_rarely_differ(shifts: dict[tuple[str, str], float], repeats: int) -> None:
+    rng = np.random.default_rng(1)
+    false = sum(words(diff(audit_of(shifts, rng), audit_of(shifts, rng))) != {"no sure change"} for _ in range(repeats))
+    assert false <= stats.binom.ppf(0.999, repeats, 0.05)
+
+
+def test_the_choice_of_the_strongest_is_no_change() -> None:
+    """One attack with a narrow interval, one slightly better with a wide one: chance decides which looks strongest."""
+    rng, width, deviation, repeats = np.random.default_rng(2), 1.96 * 0.03, 0.03, 2000
+    narrow = Estimate(0.6, 0.599, 0.601)
+    false, naive = 0, 0
+    for _ in range(repeats):
+        old, new = (around(0.6 + width + deviation * rng.normal(), width) for _ in range(2))
+        false += change_of_strongest("AUC", [(narrow, narrow), (old, new)], 0.95).word != "no sure change"
+        picked = [max((narrow, vague), key=lambda one: one.low) for vague in (old, new)]
+        gap = difference(picked[1], picked[0])
+        naive += gap.low > 0 or gap.high < 0
+    assert false / repeats <= 0.05
+    assert naive / repeats > 0.2
+
+
+@pytest.mark.parametrize(("before", "after", "kind"), [(0.0, 1.0, "more"), (1.0, 0.0, "less")])
+def test_a_real_change_is_found(before: float, after: float, kind: str) -> None:
+    rng = np.random.default_rng(3)
+    for _ in range(20):
+        steady = {("labels", "one"): 0.1}
+        found = diff(audit_of(steady | {("p", "one"): before}, rng), audit_of(steady | {("p", "one"): after}, rng))
+        assert found.kind == kind
+        assert found.sentence.startswith(f"{kind.capitalize()} leaks out than before: p, AUC 0.")
+        assert found.worse == (kind == "more")
+        assert found.releases[0].auc.word == "no sure change"
+
+
+def test_intervals_of_the_difference_cover_the_truth() -> None:
+    rng, truth, repeats = np.random.default_rng(4), stats.norm.cdf(0.6 / np.sqrt(2)) - 0.5, 150
+    covered = 0
+    for _ in range(repeats):
+        gain = diff(audit_of({("p", "a"): 0.0}, rng), audit_of({("p", "a"): 0.6}, rng)).releases[0].auc.difference
+        covered += gain.low <= truth <= gain.high
+    assert covered >= stats.binom.ppf(0.001, repeats, 0.95)
+
+
+# --- stretching -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("confidence", [0.97, 0.999, 0.99995])
+def test_the_interval_of_an_auc_is_stretched_exactly(confidence: float) -> None:
+    ranking = Ranking.of(split(np.random.default_rng(0).normal(0.8 * MEMBER, 1.0), MEMBER))
+    stretched, exact = at_confidence(auc_interval(ranking), confidence), auc_interval(ranking, confidence)
+    assert (stretched.low, stretched.high) == pytest.approx((exact.low, exact.high), abs=1e-12)
+
+
+@pytest.mark.parametrize("hits", [0, 1, 20, 150, 299, 300])
+@pytest.mark.parametrize("confidence", [0.99, 0.9995])
+def test_the_interval_of_a_share_is_stretched_far_enough(hits: int, confidence: float) -> None:
+    stretched, exact = at_confidence(proportion(hits, 300), confidence), proportion(hits, 300, confidence)
+    slack = 0.06 * (exact.high - exact.low)
+    assert stretched.low <= exact.low + slack
+    assert stretched.high >= exact.high - slack
+
+
+def test_stretching_stays_on_the_scale_and_never_shrinks() -> None:
+    wide = at_confidence(Estimate(0.9, 0.3, 1.0), 0.9999, SIGNED)
+    assert -1 <= wide.low < 0.3
+    assert wide.high == 1.0
+    sure = Estimate(0.5, 0.4, 0.6, confidence=0.9999)
+    assert at_confidence(sure, 0.95) is sure
+    assert at_confidence(Estimate(1.0, 1.0, 1.0, kind="exact"), 0.999).low == 1.0
+    assert at_confidence(Estimate(5.0, 4.0, 6.0), 0.999, None).high == pytest.approx(5 + 3.2905 / 1.96, abs=1e-3)
+
+
+def test_one_figure_in_both_audits() -> None:
+    assert change_of_one("gap", around(0.0, 0.01), around(0.2, 0.01), 0.99, SIGNED).word == "more"
+    assert change_of_one("gap", around(0.2, 0.01), around(0.0, 0.01), 0.99, SIGNED).word == "less"
+    assert change_of_one("gap", around(0.2, 0.3), around(0.0, 0.3), 0.99, SIGNED).word == "no sure change"
+
+
+# --- what else changed ------------------------------------------------------------------------------------------------
+
+
+def test_an_audit_is_not_unlike_itself() -> None:
+    audit = replace(sample_audit(), fingerprints={"training records": "a", "held-out records": "b", "learner": "c"})
+    found = diff(audit, audit)
+    assert (found.kind, found.worse) == ("no sure change", False)
+    assert found.sentence.startswith("No change beyond noise: differences of up to 0.0")
+    assert (found.settings, found.versions, found.attacks.added, found.warnings.gone) == ((), (), (), ())
+    assert set(found.data.values()) == {True}
+    assert "judged the same records" in found.notes[0]
+    assert found.records is not None
+    assert (found.records.newly_exposed, found.records.shared) == (0, 30_162)
+    assert found.records.correlation is not None
+    assert found.records.correlation.value == pytest.approx(1.0)
+
+
+def test_every_comparison_is_paid_for() -> None:
+    found = diff(sample_audit(), sample_audit())
+    # Six attacks with AUC, advantage, two rates that the sample carries, and six groups; accuracy on two sets.
+    assert found.comparisons == 6 * (2 + 2 + 6) + 2
+    assert found.releases[0].auc.difference.confidence == pytest.approx(1 - 0.05 / 62)
+    assert found.releases[0].bounds_only == (0.001,)
+
+
+def test_attacks_of_one_audit_only_are_named_and_not_compared() -> None:
+    old = sample_audit()
+    new = replace(old, risks=(*old.risks, replace(old.risks[0], attack="new one", auc=around(0.99, 0.001))))
+    found = diff(old, new)
+    assert found.kind == "no sure change"
+    assert found.attacks.added == ("new one on labels",)
+    assert "only in the new audit: new one on labels" in str(found)
+
+
+def test_groups_settings_warnings_versions_and_studies() -> None:
+    old = sample_audit()
+    worse = tuple(
+        replace(group, gap=around(0.5, 0.01)) if group.level == "Black" else group
+        for group in old.strongest.by_group[1:]
+    )
+    risks = tuple(replace(risk, by_group=worse) if risk.attack == old.strongest.attack else risk for risk in old.risks)
+    study = Study("leakage", "parameters", "?", "!", (Number("bits", around(0.5, 0.1)),))
+    new = replace(
+        old,
+        risks=risks,
+        strongest=replace(old.strongest, by_group=worse),
+        warnings=("something new",),
+        settings=old.settings | {"seed": 7},
+        versions=old.versions | {"numpy": "9"},
+        studies=(replace(study, numbers=(Number("bits", around(0.7, 0.1)),)),),
+    )
+    found = diff(replace(old, studies=(study,)), new)
+    surely = [(group.column, group.level) for group in found.groups if group.gap.word == "more"]
+    assert surely == [("race", "Black")]
+    assert found.worse
+    shown = " ".join(str(found).split())
+    for said in (
+        "race = Black: gap to the rest 0.07 → 0.50",
+        "only in the old audit: race = White",
+        "Warnings: new: something new gone: 52 of 30,162",
+        "Settings: seed: 0 → 7",
+        "Versions: numpy: 2.4.1 → 9",
+        "leakage, bits: 0.50 [0.40, 0.60] → 0.70 [0.60, 0.80]",
+    ):
+        assert said in shown
+    assert max(map(len, str(found).splitlines())) <= 100
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"target": replace(BASE.target, task="regression")}, "the old audit is one of classification"),
+        ({"settings": {"margin": 0.1}}, "the margin of the verdict was 0.05 and is 0.1"),
+        ({"risks": (replace(BASE.risks[0], release="other"),)}, "no attack was run on the same release in both"),
+        (
+            {"target": replace(BASE.target, shadow_models=ShadowModels(4, 100))},
+            "the attacker knows some members in one",
+        ),
+        (
+            {"risks": tuple(replace(risk, auc=replace(risk.auc, confidence=0.9)) for risk in BASE.risks)},
+            "confidence was 0.95 and is 0.9",
+        ),
+    ],
+)
+def test_what_can_not_be_compared_is_not(change: dict[str, Any], reason: str) -> None:
+    found = diff(BASE, replace(BASE, **change))
+    assert found.kind == "not comparable"
+    assert found.sentence.startswith("Not comparable: ")
+    assert reason in found.sentence
+    assert found.releases == ()
+    assert found.groups == ()
+
+
+def test_a_verdict_that_turns_to_leaks_is_worse() -> None:
+    old = replace(BASE, verdict=replace(BASE.verdict, kind="cannot tell"))
+    found = diff(old, BASE)
+    assert found.worse
+    assert "from “cannot tell” to “leaks”, which chance alone can do" in found.sentence
+    assert not diff(BASE, old).worse
+
+
+# --- records ----------------------------------------------------------------------------------------------------------
+
+
+def table(ids: list[Any], rng: np.random.Generator) -> pd.DataFrame:
+    scores = pd.Series(rng.uniform(size=len(ids)))
+    return pd.DataFrame({"id": ids, "score": scores, "rank": scores.rank(ascending=False).astype("int64")})
+
+
+def test_row_numbers_name_the_same_people_only_if_the_records_are_the_same() -> None:
+    rng = np.random.default_rng(0)
+    old, other = (replace(BASE, records=table(list(range(50)), rng)) for _ in range(2))
+    new = replace(other, fingerprints=BASE.fingerprints | {"training records": "new"})
+    old = replace(old, fingerprints=BASE.fingerprints | {"training records": "old"})
+    assert diff(old, new).records is None
+    same = diff(old, replace(new, fingerprints=old.fingerprints)).records
+    assert same is not None
+    assert same.shared == 50
+    named = [replace(side, records=table([f"p{at}" for at in range(50)], rng)) for side in (old, new)]
+    found = diff(*named).records
+    assert found is not None
+    assert found.correlation is not None
+    assert found.correlation.low < 0 < found.correlation.high
+
+
+def test_records_that_share_the_last_rank_are_not_new() -> None:
+    rng, ids = np.random.default_rng(0), [f"p{at}" for at in range(40)]
+    tied = pd.DataFrame({"id": ids, "score": 0.5, "rank": 1})
+    sharp = table(ids, rng)
+    old, new = (replace(BASE, records=records, exposed=most_exposed(records)) for records in (tied, sharp))
+    found = diff(old, new).records
+    assert found is not None
+    assert (found.newly_exposed, found.correlation) == (0, None)
+    assert "all of them are equally exposed" in " ".join(str(diff(old, new)).split())
+    last = replace(BASE, records=sharp.iloc[::-1].assign(rank=41 - sharp["rank"], score=1 - sharp["score"]))
+    turned = diff(new, replace(last, exposed=most_exposed(last.records))).records
+    assert turned is not None
+    assert turned.newly_exposed == 10
+    assert turned.correlation is not None
+    assert turned.correlation.value == pytest.approx(-1.0)
+
+
+def test_the_interval_of_a_rank_correlation_covers_it() -> None:
+    """Of normal pairs Spearman's correlation is 6/pi asin(r/2)."""
+    rng, r, repeats = np.random.default_rng(5), 0.6, 1000
+    truth, covered = 6 / np.pi * np.arcsin(r / 2), 0
+    for _ in range(repeats):
+        x = rng.normal(size=200)
+        found = rank_correlation(x, r * x + np.sqrt(1 - r**2) * rng.normal(size=200), 0.95)
+        assert found is not None
+        covered += found.low <= truth <= found.high
+    assert stats.binom.ppf(0.001, repeats, 0.95) <= covered
+    assert rank_correlation(np.ones(20), np.arange(20.0), 0.95) is None
+    assert rank_correlation(np.arange(5.0), np.arange(5.0), 0.95) is None
+
+
+def test_records_that_changed_sides_are_told() -> None:
+    swapped = {"training records": "b", "held-out records": "a"}
+    old = replace(BASE, fingerprints={"training records": "a", "held-out records": "b"})
+    assert "changed sides" in diff(old, replace(BASE, fingerprints=swapped)).notes[0]
+
+
+# --- the command --------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    folder, rng = tmp_path_factory.mktemp("diff"), np.random.default_rng(6)
+    for name, shift in (("calm", 0.0), ("leaky", 1.0)):
+        audit_of({("p", "a"): shift}, rng).save(folder / name)
+    replace(audit_of({("p", "a"): 0.0}, rng), settings={"margin": 0.2}).save(folder / "other")
+    return folder
+
+
+def run(capsys: Any, *arguments: Any) -> tuple[int, str, str]:
+    with pytest.raises(SystemExit) as stop:
+        main(["diff", *map(str, arguments)])
+    shown = capsys.readouterr()
+    return int(stop.value.code or 0), shown.out, shown.err
+
+
+def test_the_command_says_it_and_gates_on_it(capsys: Any, folders: Any) -> None:
+    calm, leaky, other = (folders / name for name in ("calm", "leaky", "other"))
+    code, out, err = run(capsys, calm, leaky)
+    assert (code, err) == (0, "")
+    assert out.startswith("More leaks out than before: p, AUC 0.")
+    assert run(capsys, calm, leaky, "--fail-if-worse")[0] == 1
+    assert run(capsys, leaky, calm, "--fail-if-worse")[0] == 0
+    assert run(capsys, calm, other)[1].startswith("Not comparable: the margin")
+    code, out, err = run(capsys, calm, other, "--fail-if-worse")
+    assert (code, out) == (2, "")
+    assert err.startswith("leakscope: can't say whether it is worse: the margin")
+
+
+def test_the_command_writes_json_and_markdown(capsys: Any, folders: Any, tmp_path: Any) -> None:
+    calm, leaky = folders / "calm", folders / "leaky"
+    code, out, _ = run(capsys, calm, leaky, "--json")
+    document = json.loads(out, parse_constant=pytest.fail)
+    assert (code, document["kind"], document["worse"]) == (0, "more", True)
+    assert document["releases"][0]["changes"][0]["word"] == "more"
+    assert document == json.loads(json.dumps(ls.diff(ls.load(calm), ls.load(leaky)).as_dict(), allow_nan=False))
+    code, out, _ = run(capsys, calm, leaky, "--format", "md", "--out", tmp_path / "new" / "diff.md")
+    assert (code, out) == (0, f"written: {tmp_path / 'new' / 'diff.md'}\n")
+    assert (tmp_path / "new" / "diff.md").read_text().startswith("# What changed between two audits\n\n**More leaks")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("calm", "nowhere"), "no audit in"),
+        (("calm", "leaky", "--format", "pdf"), "--format must be text, md or json, not pdf"),
+        (("calm", "leaky", "--json", "--format", "md"), "--json and --format md contradict each other"),
+        (("calm", "leaky", "--out", "calm"), "is a folder"),
+        (("calm", "leaky", "--out", "calm/audit.json"), "is part of the audit: name another file"),
+    ],
+)
+def test_wrong_input_is_one_sentence(capsys: Any, folders: Any, arguments: tuple[str, ...], said: str) -> None:
+    before = (folders / "calm" / "audit.json").read_bytes()
+    paths = [
+        argument if argument[:2] == "--" or argument in ("pdf", "md") else folders / argument for argument in arguments
+    ]
+    code, out, err = run(capsys, *paths)
+    assert (code, out) == (2, "")
+    assert said in err
+    assert err.count("\n") == 1
+    assert (folders / "calm" / "audit.json").read_bytes() == before
+
+
+def test_the_example_of_the_page_prints_what_the_page_shows(capsys: Any) -> None:
+    page = (Path(__file__).parent.parent / "docs" / "diff.md").read_text()
+    example, shown = (page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "text"))
+    exec(example, {})
+    assert capsys.readouterr().out == shown
+
+
+def test_hostile_names_stay_text() -> None:
+    name = "\x1b[31m<script>\u202e|x\n" * 50
+    audit = with_names(sample_audit(), name)
+    shown = str(diff(audit, replace(audit, warnings=(name * 2,), settings={name: 3})))
+    assert "\x1b" not in shown
+    assert "\u202e" not in shown
+    assert max(map(len, shown.splitlines())) <= 100
