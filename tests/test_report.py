@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import unicodedata
 from collections.abc import Iterator
 from dataclasses import replace
@@ -330,20 +329,7 @@ def test_every_verdict_has_a_page_with_its_word(kind: Kind) -> None:
     assert header["class"] == f"verdict {kind.replace(' ', '-')}"
     assert {"leaks": "Leaks", "no evidence": "No evidence of leakage", "cannot tell": "Cannot tell"}[kind] in page.text
     headline = next(data for tag, _, data in page.texts if tag == "h1")
-    assert headline.rstrip(".").lower() in audit.verdict.sentence
-
-
-def test_every_number_on_the_page_is_in_the_summary(audit: Audit, summary: dict[str, Any]) -> None:
-    number = re.compile(r"\d[\d,]*(?:\.\d+)?")
-    known = {found for words in strings(summary) for found in number.findall(words)}
-    shown = [
-        found
-        for tag, attributes, data in Page(html.render(audit)).texts
-        if tag != "style" and "tick" not in (attributes.get("class") or "")
-        for found in number.findall(data)
-    ]
-    assert len(shown) > 300
-    assert set(shown) <= known
+    assert headline.strip() == summarize(audit)["answer"]["sentences"][0]
 
 
 def test_the_page_shows_what_the_record_holds(audit: Audit, summary: dict[str, Any]) -> None:
@@ -356,44 +342,6 @@ def test_the_page_shows_what_the_record_holds(audit: Audit, summary: dict[str, A
     for row in summary["exposed"]["rows"]:
         assert row["id"] in shown
     assert "at most" in shown
-
-
-def test_the_page_is_one_file_that_loads_nothing(audit: Audit) -> None:
-    page = html.render(audit)
-    parsed = Page(page)
-    policy = next(attributes for _, attributes in parsed.elements if "http-equiv" in attributes)
-    assert policy["content"] == "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
-    assert not {"script", "link", "img", "iframe", "object", "embed", "a", "form"} & {tag for tag, _ in parsed.elements}
-    assert not {"src", "href", "style", "xlink:href"} & {name for _, given in parsed.elements for name in given}
-    assert re.findall(r"https?://[^\"]*", page) == ["http://www.w3.org/2000/svg"] * 3
-    assert "url(" not in page
-    assert "@import" not in page
-    assert not parsed.open
-    assert len(page) < 200_000
-
-
-def test_in_page_names_are_unique_and_found(audit: Audit) -> None:
-    elements = Page(html.render(audit)).elements
-    names = [attributes["id"] for _, attributes in elements if "id" in attributes]
-    assert len(names) == len(set(names))
-    assert {attributes["aria-labelledby"] for _, attributes in elements if "aria-labelledby" in attributes} <= set(
-        names
-    )
-
-
-@pytest.mark.parametrize("name", HOSTILE, ids=range(len(HOSTILE)))
-def test_hostile_names_stay_text(audit: Audit, name: str) -> None:
-    page = html.render(with_names(audit, name))
-    page.encode()
-    ordinary, hostile = Page(html.render(audit)), Page(page)
-    assert {tag for tag, _ in hostile.elements} == {tag for tag, _ in ordinary.elements}
-    attributes = {attribute for _, given in hostile.elements for attribute in given}
-    assert attributes == {attribute for _, given in ordinary.elements for attribute in given}
-    assert not any(attribute.startswith("on") for attribute in attributes)
-    for tag in ("bdi", "title", "dd", "li"):
-        assert any(safe_text(name) in data or name[:60] in data for at, _, data in hostile.texts if at == tag), tag
-    assert not re.search("[\u0000-\u0008\u202a-\u202e\u2066-\u2069\u200e\u200f\u2028]", page)
-    assert len(page) < 300_000
 
 
 def test_no_groups_no_section() -> None:
