@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import unicodedata
-from collections.abc import Iterator
 from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any, Literal
@@ -80,17 +79,6 @@ def summary(audit: Audit) -> dict[str, Any]:
 
 def plain(words: str) -> str:
     return words.replace("\u00a0", " ")
-
-
-def strings(thing: Any) -> Iterator[str]:
-    if isinstance(thing, dict):
-        for value in thing.values():
-            yield from strings(value)
-    elif isinstance(thing, list):
-        for value in thing:
-            yield from strings(value)
-    elif isinstance(thing, str):
-        yield thing
 
 
 # --- words ----------------------------------------------------------------------------------------------------------

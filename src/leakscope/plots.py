@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leakscope.errors import InputError
 from leakscope.report import drawing, svg
-from leakscope.report.axes import Axis, linear_axis, log_axis, short_number
+from leakscope.report.axes import linear_axis, log_axis, short_number
 from leakscope.report.drawing import LEFT, PLOT, WIDTH
 from leakscope.report.words import safe_text
 from leakscope.results import Estimate
@@ -356,71 +356,12 @@ def scatter(
         for label, across, up in group:
             said = f"{safe_text(name, 40)}, {safe_text(label, 60)}: {drawing.value_words(across)}; {drawing.value_words(up)}"
             shape, colour = "diamond" if label in marked else "circle", drawing.colour(number)
-            parts.append(drawing.group([_level_interval(across, y.place(up.value), x)], f"{colour} mark"))
+            parts.append(drawing.group(drawing.level_interval(across, y.place(up.value), x), f"{colour} mark"))
             parts.append(drawing.marks_with_line([x.place(across.value)], [up], y, colour, shape, [said], joined=False))
-    parts += _point_names(
+    parts += drawing.point_names(
         [(name, x.place(across.value), y.place(up.value)) for name, across, up in points],
         marked,
         (LEFT, top, end, bottom),
     )
     parts.append(svg.text((LEFT + end) / 2, bottom + 40, safe_text(x_label), "axis middle"))
     return drawing.picture(parts, bottom + 54, title, description)
-
-
-def _level_interval(point: Estimate, y: float, axis: Axis) -> Markup:
-    """An interval along the lower axis; an end that lies outside of it is an arrow."""
-    low, high = (min(max(end, axis.low), axis.high) for end in (point.low, point.high))
-    parts = [svg.line(axis.place(low), y, axis.place(high), y, "whisker")]
-    for end, shown, side in ((point.low, low, 1), (point.high, high, -1)):
-        x = axis.place(shown)
-        if end == shown:
-            parts.append(svg.line(x, y - 4, x, y + 4, "whisker"))
-        else:
-            parts.append(svg.path([(x + 8 * side, y - 4), (x + 8 * side, y + 4), (x, y)], "arrow"))
-    return Markup("").join(parts)
-
-
-def _point_names(
-    points: Sequence[tuple[str, float, float]], first: Collection[str], frame: tuple[float, float, float, float]
-) -> list[Markup]:
-    """Names beside their points where they run into no other name or point, and those of ``first`` before the others."""
-    left, top, right, bottom = frame
-    taken = [(x - 5, y - 5, x + 5, y + 5) for _, x, y in points]
-    parts = []
-    for name, x, y in sorted(points, key=lambda point: point[0] not in first):
-        words = svg.cut(safe_text(name), 30)
-        width, high = drawing.LETTER * len(words), 13.0
-        for start, base in _places_beside(x, y, width):
-            box = (start, base - high + 3, start + width, base + 3)
-            inside = box[0] >= left and box[1] >= top and box[2] <= right and box[3] <= bottom
-            if inside and not any(_touch(box, other) for other in taken):
-                taken.append(box)
-                parts.append(_text_over_lines(start, base, words, "axis" if name in first else "tick"))
-                break
-    return parts
-
-
-def _text_over_lines(x: float, y: float, words: str, kind: str) -> Markup:
-    """A text with a rim in the colour of the page, so that it is read where lines cross it."""
-    rim = "paint-order: stroke; stroke: var(--card); stroke-width: 3px"
-    drawn = Markup('<text x="{}" y="{}" class="{}" style="{}">{}</text>')
-    return drawn.format(svg.number(x), svg.number(y), kind, rim, words)
-
-
-def _places_beside(x: float, y: float, width: float) -> list[tuple[float, float]]:
-    """Where a text may begin: to the right, to the left, above and below, the nearest first."""
-    return [
-        place
-        for away in (0.0, 14.0, 28.0)
-        for up in dict.fromkeys((-away, away))
-        for place in (
-            (x + 8, y - 4 + up),
-            (x - 8 - width, y - 4 + up),
-            (x - width / 2, y - 9 + min(up, 0)),
-            (x - width / 2, y + 18 + max(up, 0)),
-        )
-    ]
-
-
-def _touch(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
-    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]

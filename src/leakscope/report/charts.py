@@ -18,8 +18,9 @@ from leakscope.report.svg import Scale
 
 WIDTH = 440
 RIGHT = WIDTH - 22
-TOP = 34
-LABEL_LENGTH = 26
+TOP = 54
+LETTER = 8  # about the width of one, also on a phone, where letters are drawn larger
+LABEL_LENGTH = 24
 
 
 class Curve(NamedTuple):
@@ -33,7 +34,10 @@ class Curve(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A true-positive rate with its interval at one false-positive rate; ``bound``: only its high end is known."""
+    """A true-positive rate with its interval at one false-positive rate; ``bound``: only its high end is known.
+
+    ``quiet``: it is drawn when somebody asks for it.
+    """
 
     label: str
     fpr: float
@@ -41,6 +45,7 @@ class Mark(NamedTuple):
     low: float
     high: float
     bound: bool
+    quiet: bool = False
 
 
 class Bin(NamedTuple):
@@ -71,9 +76,9 @@ def roc_chart(curves: Sequence[Curve], marks: Sequence[Mark], smallest: float, t
     Parameters
     ----------
     curves
-        All of them thin, the last one bold.
+        All of them thin, the last one bold and with its band.
     marks
-        Points of the last curve, drawn with their intervals.
+        Points of the last curve with their intervals, from left to right.
     smallest
         The smallest false-positive rate that the sample can show: 1/n.
 
@@ -88,17 +93,20 @@ def roc_chart(curves: Sequence[Curve], marks: Sequence[Mark], smallest: float, t
     x = svg.scale(first, 0, left, RIGHT)
     y = svg.scale(first, 0, bottom, TOP)
     parts = _log_grid(first, x, y)
+    parts += [_band(curve, first, x, y) for curve in curves[-1:] if curve.low]
     parts.append(svg.line(x(first), y(first), x(0), y(0), "chance"))
     for number, curve in enumerate(curves, start=1):
-        kind = "curve strongest" if number == len(curves) else "curve"
-        parts.append(svg.path(_roc_points(curve, first, x, y), kind, curve.label))
+        kind = "point curve strongest" if number == len(curves) else "point curve"
+        parts.append(svg.path(_roc_points(curve, curve.tpr, first, x, y), kind, curve.label))
     for mark in marks:
         if mark.fpr >= 0.999 * 10**first:
             parts.append(_mark(mark, first, x, y))
+    strongest = ("ranged", "strongest, with range") if curves[-1].low else ("strongest", "strongest")
+    others = [("curve", "others")] if len(curves) > 1 else []
     parts += [
         svg.text((left + RIGHT) / 2, bottom + 40, "False alarms among outsiders", "axis middle"),
-        _side_text(bottom, "Members found"),
-        *_legend([("strongest", "strongest attack"), ("curve", "others"), ("chance", "guessing")], left),
+        svg.text(8, TOP - 14, "Members found", "axis"),
+        *_legend([strongest, *others, ("chance", "guessing")], left),
     ]
     return _svg(parts, 394, title, description)
 
@@ -109,7 +117,7 @@ def histogram_chart(bins: Sequence[Bin], title: str, description: str) -> Markup
     Examples
     --------
     >>> svg = histogram_chart([Bin("low", 0, 0.5, 1, 3), Bin("high", 0.5, 1, 3, 1)], "Scores", "Members score higher.")
-    >>> svg.count('class="hover"')
+    >>> svg.count('class="point hover"')
     2
     """
     left, bottom = 54, 346
@@ -131,10 +139,12 @@ def histogram_chart(bins: Sequence[Bin], title: str, description: str) -> Markup
         parts.append(svg.box(start + 0.75, y(share), end - start - 1.5, bottom - y(share), "bar"))
         outline += [(start, y(other)), (end, y(other))]
     parts += [svg.line(left, bottom, RIGHT, bottom, "base"), svg.path(outline, "outline")]
-    parts += [svg.box(x(item.low), TOP, x(item.high) - x(item.low), bottom - TOP, "hover", item.label) for item in bins]
+    parts += [
+        svg.box(x(item.low), TOP, x(item.high) - x(item.low), bottom - TOP, "point hover", item.label) for item in bins
+    ]
     parts += [
         svg.text((left + RIGHT) / 2, bottom + 40, "Exposure score (1: stands out most)", "axis middle"),
-        _side_text(bottom, "Share of the records"),
+        svg.text(8, TOP - 14, "Share of the records", "axis"),
         *_legend([("bar", "members"), ("outline", "outsiders")], left),
     ]
     return _svg(parts, 394, title, description)
@@ -159,10 +169,10 @@ def group_chart(
     >>> "<title>Ann</title>" in svg
     True
     """
-    line, gap = 26, 8
-    left = max(158, 20 + 7 * max((len(svg.cut(row.level, LABEL_LENGTH)) for row in rows), default=0))
+    line, gap, top = 26, 8, 34
+    left = max(158, 20 + LETTER * max((len(svg.cut(row.level, LABEL_LENGTH)) for row in rows), default=0))
     headings = sum(row.column != before for row, before in zip(rows, _columns_before(rows), strict=True))
-    bottom = TOP + line * len(rows) + (line + gap) * headings
+    bottom = top + line * len(rows) + (line + gap) * headings
     everybody = [] if overall is None else [overall]
     low = min([reference, *everybody, *(row.low for row in rows)])
     high = max([reference, *everybody, *(row.high for row in rows)])
@@ -171,12 +181,12 @@ def group_chart(
     parts: list[Markup] = []
     for tick in svg.ticks(low - pad, high + pad, 5):
         parts += [
-            svg.line(x(tick), TOP, x(tick), bottom, "grid"),
+            svg.line(x(tick), top, x(tick), bottom, "grid"),
             svg.text(x(tick), bottom + 17, f"{tick + 0.0:.4g}", "tick middle"),
         ]
-    parts.append(svg.line(x(reference), TOP, x(reference), bottom, "base"))
-    parts += [svg.line(x(place), TOP, x(place), bottom, "overall") for place in everybody]
-    height = float(TOP)
+    parts.append(svg.line(x(reference), top, x(reference), bottom, "base"))
+    parts += [svg.line(x(place), top, x(place), bottom, "overall") for place in everybody]
+    height = float(top)
     for row, before in zip(rows, _columns_before(rows), strict=True):
         if row.column != before:
             height += line + gap
@@ -188,6 +198,25 @@ def group_chart(
         *_legend([*(("overall", "everybody") for _ in everybody), ("base", words[1]), ("group out", words[2])], 8),
     ]
     return _svg(parts, bottom + 48, title, description)
+
+
+def people_chart(low: int, high: int, guess: float, title: str, description: str) -> Markup:
+    """A hundred dots: ``low`` of them full, those up to ``high`` pale, and a ring around those that guessing gets.
+
+    Examples
+    --------
+    >>> svg = people_chart(4, 9, 1, "Identified", "4 to 9 of 100.")
+    >>> svg.count("dot sure"), svg.count("dot maybe"), svg.count("dot guess")
+    (4, 5, 1)
+    """
+    step, radius = 20, 6.5
+    places = [(step * (at % 10) + step / 2, step * (at // 10) + step / 2) for at in range(100)]
+    dots = []
+    for at, (x, y) in enumerate(places):
+        kind = "sure" if at < low else "maybe" if at < high else "not"
+        dots.append(svg.group([svg.circle(x, y, radius)], f"dot {kind}"))
+    rings = [svg.group([svg.circle(x, y, radius + 2.2)], "dot guess") for x, y in places[: round(guess)]]
+    return svg.chart([*dots, *rings], 10 * step, 10 * step, title, description, kind="people")
 
 
 def _log_grid(first: float, x: Scale, y: Scale) -> list[Markup]:
@@ -223,33 +252,41 @@ def _group(row: Row, height: float, x: Scale, left: float) -> Markup:
         svg.line(x(row.high), height - 4, x(row.high), height + 4, "whisker"),
         svg.circle(x(row.value), height, 5),
     ]
-    return svg.titled(content, "group out" if row.stands_out else "group", row.label)
+    return svg.titled(content, "point group out" if row.stands_out else "point group", row.label)
 
 
 def _mark(mark: Mark, first: float, x: Scale, y: Scale) -> Markup:
     """A point with its interval, or a triangle that hangs from the bound."""
+    kind = "point mark quiet" if mark.quiet else "point mark"
     across = x(math.log10(mark.fpr))
     low, value, high = (y(max(first, math.log10(max(end, 1e-300)))) for end in (mark.low, mark.value, mark.high))
     if mark.bound:
         triangle = [(across - 5, high), (across + 5, high), (across, high + 8), (across - 5, high)]
-        return svg.titled([svg.path(triangle, "bound")], "mark", mark.label)
+        return svg.titled([svg.path(triangle, "bound core")], kind, mark.label)
     content = [
         svg.line(across, low, across, high, "whisker"),
         svg.line(across - 4, low, across + 4, low, "whisker"),
         svg.line(across - 4, high, across + 4, high, "whisker"),
         svg.circle(across, value, 4.5),
     ]
-    return svg.titled(content, "mark", mark.label)
+    return svg.titled(content, kind, mark.label)
 
 
-def _roc_points(curve: Curve, first: float, x: Scale, y: Scale) -> list[tuple[float, float]]:
+def _band(curve: Curve, first: float, x: Scale, y: Scale) -> Markup:
+    """The area between the ends of the intervals."""
+    upper = _roc_points(curve, curve.high, first, x, y)
+    lower = _roc_points(curve, curve.low, first, x, y)
+    return svg.path([*upper, *lower[::-1], upper[0]], "band")
+
+
+def _roc_points(curve: Curve, heights: Sequence[float], first: float, x: Scale, y: Scale) -> list[tuple[float, float]]:
     """The curve between its points is straight on linear axes, so it bends here: it is drawn in many small steps."""
     places = np.linspace(first, 0, 141)
     # Of several points at one false-positive rate the highest counts; interp wants them apart.
     fpr, last = np.unique(np.asarray(curve.fpr)[::-1], return_index=True)
-    tpr = np.interp(10.0**places, fpr, np.asarray(curve.tpr)[::-1][last])
-    heights = np.maximum(first, np.log10(np.maximum(tpr, 1e-300)))
-    return [(x(place), y(height)) for place, height in zip(places.tolist(), heights.tolist(), strict=True)]
+    shares = np.interp(10.0**places, fpr, np.asarray(heights)[::-1][last])
+    logs = np.maximum(first, np.log10(np.maximum(shares, 1e-300)))
+    return [(x(place), y(height)) for place, height in zip(places.tolist(), logs.tolist(), strict=True)]
 
 
 def _shares(counts: Sequence[int]) -> list[float]:
@@ -258,10 +295,7 @@ def _shares(counts: Sequence[int]) -> list[float]:
 
 
 def _svg(parts: Iterable[Markup], height: float, title: str, description: str) -> Markup:
-    return Markup(
-        '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {} {}" role="img" aria-label="{}">'
-        "<title>{}</title><desc>{}</desc>{}</svg>"
-    ).format(WIDTH, svg.number(height), f"{title}. {description}", title, description, Markup("").join(parts))
+    return svg.chart(parts, WIDTH, height, title, description)
 
 
 def _legend(items: Sequence[tuple[str, str]], left: float) -> list[Markup]:
@@ -270,14 +304,12 @@ def _legend(items: Sequence[tuple[str, str]], left: float) -> list[Markup]:
         if kind == "bar":
             parts.append(svg.box(left, 8, 16, 10, kind))
         elif kind == "group out":
-            parts.append(svg.titled([svg.circle(left + 8, 13, 5)], kind, label))
+            parts.append(svg.group([svg.circle(left + 8, 13, 5)], kind))
+        elif kind in ("ranged", "strongest"):
+            parts += [svg.box(left, 7, 18, 12, "band")] if kind == "ranged" else []
+            parts.append(svg.line(left, 13, left + 18, 13, "curve strongest"))
         else:
-            parts.append(svg.line(left, 13, left + 18, 13, "curve strongest" if kind == "strongest" else kind))
+            parts.append(svg.line(left, 13, left + 18, 13, kind))
         parts.append(svg.text(left + 24, 17, label, "tick"))
-        left += 44 + 6.6 * len(label)
+        left += 40 + LETTER * len(label)
     return parts
-
-
-def _side_text(bottom: float, text: str) -> Markup:
-    place = f"translate(13 {svg.number((TOP + bottom) / 2)}) rotate(-90)"
-    return Markup('<text transform="{}" class="axis middle">{}</text>').format(place, text)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 
 from markupsafe import Markup
@@ -58,6 +58,7 @@ text { fill: var(--soft); font-variant-numeric: tabular-nums; }
 .bar { fill-opacity: .38; stroke-width: 1.2; }
 .area { fill-opacity: .13; stroke-width: 1.8; }
 .mark .stated .diamond, .stated .mark .diamond { fill: var(--ink); stroke: var(--ink); stroke-width: 1; }
+.rim { paint-order: stroke; stroke: var(--card); stroke-width: 3px; }
 .hover { fill: transparent; }
 .hover:hover { fill: var(--soft); fill-opacity: .09; }
 """) + Markup("").join(
@@ -159,7 +160,7 @@ def marks_with_line(
     for x, point, words in zip(places, points, said or [""] * len(places), strict=True):
         if point is not None:
             drawn = [*_interval(x, point, axis), _point(x, point.value, axis, shape)]
-            parts.append(svg.titled(drawn, "mark", words) if words else group(drawn, "mark"))
+            parts.append(svg.titled(drawn, "point mark", words) if words else group(drawn, "mark"))
     return group(parts, colour)
 
 
@@ -186,8 +187,7 @@ def steps(places: Sequence[float], counts: Sequence[float], axis: Axis, bottom: 
     return [svg.path([*corners, (places[-1], bottom), corners[0]], "area")]
 
 
-def group(content: Iterable[Markup], kind: str) -> Markup:
-    return Markup('<g class="{}">{}</g>').format(kind, Markup("").join(content))
+group = svg.group
 
 
 def run(places: Sequence[float], values: Sequence[float | None], axis: Axis, kind: str) -> list[Markup]:
@@ -218,6 +218,61 @@ def _point(x: float, value: float, axis: Axis, shape: str) -> Markup:
 
 def cross(x: float, y: float) -> Markup:
     return svg.path([(x - 5, y - 5), (x + 5, y + 5)], "missing") + svg.path([(x - 5, y + 5), (x + 5, y - 5)], "missing")
+
+
+def level_interval(point: Estimate, y: float, axis: Axis) -> list[Markup]:
+    """An interval along the lower axis; an end that lies outside of it is an arrow."""
+    low, high = (min(max(end, axis.low), axis.high) for end in (point.low, point.high))
+    parts = [svg.line(axis.place(low), y, axis.place(high), y, "whisker")]
+    for end, shown, side in ((point.low, low, 1), (point.high, high, -1)):
+        x = axis.place(shown)
+        if end == shown:
+            parts.append(svg.line(x, y - 4, x, y + 4, "whisker"))
+        else:
+            parts.append(svg.path([(x + 8 * side, y - 4), (x + 8 * side, y + 4), (x, y)], "arrow"))
+    return parts
+
+
+# --- names beside points ----------------------------------------------------------------------------------------------
+
+
+def point_names(
+    points: Sequence[tuple[str, float, float]], first: Collection[str], frame: tuple[float, float, float, float]
+) -> list[Markup]:
+    """Names beside their points where they run into no other name or point, and those of ``first`` before the others."""
+    left, top, right, bottom = frame
+    taken = [(x - 5, y - 5, x + 5, y + 5) for _, x, y in points]
+    parts = []
+    for name, x, y in sorted(points, key=lambda point: point[0] not in first):
+        words = svg.cut(safe_text(name), 30)
+        width, high = LETTER * len(words), 13.0
+        for start, base in _places_beside(x, y, width):
+            box = (start, base - high + 3, start + width, base + 3)
+            inside = box[0] >= left and box[1] >= top and box[2] <= right and box[3] <= bottom
+            if inside and not any(_touch(box, other) for other in taken):
+                taken.append(box)
+                parts.append(svg.text(start, base, words, "axis rim" if name in first else "tick rim"))
+                break
+    return parts
+
+
+def _places_beside(x: float, y: float, width: float) -> list[tuple[float, float]]:
+    """Where a text may begin: to the right, to the left, above and below, the nearest first."""
+    return [
+        place
+        for away in (0.0, 14.0, 28.0)
+        for up in dict.fromkeys((-away, away))
+        for place in (
+            (x + 8, y - 4 + up),
+            (x - 8 - width, y - 4 + up),
+            (x - width / 2, y - 9 + min(up, 0)),
+            (x - width / 2, y + 18 + max(up, 0)),
+        )
+    ]
+
+
+def _touch(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+    return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 
 # --- around the plot ------------------------------------------------------------------------------------------------

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from leakscope.report.axes import short_number
 from leakscope.report.words import SENTENCE_LENGTH, describe, described, safe_text
-from leakscope.results import Figure, Findings, Point, Study
+from leakscope.results import Estimate, Figure, Findings, Point, Study
 
 _TITLES = {
     "leakage": "What the parameters carry",
@@ -37,7 +38,7 @@ def _study(study: Study, anchor: str) -> dict[str, Any]:
             }
             for number in study.numbers
         ],
-        "figures": [_figure(figure) for figure in study.figures],
+        "figures": [figure_words(figure) for figure in study.figures],
         "advice": [safe_text(advice, SENTENCE_LENGTH) for advice in study.advice],
         "warnings": [safe_text(warning, SENTENCE_LENGTH) for warning in study.warnings],
         "settings": [
@@ -47,7 +48,8 @@ def _study(study: Study, anchor: str) -> dict[str, Any]:
     }
 
 
-def _figure(figure: Figure) -> dict[str, Any]:
+def figure_words(figure: Figure) -> dict[str, Any]:
+    """A figure with its texts made safe, and every number both raw and as it is shown."""
     return {
         "title": safe_text(figure.title, SENTENCE_LENGTH),
         "description": safe_text(figure.description, 2 * SENTENCE_LENGTH),
@@ -58,16 +60,38 @@ def _figure(figure: Figure) -> dict[str, Any]:
         "logarithmic_y": figure.logarithmic_y,
         "marked": [safe_text(name) for name in figure.marked],
         "series": [
-            {"name": safe_text(series.name), "points": [_point(point) for point in series.points]}
+            {
+                "name": safe_text(series.name),
+                "points": [_point(point, safe_text(series.name)) for point in series.points],
+            }
             for series in figure.series
         ],
     }
 
 
-def _point(point: Point) -> dict[str, Any]:
+def _point(point: Point, series: str) -> dict[str, Any]:
+    """A point with what is said of it: its figures are short ones, as on the axes, since they may be of any size."""
+    label, x_text, y_text = safe_text(point.label), short_number(point.x), _short(point.y)
+    across_text = _short(point.across) if point.across is not None else x_text
+    named = ", ".join(dict.fromkeys(part for part in (series, label) if part))
     return {
         "x": point.x,
+        "x_text": across_text,
         "y": describe(point.y),
-        "label": safe_text(point.label),
+        "y_text": y_text,
+        "label": label,
         "across": described(point.across),
+        "said": f"{named} — {across_text}: {y_text}" if named else f"{across_text}: {y_text}",
     }
+
+
+def _short(estimate: Estimate) -> str:
+    unit = f" {safe_text(estimate.unit)}" if estimate.unit else ""
+    match estimate.kind:
+        case "exact":
+            return f"{short_number(estimate.value)}{unit}"
+        case "upper bound":
+            return f"at most {short_number(estimate.high)}{unit}"
+        case "lower bound":
+            return f"at least {short_number(estimate.low)}{unit}"
+    return f"{short_number(estimate.value)} [{short_number(estimate.low)}, {short_number(estimate.high)}]{unit}"

@@ -40,6 +40,20 @@ def titled(content: Iterable[Markup], kind: str, title: str) -> Markup:
     return Markup('<g class="{}"><title>{}</title>{}</g>').format(kind, title, Markup("").join(content))
 
 
+def group(content: Iterable[Markup], kind: str) -> Markup:
+    return Markup('<g class="{}">{}</g>').format(kind, Markup("").join(content))
+
+
+def chart(
+    parts: Iterable[Markup], width: float, height: float, title: str, description: str, kind: str = "chart"
+) -> Markup:
+    """A whole picture for a page, whose style it takes: a title and a description for screen readers, then the parts."""
+    return Markup(
+        '<svg xmlns="http://www.w3.org/2000/svg" class="{}" viewBox="0 0 {} {}" role="img" aria-label="{}">'
+        "<title>{}</title><desc>{}</desc>{}</svg>"
+    ).format(kind, number(width), number(height), f"{title}. {description}", title, description, Markup("").join(parts))
+
+
 def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
     places = [number(place) for place in (x1, y1, x2, y2)]
     return Markup('<line x1="{}" y1="{}" x2="{}" y2="{}" class="{}"/>').format(*places, kind)
