@@ -98,10 +98,16 @@ def test_a_bound_on_the_advantage_is_a_bound_on_how_many_are_found() -> None:
     assert "0.213: by a proof (a paper)" in plain(releases["bound_note"])
 
 
-def test_a_bound_comes_from_the_promise_or_from_a_study_and_the_tightest_counts() -> None:
-    audit = replace(sample_audit(), bounds=(promised(1.0),))
-    assert audit.all_bounds[0].advantage.high == pytest.approx(0.46211715726)
-    assert attach(audit, sample_studies()).all_bounds[0].advantage.high == 0.21
+def test_a_promised_bound_stands_in_every_row_and_that_of_a_study_in_its_own() -> None:
+    audit = attach(replace(sample_audit(), bounds=(promised(3.0), promised(1.0))), sample_studies())
+    assert audit.bound is not None
+    assert audit.bound.advantage.high == pytest.approx(0.46211715726)
+    releases = summarize(audit)["releases"]
+    bounds = {row["release"]: row["bound"] for row in releases["rows"]}
+    assert bounds["labels"]["people"] == "at most 48"
+    assert bounds["parameters"]["estimate"]["high"] == 0.21  # a study speaks for what it measured
+    assert bounds["explanations"] is None
+    assert "if the audited model was trained in this way" in releases["bound_note"]
 
 
 def test_without_a_bound_the_page_says_so() -> None:

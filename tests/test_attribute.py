@@ -72,6 +72,7 @@ def test_values_are_those_of_loops(levels):
 
 
 def test_for_two_levels_they_are_the_measures_of_membership():
+    # [tople2020, Def. 8]
     rng = np.random.default_rng(0)
     found, other = judgement(2, 500, rng), judgement(2, 500, rng)
     other = other._replace(level=found.level)

@@ -94,6 +94,7 @@ def test_the_worst_mechanism_reaches_the_bound_from_epsilon(epsilon, delta):
 
 
 def test_the_bound_from_epsilon_stays_below_yeoms_and_below_one():
+    # [Yeom et al. 2018, Theorem 1]
     epsilon = np.array([0.0, 1e-9, 0.3, 3.0, 800.0, np.inf])
     bound = advantage_from_epsilon(epsilon)
     with np.errstate(over="ignore"):
@@ -104,6 +105,7 @@ def test_the_bound_from_epsilon_stays_below_yeoms_and_below_one():
 
 
 def test_the_loose_bound_is_yeoms_up_to_one_and_never_below_the_tight_one():
+    # [tople2020, Lemma 2]
     epsilon = np.linspace(0, 0.69, 50)  # ln 2 = 0.6931 is where it reaches 1
     np.testing.assert_allclose(advantage_from_epsilon_loose(epsilon), np.expm1(epsilon), rtol=1e-15)
     wide = np.array([0.0, 1e-12, 0.5, math.log(2), 1.0, 50.0, 1e4, np.inf])
@@ -141,6 +143,7 @@ def test_laplace_noise_and_epsilon_undo_each_other():
 
 
 def test_the_information_never_passes_its_ceiling():
+    # [farokhi2020, Cor. 1]
     p1, p0 = random_laws(5_000, 4, seed=3)
     for share in (0.02, 0.3, 0.5, 0.9):
         mixture = share * p1 + (1 - share) * p0

@@ -52,6 +52,7 @@ def swap_distances(parameters, norm=2):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
 def test_exact_is_the_largest_distance_over_all_swaps(size):
+    # the distance of [farokhi2020, Prop. 1]
     X, y = universe(7, 2, seed=size, heavy=True)
     found = sensitivity(Ridge(l2=0.05), X, y, size, method="exact")
     assert found.value == pytest.approx(max(swap_distances(literal_parameters(X, y, size, 0.05))), rel=1e-9)
@@ -85,6 +86,7 @@ def test_many_sets_of_nearly_all_records():
 
 @pytest.mark.parametrize("size", [1, 3, 5])
 def test_the_absolute_distance_is_the_largest_over_all_swaps(size):
+    # [tople2020, Def. 5]
     X, y = universe(7, 2, seed=size, heavy=True)
     parameters = literal_parameters(X, y, size, 0.05)
     found = sensitivity(Ridge(l2=0.05), X, y, size, method="exact", norm=1)
@@ -266,6 +268,7 @@ def test_random_training_is_refused_where_it_would_pass_for_sensitivity():
 
 @pytest.mark.parametrize(("epsilon", "delta"), [(0.5, 1e-3), (3.0, 0.05)])
 def test_noise_from_the_sensitivity_keeps_its_promise_for_all_swaps(epsilon, delta):
+    # [farokhi2020, Def. 3], read as swaps
     X, y = universe(7, 2, seed=6)
     sigma = gaussian_noise(epsilon, delta, sensitivity(Ridge(l2=0.1), X, y, 3).value)
     distances = np.array(swap_distances(literal_parameters(X, y, 3, 0.1)))

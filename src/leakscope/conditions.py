@@ -4,7 +4,7 @@
   (``labels: auc > 0.6``) that any attack on that release does;
 - ``group_gap``, the largest gap of a group to the rest;
 - ``extra``, what the most telling explanation adds to the AUC of the prediction;
-- ``bound``, the smallest advantage that no attack can pass, by a promise or by a measured leakage;
+- ``bound``, the smallest advantage that the promised privacy lets no attack pass;
 - ``verdict = leaks``, ``verdict != "no evidence"``.
 
 A condition is *failed*, *passed* or *uncertain*. With ``.low``, ``.value`` or ``.high`` it is about that one number. Without,
@@ -177,10 +177,7 @@ class Condition:
                 added = [extra.auc for extra in audit.extras]
                 return largest(added) if added else None, "no explanation was audited beside a prediction"
             case "bound":
-                bounds = [bound.advantage for bound in audit.all_bounds]
-                return (
-                    bounds[0] if bounds else None
-                ), "no bound is known: --epsilon states one, --with adds a measured one"
+                return (audit.bound.advantage if audit.bound else None), "no privacy was promised with --epsilon"
         risk, missing = self._attack(audit)
         if risk is None:
             return None, missing

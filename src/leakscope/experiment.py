@@ -72,7 +72,7 @@ class Experiment:
     adversary: Adversary
 
     def quartiles(self) -> tuple[float, float, float]:
-        """First quartile, median and third quartile over models of |TPR − FPR|, the paper's Adv = |2P − 1|.
+        r"""First quartile, median and third quartile over models of \|TPR − FPR\|, the paper's Adv = \|2P − 1\|.
 
         For box plots as in the paper. The absolute value lifts them: an adversary who knows nothing scatters around 0 and
         so has a positive median. Whether there is anything to find is said by `advantage`.

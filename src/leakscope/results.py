@@ -450,10 +450,9 @@ class Findings:
     schema_version: int = SCHEMA_VERSION
 
     @property
-    def all_bounds(self) -> tuple[Bound, ...]:
-        """What no attack can pass, the tightest first: what was promised, and what the studies found."""
-        found = [*self.bounds, *(study.bound for study in self.studies if study.bound is not None)]
-        return tuple(sorted(found, key=lambda bound: bound.advantage.high))
+    def bound(self) -> Bound | None:
+        """The tightest of the bounds that were promised for this model; what a study found holds for what it measured."""
+        return min(self.bounds, key=lambda bound: bound.advantage.high, default=None)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ r"""The threshold adversary of Yeom, Giacomelli, Fredrikson and Jha (CSF 2018), 
    .. math:: \ln\frac{\sigma_D}{\sigma_S} > \frac{\varepsilon^2}{2}\Bigl(\frac1{\sigma_S^2} - \frac1{\sigma_D^2}\Bigr).
 
    With :math:`r = \sigma_D/\sigma_S` its advantage is :math:`\operatorname{erf}(r\,u) - \operatorname{erf}(u)`,
-   :math:`u^2 = \ln r/(r^2-1)` (their Theorem 3), and its AUC is :math:`\tfrac2\pi\arctan r`.
+   :math:`u^2 = \ln r/(r^2-1)` (Yeom et al. 2018, Theorem 3), and its AUC is :math:`\tfrac2\pi\arctan r`.
 
 The means and deviations are taken from the records that the attacker knows.
 """

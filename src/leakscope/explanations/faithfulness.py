@@ -8,13 +8,13 @@ whatever else is done to an explanation before it is handed out.
 With :math:`x_S` the record whose features outside of S are set to the baseline, and features in the order of falling
 :math:`a_i`, equal ones at random:
 
-============== =======================================================================================================
-``insertion``  area under :math:`k/d \mapsto F(x_S)`, S the first k features: high if the explanation is right
-``deletion``   area under :math:`k/d \mapsto F(x_S)`, S all but the first k features: low if it is right
-``order``      (insertion − deletion) / scale
-``infidelity`` :math:`E_I (\sum_{i\in I} a_i - F(x) + F(x_{\bar I}))^2` over random sets I of features
+=============== ======================================================================================================
+``insertion``   area under :math:`k/d \mapsto F(x_S)`, S the first k features: high if the explanation is right
+``deletion``    area under :math:`k/d \mapsto F(x_S)`, S all but the first k features: low if it is right
+``order``       (insertion − deletion) / scale
+``infidelity``  :math:`E_I (\sum_{i\in I} a_i - F(x) + F(x_{\bar I}))^2` over random sets I of features
 ``unexplained`` the same for :math:`\beta a`, each record with its best :math:`\beta`, as a share of :math:`E_I (F(x) - F(x_{\bar I}))^2`
-============== =======================================================================================================
+=============== ======================================================================================================
 
 [Petsiuk et al. 2018 for deletion and insertion; Yeh et al. 2019, Definition 2.1 for infidelity and β]. The order is by signed
 values: a feature that speaks against the class comes last, which for an additive F is the order of the largest area.

@@ -64,8 +64,8 @@ def influence_functions(
     X, y, points, labels
         The training records and the points, each with its labels, as the module and the loss take them.
     penalty
-        Weight λ of the penalty λ/2·|θ|² over all parameters beside the *sum* of losses, or a function of the named
-        parameters that gives the whole penalty. A mean loss with the penalty c·|θ|² has λ = 2nc; there the penalty
+        Weight λ of the penalty λ/2·‖θ‖² over all parameters beside the *sum* of losses, or a function of the named
+        parameters that gives the whole penalty. A mean loss with the penalty c·‖θ‖² has λ = 2nc; there the penalty
         weighs more when a record is gone, and each row less its mean is the influence.
     damping
         What is added to every eigenvalue of the matrix.

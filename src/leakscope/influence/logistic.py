@@ -81,7 +81,7 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
     X, y
         The training records and their labels, of two classes.
     l2
-        The weight λ > 0 of the penalty λ/2·|w|² beside the *sum* of log-losses; the intercept is not penalised.
+        The weight λ > 0 of the penalty λ/2·‖w‖² beside the *sum* of log-losses; the intercept is not penalised.
         scikit-learn's C is 1/l2.
     progress
         Called with the stage, how many models are solved, and how many there are.

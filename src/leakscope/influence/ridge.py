@@ -92,7 +92,7 @@ def leave_one_out_ridge(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOutRidge:
     X, y
         The training records, two or more, and their values.
     l2
-        The weight λ of the penalty λ·|w|² beside the *sum* of squared errors; the intercept is not penalised. It is
+        The weight λ of the penalty λ·‖w‖² beside the *sum* of squared errors; the intercept is not penalised. It is
         the alpha of scikit-learn's ``Ridge``. 0 is least squares, which needs more records than parameters.
 
     Examples

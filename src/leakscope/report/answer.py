@@ -99,7 +99,7 @@ def _how_sure(findings: Findings) -> str:
     else:
         control = "the model was not retrained, so that no model stands beside it that never saw these people"
     return (
-        f"Ranges hold with {percent(confidence)} confidence{chosen}; they rest on {count(target.judged)} people from the "
+        f"Ranges hold with {percent(round(confidence, 4))} confidence{chosen}; they rest on {count(target.judged)} people from the "
         f"training data and as many outsiders; {control}."
     )
 
@@ -124,6 +124,11 @@ def _steps(findings: Findings) -> Iterator[Step]:
         yield from _drop_explanation(findings)
         yield from _overfit(findings)
         yield from _look_at_group(findings)
+    if not findings.strongest.by_group:
+        yield Step(
+            "Compare groups of people",
+            "An average hides people: name columns with --groups, so that a group that is hit harder is seen.",
+        )
     yield from _not_measured(findings)
     yield Step(
         "Keep it so" if findings.verdict.kind == "no evidence" else "Watch it from release to release",
@@ -234,4 +239,9 @@ def _not_measured(findings: Findings) -> Iterator[Step]:
             "Before the model file itself is given away, measure its parameters",
             "Only answers were attacked here. Of linear models and networks, leakscope leakage measures what the parameters carry, "
             "and --with puts it into this report.",
+        )
+    if not findings.extras:
+        yield Step(
+            "Before explanations are released, audit them",
+            "An explanation can give away more than the answer that it explains: --releases probabilities,gradient says how much.",
         )

@@ -53,7 +53,7 @@ def summarize_guide(findings: Findings) -> dict[str, Any]:
         names = sources.setdefault(risk.source, [])
         if risk.attack not in names:
             names.append(risk.attack)
-    cited = [*sources, *(bound.source for bound in findings.all_bounds), *(study.answer for study in findings.studies)]
+    cited = [*sources, *(str(study.settings.get("source", "")) for study in findings.studies)]
     return {
         "how_to_read": list(HOW_TO_READ),
         "glossary": [{"term": term, "meaning": meaning} for term, meaning in GLOSSARY],
@@ -64,7 +64,7 @@ def summarize_guide(findings: Findings) -> dict[str, Any]:
         "papers": [
             {"key": key, "title": title}
             for key, title in PAPERS.items()
-            if any(key.split(" ")[0] in text for text in cited) or not key.startswith("Yeom")
+            if any(key.split(" ")[0] in text for text in cited)
         ],
     }
 

@@ -14,6 +14,7 @@ _NAMES = {
     "probabilities": "The probabilities",
     "predictions": "The predicted value",
     "parameters": "The parameters (the model file)",
+    "explanations": "Explanations by features",
     "record explanations": "Explanations by training records",
     "outputs at the record": "The answer about the person",
 } | dict.fromkeys(LOSSES, "The loss, for whoever knows the true answer")
@@ -68,15 +69,15 @@ def speaks_in_pairs(risk: Risk | ReleaseRisk) -> bool:
 
 def summarize_releases(findings: Findings) -> dict[str, Any]:
     """The table: releases that were attacked, studies of others, and those that were not looked at with the reason."""
-    bound = findings.all_bounds[0] if findings.all_bounds else None
+    bound = findings.bound
     attacked = findings.by_release or _only_strongest(findings)
     shown = attacked if findings.target.task == "scores" else _one_row_for_losses(attacked)
     rows = [_row(risk, bound, findings) for risk in shown]
-    rows += [_study_row(study, bound) for study in findings.studies if study.release in _HOW]
+    rows += [_study_row(study) for study in findings.studies if study.release in _HOW]
     return {
         "title": TITLE,
         "note": "Each row is the strongest attack on that release; all ranges hold together.",
-        "bound_note": _bound_note(bound),
+        "bound_note": _bound_note(findings),
         "rows": rows,
         "not_measured": _not_measured(findings),
     }
@@ -130,7 +131,7 @@ def _outcome(risk: ReleaseRisk, findings: Findings) -> str:
     return "may be the data" if doubted or alone else "tells members apart"
 
 
-def _study_row(study: Study, bound: Bound | None) -> dict[str, Any]:
+def _study_row(study: Study) -> dict[str, Any]:
     headline = study.numbers[0] if study.numbers else None
     return {
         "release": safe_text(study.release),
@@ -146,7 +147,7 @@ def _study_row(study: Study, bound: Bound | None) -> dict[str, Any]:
         "blind": None,
         "control": None,
         "control_kind": "",
-        "bound": _bound(bound if study.release == "parameters" else None, None),
+        "bound": _bound(study.bound, None),
         "study": True,
     }
 
@@ -168,16 +169,23 @@ def _bound(bound: Bound | None, rate: float | None) -> dict[str, Any] | None:
     return {"estimate": described(at_rate, "percent"), "people": people, "text": f"{people} of 100 at {percent(rate)}"}
 
 
-def _bound_note(bound: Bound | None) -> str:
-    if bound is None:
-        return (
-            "No bound is known for this model, so that attacks stronger than those tried may find more. A bound comes from "
-            "differential privacy (--epsilon) or from measured leakage (leakscope leakage, added with --with)."
-        )
-    return (
-        f"No attack can gain an advantage of more than {described(bound.advantage)['text'].removeprefix('at most').strip()}: "
-        f"{safe_text(bound.why, 600)} ({safe_text(bound.source, 200)})."
+def _bound_note(findings: Findings) -> str:
+    said = [] if findings.bound is None else [_bound_words(findings.bound)]
+    said += [
+        f"{_bound_words(study.bound)} What holds for parameters holds for all that is computed from them, so for every row "
+        "here, if the audited model was trained in this way."
+        for study in findings.studies
+        if study.bound is not None
+    ]
+    return " ".join(said) or (
+        "No bound is known for this model, so that attacks stronger than those tried may find more. A bound comes from "
+        "differential privacy (--epsilon) or from measured leakage (leakscope leakage, added with --with)."
     )
+
+
+def _bound_words(bound: Bound) -> str:
+    most = described(bound.advantage)["text"].removeprefix("at most").strip()
+    return f"No attack can gain an advantage of more than {most}: {safe_text(bound.why, 600)} ({safe_text(bound.source, 200)})."
 
 
 def _not_measured(findings: Findings) -> list[dict[str, str]]:

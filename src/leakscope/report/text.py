@@ -1,4 +1,4 @@
-"""The audit as text: what ``print(result)`` shows. Plain, some 25 lines of at most 100 columns, and one more for each explanation."""
+"""The audit as text: what ``print(result)`` shows. Plain, some 28 lines of at most 100 columns, and one more for each explanation."""
 
 from __future__ import annotations
 

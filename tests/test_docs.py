@@ -1,0 +1,312 @@
+"""The documentation: links lead somewhere, commands exist, examples are there, and the tables that the code makes are complete.
+
+The site itself is built by ``make docs``, where a warning is an error.
+"""
+
+import doctest
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import typer
+
+import leakscope
+from leakscope.attacks import ATTACKS, ATTRIBUTE_ATTACKS, RECONSTRUCTIONS
+from leakscope.cli import app
+from leakscope.explanations import METHODS
+from leakscope.releases import RELEASES
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(path for path in sorted(DOCS.rglob("*.md")) if not {"_made", "_build"} & set(path.relative_to(DOCS).parts)),
+]
+pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+
+#: Public names without an example of their own, and why.
+NO_EXAMPLE = {
+    **dict.fromkeys(("Audit", "Risk", "Verdict"), "plain data that `audit` gives, whose example shows it"),
+    **dict.fromkeys(("Attack", "Evidence", "Guesses", "Known"), "CONTRIBUTING has an attack that is made of them"),
+    **dict.fromkeys(("Learner", "Target"), "`make_target` makes it"),
+    "GateResult": "`gate` gives it, whose example shows it",
+    "InputError": "it is what others raise",
+}
+
+
+@pytest.fixture(scope="module")
+def made():
+    """The modules that make pages from the code."""
+    pytest.importorskip("sphinx", reason="Sphinx is not installed: pip install 'leakscope[docs]'")
+    pytest.importorskip("torch")
+    sys.path.insert(0, str(DOCS / "_ext"))
+    try:
+        from leakscope_docs import executed, mathml, matrix, modules, schema, statements
+    finally:
+        sys.path.remove(str(DOCS / "_ext"))
+    return SimpleNamespace(
+        executed=executed, mathml=mathml, matrix=matrix, modules=modules, schema=schema, statements=statements
+    )
+
+
+# --- links and commands -------------------------------------------------------------------------------------------------
+
+
+def without_code(text):
+    """Markdown without blocks of code and code in lines."""
+    text = re.sub(r"^(```+|~~~+).*?^\1", "", text, flags=re.MULTILINE | re.DOTALL)
+    return re.sub(r"`[^`\n]*`", "", text)
+
+
+def anchors(text):
+    """What a link may point to within a page."""
+    headings = re.findall(
+        r"^#+\s+(.*)$", re.sub(r"^(```+).*?^\1", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    )
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).strip().replace(" ", "-") for heading in headings}
+
+
+@pages
+def test_links_lead_somewhere(page):
+    text = page.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)\s]+)\)", without_code(text)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = page.parent / name if name else page
+        assert path.exists(), f"{target} leads nowhere"
+        if anchor:
+            there = path.read_text(encoding="utf-8")
+            made = "_made/" in there  # some headings of such a page are made when it is built
+            assert made or anchor in anchors(there), f"{target}: no such heading"
+
+
+@pages
+def test_pictures_and_links_in_directives_are_there(page):
+    for name in re.findall(r"^```\{image\} (\S+)", page.read_text(encoding="utf-8"), re.MULTILINE):
+        assert (page.parent / name).exists(), name
+
+
+def commands():
+    """Every command with the options that it takes."""
+    found = {}
+
+    def walk(command, words):
+        options = {option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)}
+        found[" ".join(words)] = options | {"--help"}
+        for name, inner in getattr(command, "commands", {}).items():
+            walk(inner, [*words, name])
+
+    walk(typer.main.get_command(app), [])
+    return found
+
+
+COMMANDS = commands()
+EVERY_OPTION = set().union(*COMMANDS.values())
+#: Options of other programs that the pages name.
+FOREIGN = {"--requirement", "--constraint", "--extra-index-url", "--upload-file"}
+
+
+@pages
+def test_commands_and_options_exist(page):
+    text = re.sub(r"\\\n\s*", " ", page.read_text(encoding="utf-8"))
+    for words in re.findall(r"(?<![\w./-])leakscope ([a-z][^`\n|]*)", text):
+        name = words.split()[0].rstrip(".,:;")
+        if name not in COMMANDS:
+            assert not re.search(r"\s--\w", words), f"there is no command leakscope {name}"
+            continue
+        inner = " ".join(words.split()[:2])
+        known = COMMANDS.get(inner, COMMANDS[name])
+        for option in re.findall(r"(?<=\s)--[a-z][\w-]*", words.split(" && ")[0]):
+            assert option in known, f"leakscope {name} has no option {option}"
+
+
+@pages
+def test_options_in_the_text_exist(page):
+    text = page.read_text(encoding="utf-8")
+    for code in re.findall(r"`((?:…\s)?--[a-z][^`\n]*)`", text):
+        for option in re.findall(r"--[a-z][\w-]*", code):
+            assert option in EVERY_OPTION | FOREIGN, f"no command has an option {option}"
+
+
+def test_every_command_is_in_the_documentation():
+    together = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
+    assert [name for name in COMMANDS if name and f"leakscope {name}" not in together] == []
+
+
+# --- examples -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", leakscope.__all__)
+def test_public_names_have_an_example(name):
+    value = getattr(leakscope, name)
+    assert value.__doc__, "no docstring"
+    offered = (
+        [getattr(value, inner) for inner in getattr(value, "__all__", dir(value))] if inspect.ismodule(value) else []
+    )
+    texts = [
+        value.__doc__,
+        *(inner.__doc__ or "" for inner in offered if inspect.isfunction(inner) or inspect.isclass(inner)),
+    ]
+    assert any(">>>" in text for text in texts) != (name in NO_EXAMPLE)
+
+
+def test_names_without_an_example_are_public():
+    assert set(NO_EXAMPLE) <= set(leakscope.__all__)
+
+
+def test_every_public_name_is_described_in_the_reference(made):
+    described = {f"leakscope.{page.module}": made.modules.describe(page, "#") for page in made.modules.pages()}
+    for name in leakscope.__all__:
+        value = getattr(leakscope, name)
+        if inspect.ismodule(value):
+            assert value.__name__ in described, name
+        else:
+            members = re.search(r":members:(.*)", described[value.__module__])
+            assert members, name
+            assert not members[1] or name in members[1].split(", ") or f" {name}" == members[1], name
+
+
+# --- the matrix ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def matrix(made):
+    return made.matrix.matrix_parts()
+
+
+def test_the_matrix_has_every_attack(matrix):
+    membership = matrix["parts/matrix-membership.txt"]
+    for attack in (attack for attacks in ATTACKS.values() for attack in attacks):
+        assert re.search(rf"`{re.escape(attack.name)} <[\w.]+>` \| `{attack.release}`", membership), attack.name
+    for name, attack in RECONSTRUCTIONS.items():
+        assert f"`{attack.name} <" in matrix["parts/matrix-reconstruction.txt"], name
+    for name, attack in ATTRIBUTE_ATTACKS.items():
+        assert f"`{attack.name} <" in matrix["parts/matrix-attributes.txt"], name
+
+
+def test_every_file_of_an_attack_is_in_the_matrix(matrix):
+    together = "\n".join(matrix.values())
+    files = (ROOT / "src" / "leakscope" / "attacks").glob("[a-z]*_*.py")
+    missing = [path.stem for path in files if f"<leakscope.attacks.{path.stem}>" not in together]
+    assert missing == []
+
+
+def test_the_matrix_has_every_release(matrix):
+    rows = matrix["parts/matrix-releases.txt"]
+    assert [name for name in (*RELEASES, *METHODS) if f"| `{name}` |" not in rows] == []
+
+
+def test_costs_are_counted_as_they_are(made):
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    X, y = np.arange(6.0)[:, None], np.arange(6) % 2
+    with made.matrix.counted_fits() as fits:
+        DecisionTreeClassifier().fit(X, y)
+        make_pipeline(StandardScaler(), DecisionTreeClassifier()).fit(X, y)  # a fit within a fit is one
+    DecisionTreeClassifier().fit(X, y)
+    assert fits.count == 2
+
+
+# --- statements ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("[farokhi2020, Thm 1, corrected]", ["Theorem 1"]),
+        ("(tople2020, Def. 7; Yeom et al. 2018, Adversary 1)", ["Definition 7", "Adversary 1"]),
+        ("[tople2020, Defs. 1 and 2]", ["Definition 1", "Definition 2"]),
+        ("[farokhi2020, Definitions 1, 2].", ["Definition 1", "Definition 2"]),
+        ("(tople2020, proof of\nTheorem 5)", ["Theorem 5"]),
+        ("Theorems 3 and 4 of tople2020: worlds", ["Theorem 3", "Theorem 4"]),
+        ("shokri2019, section 4.3.3 (1), Fig. 2", ["Section 4.3.3", "Figure 2"]),
+        ("[shokri2019, Algorithm 1 and 5.2.1]", ["Algorithm 1", "Section 5.2.1"]),
+        ("[shokri2019, 5.2.1, 5.3.3]", ["Section 5.2.1", "Section 5.3.3"]),
+        ("[shokri2019, Lemma F.2, corrected]", ["Lemma F.2"]),
+        ("[shokri2019, B.4]", ["Appendix B.4"]),
+        ("[farokhi2020, Figures 1-3]", ["Figure 1", "Figure 2", "Figure 3"]),
+        ("[tople2020, Thm 5, Eq. 7]", ["Theorem 5", "Equation 7"]),
+        ("as farokhi2020 does: 2 models", []),
+    ],
+)
+def test_tags_are_read(made, text, found):
+    assert [str(statement) for _, statement in made.statements.read_tags(text)] == found
+
+
+def test_every_claim_that_the_code_names_has_a_test_that_names_it(made):
+    assert [(claim.paper, str(claim)) for claim in made.statements.untested()] == []
+
+
+def test_known_statements_are_in_the_table(made):
+    farokhi, shokri, tople, _ = made.statements.statement_tables().split("\n## ")
+    assert re.search(r"Theorem 1 \|.*<leakscope.bounds>.*test_bounds.py", farokhi)
+    assert re.search(
+        r"Theorem 5.1 \|.*<leakscope.attacks.reconstruction_subspace>.*test_reconstruction_subspace.py", shokri
+    )
+    assert re.search(
+        r"Definition 7 \|.*<leakscope.attacks.membership_bounded_loss>.*test_membership_bounded_loss.py", tople
+    )
+
+
+def test_a_tag_belongs_to_what_it_stands_in(made):
+    tests = made.statements.citations("tests")
+    theorem = made.statements.Statement("tople2020", "Theorem", "1")
+    named = {place.name for place in tests[theorem] if place.path.endswith("test_generalisation.py")}
+    assert "test_where_y_is_a_function_of_its_causes_the_bound_is_eq_4_and_is_met" in named
+    assert not any("lemma_1" in name for name in named)
+
+
+# --- the other parts ----------------------------------------------------------------------------------------------------
+
+
+def test_the_schema_page_has_every_field(made):
+    page = made.schema.schema_part()
+    schema = json.loads((DOCS / "audit.schema.json").read_text(encoding="utf-8"))
+    for name, part in schema["$defs"].items():
+        assert f"\n## {name}\n" in page
+        assert all(f"| `{field}` |" in page for field in part["properties"])
+    assert "The point and the two ends of the interval" in page
+    assert set(made.schema.PLAIN) <= set(schema["properties"])
+    record = page.split("\n## ")[0].splitlines()
+    assert [line for line in record if line.endswith("|  |")] == []  # every field of the record has a meaning
+
+
+def test_a_block_is_run_once_and_again_when_it_changes(made, tmp_path, monkeypatch):
+    runs = []
+    monkeypatch.setattr(
+        made.executed, "execute", lambda code: runs.append(code) or made.executed.Outcome("out", "<svg/>")
+    )
+    for code in ("print(1)", "print(1)", "print(2)"):
+        outcome = made.executed.kept(tmp_path / f"{made.executed.digest(code)}.json", code)
+        assert outcome == made.executed.Outcome("out", "<svg/>")
+    assert runs == ["print(1)", "print(2)"]
+
+
+def test_a_block_shows_what_it_prints_and_draws(made):
+    outcome = made.executed.execute("open('here.txt', 'w').close()\nprint('seen')\npicture = '<svg></svg>'")
+    assert outcome == made.executed.Outcome("seen", "<svg></svg>")
+    assert not Path("here.txt").exists()
+    with pytest.raises(ZeroDivisionError):
+        made.executed.execute("1 / 0")
+
+
+def test_formulas_are_drawn_without_a_script(made):
+    drawn = made.mathml._formula(r"\tfrac12\sqrt{J}, …, p_k", None, as_block=False)
+    assert drawn.startswith("<math")
+    assert "<msqrt>" in drawn
+    assert "<script" not in drawn
+
+
+@pytest.mark.parametrize("name", ["executed", "schema", "statements"])
+def test_examples_of_the_documentation_tools_run(made, name):
+    found = doctest.testmod(getattr(made, name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert found.attempted > 0
+    assert found.failed == 0
