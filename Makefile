@@ -41,7 +41,7 @@ schema: $(VENV)/all     ## write docs/audit.schema.json anew
 	$(BIN)/python -c "import json; from leakscope.storage import json_schema; print(json.dumps(json_schema(), indent=2))" > docs/audit.schema.json
 
 clean:           ## remove what make made
-	rm -rf $(VENV) demo build dist docs/_build src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) demo build dist docs/_build docs/_made src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -70,6 +70,7 @@ def samples_of(n, rng):
 
 def test_a_model_that_memorises_a_share_q_leaks_half_of_it():
     """Who is remembered is found, nobody else: accuracy and AUC are (1 + q)/2, the control one half, the excess q/2."""
+    # [tople2020, Def. 6]
     rng = np.random.default_rng(0)
     n, share = 4000, 0.6
     samples = samples_of(n, rng)

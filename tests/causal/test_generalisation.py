@@ -26,7 +26,7 @@ def covered(hits, repeats, confidence=0.95):
     return hits >= repeats * confidence - 4 * math.sqrt(repeats * confidence * (1 - confidence))
 
 
-# --- in- and out-of-distribution error ---
+# --- in- and out-of-distribution error [tople2020, Defs. 1 and 2] ---
 
 
 def test_the_training_set_has_no_error_and_the_intervals_cover():
@@ -53,7 +53,7 @@ def test_losses_that_never_vary_do_not_make_a_point_of_the_interval():
     assert wide.out_of_distribution.low == pytest.approx(1 - share)
 
 
-# --- discrepancy ---
+# --- discrepancy [tople2020, Def. 3] ---
 
 
 def test_the_discrepancy_is_the_largest_over_pairs_by_a_literal_loop():
@@ -103,7 +103,7 @@ def test_the_intervals_of_both_discrepancies_cover_with_and_without_a_shift(scal
     assert covered(hits[1] + 0.02 * repeats, repeats)
 
 
-# --- Theorem 1 ---
+# --- [tople2020, Thm 1] ---
 
 
 def worlds(seed, n, shift):
@@ -177,7 +177,7 @@ def test_squared_error_keeps_the_bound_for_a_causal_model_by_pythagoras():
         assert found.measured.value <= found.bound.value
 
 
-# --- Lemma 1 ---
+# --- [tople2020, Lemma 1] ---
 
 
 def copied_child(records, seed):
@@ -217,7 +217,7 @@ def test_over_all_data_sets_any_subset_of_the_features_is_at_most_as_sensitive(l
     assert few <= whole * (1 + 1e-9)
 
 
-# --- Theorem 5 ---
+# --- [tople2020, Thm 5] ---
 
 
 def test_the_worst_law_is_found_by_trying_all_of_them():
@@ -285,7 +285,7 @@ def test_all_configurations_are_counted_in_order():
         all_configurations([10] * 7)
 
 
-# --- Corollary 2 ---
+# --- [tople2020, Cor. 2] ---
 
 
 def coins(weights):

@@ -80,6 +80,7 @@ def test_records_that_can_be_revealed_are_those_that_a_search_finds(kind, record
 @pytest.mark.parametrize("kind", ["general", "parallel", "crossing"])
 @pytest.mark.parametrize("records", [2, 5])
 def test_lemma_f1_at_least_two_records_can_be_revealed_in_case_4_and_one_in_the_others(kind, records):
+    # [shokri2019, Lemma F.1, corrected]
     rng = np.random.default_rng(100 + records)
     seen = set()
     for _ in range(30):
@@ -191,6 +192,7 @@ def test_trained_models_reveal_what_the_search_finds():
 
 @pytest.mark.parametrize("m", [1, 2, 3, 7, 50, 400])
 def test_lemma_f2_every_record_of_the_tangents_is_revealed_through_the_oracle(m):
+    # [shokri2019, Lemma F.2, corrected]
     made = tangents(m)
     oracle = Oracle.of(made.models, made.points[:, None], np.arange(m) % 2, RecordExplanation(k=1))
     assert oracle.query(made.points[:, None]).records.ravel().tolist() == list(range(m))

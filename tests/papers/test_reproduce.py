@@ -246,7 +246,7 @@ def test_small_versions_keep_the_contract(name, tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("mirror")
 def test_small_noise_takes_leakage_away_as_its_variance(monkeypatch):
-    """De Bruijn's identity is in the variance: the fall begins as t², where Theorem 4 has t."""
+    """De Bruijn's identity is in the variance: the fall begins as t², where [farokhi2020, Thm 4, Cor. 2] has t."""
     module = papers.reproductions()["farokhi-cor2"]
     monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL["farokhi-cor2"])
     result = papers.reproduce("farokhi-cor2", quick=True, workers=1)

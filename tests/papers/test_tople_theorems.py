@@ -29,7 +29,7 @@ def seeded(*numbers):
     return np.random.SeedSequence(numbers)
 
 
-# --- Theorem 3 ---
+# --- [tople2020, Thm 3] ---
 
 
 @pytest.mark.usefixtures("mirror")
@@ -117,7 +117,7 @@ def test_theorem_3_on_little_data(tmp_path):
     assert json.loads((tmp_path / "tople-thm3.json").read_bytes())["paper"]["statement"]
 
 
-# --- Theorem 4 ---
+# --- [tople2020, Thm 4] ---
 
 
 @pytest.mark.usefixtures("mirror")

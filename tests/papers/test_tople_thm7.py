@@ -1,4 +1,4 @@
-"""Theorem 7 on a network: who knows the causes gains nothing about what is none, and who does not gains."""
+"""Theorem 7 of tople2020 on a network: who knows the causes gains nothing about what is none, and who does not gains."""
 
 import numpy as np
 import pytest

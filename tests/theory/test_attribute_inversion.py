@@ -67,7 +67,7 @@ def risk(world, model, sensitive, n=N, **settings):
     return attribute_inference(model, X, y, sensitive, confidence=0.999, **settings)
 
 
-# --- Theorem 7, where it holds --------------------------------------------------------------------------------------
+# --- [tople2020, Thm 7], where it holds -----------------------------------------------------------------------------
 
 
 def test_who_knows_the_causes_gains_exactly_nothing_about_another_feature(downstream):
@@ -98,7 +98,7 @@ def test_by_label_a_model_without_the_feature_leaves_the_prior_of_who_does_not_k
     assert found.auc.value == blind.baseline_auc.value
 
 
-# --- Theorem 7, where it fails --------------------------------------------------------------------------------------
+# --- [tople2020, Thm 7], where it fails -----------------------------------------------------------------------------
 
 
 def test_who_does_not_know_a_cause_learns_of_it_and_through_it_of_the_feature(downstream):

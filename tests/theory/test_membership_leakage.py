@@ -15,7 +15,7 @@ from leakscope.releases import RELEASES, Block
 LEVELS = ((1e-3, 1000), (1e-2, 300), (0.1, 100), (1.0, 30), (10.0, 10))
 
 
-# --- the Gaussian mean with known variance ----------------------------------------------------------------------------
+# --- [farokhi2020, Def. 2] of the Gaussian mean with known variance ---------------------------------------------------
 
 
 def mean_draws(rng, n, squared, draws, paired, p=2):
@@ -129,6 +129,7 @@ def test_linear_maps_of_the_features_change_nothing_without_regularisation(data)
 
 
 def test_leakage_falls_like_one_over_n(data):
+    # [farokhi2020, Thm 2], with the rate
     X, y = data
     sizes = np.array([50, 100, 200, 400])
     found = [membership_leakage("ridge", X, y, size=int(n), records=100, draws=500).rho_kl.value for n in sizes]
@@ -163,7 +164,7 @@ def test_noise_lowers_leakage_by_its_variance_not_its_deviation(data):
 
 
 def test_regularisation_alone_leaves_the_leakage_of_the_mean_gradient(data):
-    """As λ → ∞, θ → Σxy/(nλ): a multiple of a mean, which divergence does not see. [Thm 3] needs finite precision."""
+    """As λ → ∞, θ → Σxy/(nλ): a multiple of a mean, which divergence does not see. [farokhi2020, Thm 3] needs finite precision."""
     X, y = data
     strong = membership_leakage(Ridge(1e9, intercept=False), X, y, size=20, records=10, draws=200)
     mean = membership_leakage(MeanGradient(), X, y, size=20, records=10, draws=200, workers=1)
@@ -216,6 +217,7 @@ def test_nothing_is_left_to_guess_when_nearly_everybody_is_in():
 
 @pytest.mark.parametrize("size", [8, 30, 200])
 def test_chain_of_corollary_1(data, size):
+    # [farokhi2020, Cor. 1]
     X, y = data
     found = membership_leakage("ridge", X, y, size=size, records=50, draws=400)
     share = size / len(y)
@@ -241,7 +243,7 @@ def test_black_box_tells_no_more_than_white_box(data, size):
 
 @pytest.mark.parametrize("size", [8, 20, 100])
 def test_no_regression_attack_of_the_package_passes_the_bound(data, size):
-    """[Thm 1, corrected]: the advantage, not the success, is at most half the root of the divergence."""
+    """[farokhi2020, Thm 1, corrected]: the advantage, not the success, is at most half the root of the divergence."""
     X, y = data
     found = membership_leakage("ridge", X, y, size=size, records=200, draws=1000)
     bound = found.advantage_bound.value

@@ -1,0 +1,55 @@
+"""The parts of the documentation that are made from the code, at every build."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from leakscope_docs import executed, mathml, modules, schema, statements
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """What Sphinx calls: formulas, executed blocks, and pages that are written before any is read."""
+    mathml.setup(app)
+    executed.setup(app)
+    app.connect("builder-inited", lambda app: write(folder := Path(app.srcdir) / "_made", made(folder)))
+    return {"parallel_read_safe": False, "version": "1"}
+
+
+def made(folder: Path) -> dict[str, str]:
+    """File name below `docs/_made/` to its text."""
+    return {
+        **modules.method_pages(),
+        **matrix_parts(folder / "executed"),
+        "parts/api.txt": modules.api_part(),
+        "parts/schema.txt": schema.schema_part(),
+        "parts/statements.txt": statements.statement_tables(),
+    }
+
+
+def matrix_parts(folder: Path) -> dict[str, str]:
+    """The matrix, which is counted anew when the package changes."""
+    counting = (Path(__file__).parent / "matrix.py").read_text(encoding="utf-8")
+    path = folder / f"matrix-{executed.digest(counting)}.json"
+    if not path.exists():
+        from leakscope_docs import matrix
+
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(matrix.matrix_parts()), encoding="utf-8")
+    found: dict[str, str] = json.loads(path.read_text(encoding="utf-8"))
+    return found
+
+
+def write(folder: Path, files: dict[str, str]) -> None:
+    """Write what has changed, so that a second build reads only that; take away pages of what is gone."""
+    for name, text in files.items():
+        path = folder / name
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text, encoding="utf-8")
+    for path in folder.rglob("*.md"):
+        if str(path.relative_to(folder)) not in files:
+            path.unlink()

@@ -1,0 +1,113 @@
+"""The schema of `audit.json` as tables: fields, types, and what the classes in `results.py` say of them."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+#: Fields of the record whose type says nothing of them.
+PLAIN = {
+    "warnings": "What could mislead a reader, in sentences.",
+    "settings": "All that the numbers depend on: seed, confidence, what was released, and so on.",
+    "fingerprints": "sha256 over the content of features and labels, by set.",
+    "versions": "Of the packages that the numbers rest on.",
+    "seconds": "How long each step took.",
+    "created": "When the audit was made.",
+    "command": "The command line that made it; empty where it was made from Python.",
+    "schema_version": "Rises when a reader of an older version would misunderstand.",
+}
+
+SCHEMA = Path(__file__).parents[2] / "audit.schema.json"
+
+
+def schema_part() -> str:
+    """The record first, then every part that it is made of, as Markdown."""
+    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
+    kinds = schema["$defs"]
+    parts = [_describe("The record", schema, kinds)]
+    parts += [_describe(name, kinds[name], kinds) for name in _in_order(schema)]
+    return "\n".join(parts)
+
+
+def _in_order(schema: dict[str, Any]) -> list[str]:
+    """The parts in the order in which a reader meets them."""
+    found: list[str] = []
+    waiting = [schema]
+    while waiting:
+        text = json.dumps({"properties": waiting.pop(0).get("properties", {})})
+        for name in re.findall(r'"#/\$defs/(\w+)"', text):
+            if name not in found:
+                found.append(name)
+                waiting.append(schema["$defs"][name])
+    return found
+
+
+def _describe(name: str, part: dict[str, Any], kinds: dict[str, Any]) -> str:
+    lead, meanings = read_docstring(part.get("description", ""))
+    rows = []
+    for field, kind in part["properties"].items():
+        needed = field in part.get("required", ())
+        meaning = meanings.get(field) or as_markdown(kind.get("description", "")) or _by_type(kind, kinds)
+        meaning = meaning or (PLAIN.get(field, "") if name == "The record" else "")
+        rows.append(f"| `{field}` | {_type(kind)}{'' if needed else _otherwise(kind)} | {meaning} |")
+    return f"## {name}\n\n{lead}\n\n| Field | Type | Meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
+
+
+def _by_type(kind: dict[str, Any], kinds: dict[str, Any]) -> str:
+    """What is said of a part where it stands in another: its first sentence. Estimates are everywhere, and need none."""
+    inner = kind.get("items", kind)
+    name = next((other["$ref"] for other in (inner, *inner.get("anyOf", ())) if "$ref" in other), "").rsplit("/", 1)[-1]
+    if name in ("", "Estimate"):
+        return ""
+    sentence = read_docstring(kinds[name].get("description", ""))[0].split("\n\n")[0].replace("\n", " ")
+    return f"For each: {sentence[:1].lower()}{sentence[1:]}" if kind.get("type") == "array" else sentence
+
+
+def read_docstring(docstring: str) -> tuple[str, dict[str, str]]:
+    r"""What a numpy-style docstring says of the whole, and of each field.
+
+    >>> read_docstring("A number.\n\nParameters\n----------\nlow, high\n    The ends.")
+    ('A number.', {'low': 'The ends.', 'high': 'The ends.'})
+    """
+    text = inspect.cleandoc(docstring)
+    lead, _, rest = text.partition("\nParameters\n----------\n")
+    lead, rest = lead.split("\nExamples\n")[0], rest.split("\nExamples\n")[0]
+    meanings = {}
+    for names, meaning in re.findall(r"^(\w[\w, ]*)\n((?:    .*\n?|\n)+)", rest, re.MULTILINE):
+        for name in names.split(", "):
+            meanings[name] = as_markdown(" ".join(meaning.split()))
+    return as_markdown(lead.strip()), meanings
+
+
+def as_markdown(text: str) -> str:
+    """Code in double backticks, and nothing that would end a cell of a table."""
+    return text.replace("``", "`").replace("|", "\\|")
+
+
+def _type(kind: dict[str, Any]) -> str:
+    if "$ref" in kind:
+        name = kind["$ref"].rsplit("/", 1)[-1]
+        return f"[{name}](#{name.lower()})"
+    if "anyOf" in kind:
+        return " or ".join(_type(other) for other in kind["anyOf"])
+    if "enum" in kind:
+        return ", ".join(f"`{json.dumps(value)}`" for value in kind["enum"])
+    if "const" in kind:
+        return f"`{json.dumps(kind['const'])}`"
+    if kind.get("type") == "array":
+        return f"list of {_type(kind['items'])}" if "items" in kind else "list"
+    if kind.get("type") == "object":
+        values = kind.get("additionalProperties")
+        return f"object: name to {_type(values)}" if isinstance(values, dict) and values else "object"
+    return str(kind.get("type", "anything"))
+
+
+def _otherwise(kind: dict[str, Any]) -> str:
+    return (
+        f"; if missing, `{json.dumps(kind['default'], ensure_ascii=False)}`"
+        if "default" in kind
+        else ", may be missing"
+    )
