@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import math
+import re
 from dataclasses import replace
 
+import pandas as pd
 import pytest
 from samples import around, sample_audit, sample_risk, sample_studies
 
+from leakscope.conditions import Condition
 from leakscope.report.releases import plain_name
 from leakscope.report.summary import summarize
 from leakscope.results import Bound, Estimate, NotRun, Performance
-from leakscope.study import attach, promised
+from leakscope.risk import most_exposed
+from leakscope.study import attach, hold_against, promised
 from leakscope.verdict import judge, strongest_by_release
 
 
@@ -33,6 +38,18 @@ def test_the_answer_is_two_sentences_for_each_verdict() -> None:
     assert first["leaks"][0] == "This model gives away who was in the training data."
     assert first["no evidence"][0].startswith("No attack that was run")
     assert first["cannot tell"][1] == "About 4,000 more held-out records are needed."
+
+
+def test_cannot_tell_is_said_in_plain_words() -> None:
+    weak = sample_risk("labels", "threshold", 0.0, half=0.07)
+    audit = replace(sample_audit("cannot tell"), strongest=weak, verdict=judge(weak, 0.05))
+    said = summarize(audit)["answer"]["sentences"][1]
+    assert said.startswith("No attack surely beat a coin, but with so few people one that picks the right one")
+    assert "AUC" not in said
+    assert "held out" in said
+    artefact = replace(sample_risk("labels", "threshold", 0.6), beyond_control=around(0.0, 0.02), tpr_beyond={})
+    audit = replace(sample_audit("cannot tell"), strongest=artefact, verdict=judge(artefact, 0.05))
+    assert "may be the data's doing and not the model's" in summarize(audit)["answer"]["sentences"][1]
 
 
 def test_how_sure_names_the_confidence_the_choice_and_the_control() -> None:
@@ -104,10 +121,32 @@ def test_a_promised_bound_stands_in_every_row_and_that_of_a_study_in_its_own() -
     assert audit.bound.advantage.high == pytest.approx(0.46211715726)
     releases = summarize(audit)["releases"]
     bounds = {row["release"]: row["bound"] for row in releases["rows"]}
-    assert bounds["labels"]["people"] == "at most 48"
+    assert bounds["labels"]["people"] == "at most 3"  # e^1 of 1 in 100, rounded up
     assert bounds["parameters"]["estimate"]["high"] == 0.21  # a study speaks for what it measured
     assert bounds["explanations"] is None
     assert "if the audited model was trained in this way" in releases["bound_note"]
+
+
+def test_a_promise_of_privacy_bounds_low_rates_by_its_ratio() -> None:
+    # e^1 * 0.01 = 0.027 is less than 0.01 + tanh(1/2) = 0.472.
+    assert promised(1.0).most_found(0.01) == pytest.approx(math.e * 0.01)
+    assert promised(1.0, 0.001).most_found(0.01) == pytest.approx(math.e * 0.01 + 0.001)
+    assert promised(1.0).most_found(0.9) == 1.0
+
+
+def test_a_promise_that_an_attack_went_beyond_is_no_bound() -> None:
+    audit = sample_audit()
+    assert audit.largest is not None
+    assert audit.largest.advantage.low > promised(0.1).advantage.high
+    broken = hold_against(promised(0.1), audit)
+    assert broken.contradicted
+    assert not hold_against(promised(3.0), audit).contradicted
+    assert not hold_against(promised(0.1), sample_audit("no evidence")).contradicted
+    shown = replace(audit, bounds=(broken,))
+    releases = summarize(shown)["releases"]
+    assert all(row["bound"] is None for row in releases["rows"])
+    assert "contradicted" in releases["bound_note"]
+    assert Condition.parse("bound > 0.3").judge(shown).outcome == "uncertain"
 
 
 def test_without_a_bound_the_page_says_so() -> None:
@@ -148,6 +187,40 @@ def test_a_model_without_evidence_of_leakage_is_not_told_to_change() -> None:
     titles = [step["title"] for step in summarize(sample_audit("no evidence"))["next_steps"]]
     assert "Keep it so" in titles
     assert not any("Release labels only" in title or "by heart" in title for title in titles)
+
+
+def test_the_gate_that_is_advised_passes_on_the_audit_that_advises_it() -> None:
+    audit = sample_audit("no evidence")
+    assert audit.largest is not None
+    wide = replace(audit, largest=replace(audit.largest, auc=Estimate(0.51, 0.49, 0.5499)))
+    advice = next(step["text"] for step in summarize(wide)["next_steps"] if "leakscope gate" in step["text"])
+    condition = re.search(r'"(.*)"', advice)
+    assert condition is not None
+    assert Condition.parse(condition[1]).judge(wide).outcome == "passed"
+    assert not any("leakscope gate" in step["text"] for step in summarize(sample_audit("cannot tell"))["next_steps"])
+
+
+# --- who is named -----------------------------------------------------------------------------------------------------
+
+
+def test_nobody_is_named_where_too_many_share_the_first_rank() -> None:
+    records = pd.DataFrame({"id": range(30), "score": 0.6, "rank": 1})
+    audit = replace(sample_audit(), records=records, exposed=most_exposed(records))
+    exposed = summarize(audit)["exposed"]
+    assert exposed["rows"] == []
+    assert "No record is named" in exposed["note"]
+    ranks = [1, 2, 3, *[4] * 20]
+    some = most_exposed(pd.DataFrame({"id": range(23), "score": 0.6, "rank": ranks}))
+    assert [record.rank for record in some] == [1, 2, 3]
+
+
+def test_a_study_says_what_it_was_measured_on() -> None:
+    other = attach(sample_audit(), sample_studies())
+    said = [study["measured_on"] for study in summarize(other)["studies"]]
+    assert "need not hold for the other" in said[0]
+    assert "does not say" in said[1]
+    same = replace(sample_studies()[0], settings={"model": other.target.model})
+    assert "same name" in summarize(attach(other, [same]))["studies"][0]["measured_on"]
 
 
 # --- scores only ----------------------------------------------------------------------------------------------------

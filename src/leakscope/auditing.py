@@ -24,7 +24,7 @@ from leakscope.extra import extra_leakage
 from leakscope.facts import count, count_copies, describe, warn_about
 from leakscope.fingerprints import fingerprint, row_hashes
 from leakscope.releases import Progress, observe
-from leakscope.results import Audit, Extra, Overlap, ShadowModels
+from leakscope.results import Audit, Bound, Extra, Overlap, ShadowModels
 from leakscope.risk import (
     FALSE_POSITIVE_RATES,
     NOT_SHOWN,
@@ -39,7 +39,7 @@ from leakscope.risk import (
 )
 from leakscope.selection import Selection, select
 from leakscope.shadow import Shadows, split_holdout, train_shadows
-from leakscope.study import promised
+from leakscope.study import hold_against, promised
 from leakscope.target import Records, Target, make_target
 from leakscope.trying import try_attack
 from leakscope.verdict import choose_strongest, confidence_for_choice, judge, largest_figures, strongest_by_release
@@ -154,7 +154,7 @@ def audit(
     ('leaks', 1.00 [0.98, 1.00])
     """
     settings = Settings(seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, shadows).checked()
-    bounds = () if epsilon is None else (promised(epsilon, delta),)
+    bounds: tuple[Bound, ...] = () if epsilon is None else (promised(epsilon, delta),)
     check_work(workers, cluster, cache)
     clock = Clock()
     target = make_target(
@@ -162,7 +162,19 @@ def audit(
     )
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
     found = _run(target, settings, select(target, attacks, releases), clock, again, progress)
-    return replace(found, bounds=bounds, command=str(command))
+    bounds = tuple(hold_against(bound, found) for bound in bounds)
+    return replace(found, bounds=bounds, warnings=(*_broken(bounds, found), *found.warnings), command=str(command))
+
+
+def _broken(bounds: tuple[Bound, ...], found: Audit) -> list[str]:
+    """What to say where an attack went beyond what was promised."""
+    advantage = found.largest.advantage if found.largest is not None else found.strongest.advantage
+    return [
+        f"the promised privacy does not hold, or the two sets of records differ by themselves: it allows an advantage of "
+        f"{bound.advantage.high:.3g} at most, and an attack has {advantage}"
+        for bound in bounds
+        if bound.contradicted
+    ]
 
 
 def read_rates(fprs: Any) -> tuple[float, ...]:

@@ -177,6 +177,8 @@ class Condition:
                 added = [extra.auc for extra in audit.extras]
                 return largest(added) if added else None, "no explanation was audited beside a prediction"
             case "bound":
+                if audit.bound is not None and audit.bound.contradicted:
+                    return None, "the promised privacy is contradicted by an attack"
                 return (audit.bound.advantage if audit.bound else None), "no privacy was promised with --epsilon"
         risk, missing = self._attack(audit)
         if risk is None:
@@ -201,7 +203,8 @@ class Condition:
 class VerdictCondition:
     """The verdict, compared with one of its three kinds.
 
-    ``cannot tell`` means that the truth is one of the others, so any condition on those is then uncertain.
+    ``cannot tell`` means that the truth is one of the others, so conditions on those are then uncertain; only
+    ``verdict != "no evidence"``, which asks that a leak be excluded, is failed.
 
     Examples
     --------
@@ -233,7 +236,8 @@ class VerdictCondition:
     def judge(self, audit: Findings) -> Judgement:
         """Failed, passed or uncertain, by the record alone."""
         said = f"the verdict is “{audit.verdict.kind}”"
-        if audit.verdict.kind == "cannot tell" and self.kind != "cannot tell":
+        excluded = self.sign == "!=" and self.kind == "no evidence"  # all but one of the three is meant
+        if audit.verdict.kind == "cannot tell" and self.kind != "cannot tell" and not excluded:
             return Judgement(self.text, "uncertain", None, said)
         met = (audit.verdict.kind == self.kind) == (self.sign == "=")
         return Judgement(self.text, "failed" if met else "passed", None, said)
@@ -285,7 +289,7 @@ def _number(text: str, shown: str) -> float:
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
-        raise InputError(f"“{shown}” compares with something that is not a number")
+        raise InputError(f"“{shown}” compares with something that is not a number: write for example “auc.high > 0.6”")
     return number
 
 

@@ -102,8 +102,25 @@ def warn_about(
         said.append(f"the control is permuted memberships, not a model that never saw the members, because {why}")
     else:
         said.extend(_unlike(audited))
+    said.extend(_below_guessing(audited))
     said.extend(pooled)
     return said
+
+
+def _below_guessing(audited: AuditedModel) -> list[str]:
+    """A model that is right less often than guessing has its classes in another order than the labels."""
+    performance, classes = audited.performance, audited.classes
+    if (
+        performance is None
+        or classes is None
+        or performance.metric != "accuracy"
+        or performance.train.high >= 1 / classes
+    ):
+        return []
+    return [
+        f"the model is right on {performance.train} of its training records, less often than guessing among {classes} classes: "
+        "check that its outputs stand in the order of the labels"
+    ]
 
 
 def few_judged(judged: int) -> list[str]:

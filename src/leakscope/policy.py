@@ -78,7 +78,7 @@ def make_policy(
 def read_policy(path: Path) -> Policy:
     """The policy in a TOML file; what is wrong with it is said in one sentence that names the file and the key."""
     try:
-        document = tomllib.loads(path.read_bytes().decode())
+        document = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except OSError as error:
         raise InputError(f"the policy {path} can't be read: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:

@@ -236,12 +236,34 @@ class ExposedRecord:
 class Bound:
     """What no attack can pass: at most this advantage (true-positive rate minus false-positive rate) from anything released.
 
-    ``why`` says what it rests on and when it holds; ``source`` is the statement behind it.
+    Parameters
+    ----------
+    why, source
+        What it rests on and when it holds; the statement behind it.
+    epsilon, delta
+        The differential privacy that it follows from, where it does.
+    contradicted
+        Whether an attack of the audit surely went beyond it: then the promise does not hold, and nothing may rest on it.
     """
 
     advantage: Estimate
     why: str
     source: str
+    epsilon: float | None = None
+    delta: float = 0.0
+    contradicted: bool = False
+
+    def most_found(self, rate: float) -> float:
+        r"""The most that any attack finds at a false-positive rate: TPR <= FPR + advantage, and under (ε, δ) <= e^ε FPR + δ.
+
+        Examples
+        --------
+        >>> promise = Bound(Estimate(0.46, 0, 0.46, kind="upper bound"), "promised", "", epsilon=1.0)
+        >>> round(promise.most_found(0.1), 3), round(promise.most_found(0.5), 3)
+        (0.272, 0.96)
+        """
+        by_ratio = 1.0 if self.epsilon is None else math.exp(min(self.epsilon, 50.0)) * rate + self.delta
+        return min(1.0, rate + self.advantage.high, by_ratio)
 
 
 @dataclass(frozen=True)

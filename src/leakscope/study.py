@@ -34,7 +34,16 @@ def promised(epsilon: float, delta: float = 0.0) -> Bound:
         Estimate(most, 0.0, most, 1.0, "upper bound", method="follows from the guarantee"),
         f"the training is said to be differentially private with {given}; this is the word of whoever asked for the audit",
         "Kairouz, Oh and Viswanath 2015",
+        float(epsilon),
+        float(delta),
     )
+
+
+def hold_against(bound: Bound, audit: Audit) -> Bound:
+    """The bound, marked where the audit contradicts it: an attack's advantage surely lies above, and the model leaks."""
+    found = audit.largest or audit.strongest
+    broken = audit.verdict.kind == "leaks" and found.advantage.low > bound.advantage.high
+    return replace(bound, contradicted=broken)
 
 
 def attach(audit: Audit, results: Sequence[Any]) -> Audit:
@@ -95,7 +104,11 @@ def load_study(folder: str | Path) -> Study:
             "write with --out"
         )
     try:
-        return TypeAdapter(Study).validate_json(path.read_bytes())
-    except (ValueError, OSError) as error:
+        return TypeAdapter(Study).validate_python(json.loads(path.read_bytes(), parse_constant=_no_number))
+    except (ValueError, OSError, RecursionError) as error:
         first = str(error).splitlines()[0]
         raise InputError(f"{path} is broken: make it anew with the command that wrote it ({first})") from error
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is not a number")

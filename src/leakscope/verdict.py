@@ -25,7 +25,7 @@ def confidence_for_choice(confidence: float, attacks: int, figures: int) -> floa
     return 1 - (1 - confidence) / (attacks * figures)
 
 
-def choose_strongest(risks: Sequence[Risk]) -> int:
+def choose_strongest(risks: Sequence[Risk] | Sequence[ReleaseRisk]) -> int:
     """Position of the attack that surely has the largest AUC: of the largest lower end, if that is above chance.
 
     Otherwise of one that surely beats chance at a low false-positive rate, if there is one; otherwise of the one whose
@@ -71,12 +71,12 @@ def largest_figures(risks: Sequence[Risk]) -> Largest:
     )
 
 
-def _caught_at(risk: Risk) -> list[float]:
+def _caught_at(risk: Risk | ReleaseRisk) -> list[float]:
     """False-positive rates at which surely more members than non-members are called members."""
     return [fpr for fpr, rate in risk.tpr_at_fpr.items() if rate.low > fpr]
 
 
-def _lift(risk: Risk) -> float:
+def _lift(risk: Risk | ReleaseRisk) -> float:
     return max(risk.tpr_at_fpr[fpr].low / fpr for fpr in _caught_at(risk))
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
-from math import ceil, floor
 from typing import Any, NamedTuple
 
 from leakscope.intervals import difference
@@ -60,8 +61,25 @@ def _second(findings: Findings) -> str:
         return in_plain_words(risk)
     if findings.verdict.kind == "no evidence":
         return f"{in_pairs(risk)} Stronger attacks may exist."
-    because = safe_text(findings.verdict.sentence.removeprefix("cannot tell:").strip(), SENTENCE_LENGTH).rstrip(".")
-    return because[:1].upper() + because[1:] + ("" if because.endswith("…") else ".")
+    return _why_not(findings)
+
+
+def _why_not(findings: Findings) -> str:
+    """Why the audit cannot tell, in words without figures of the field, and what would help."""
+    sentence, auc = findings.verdict.sentence.removeprefix("cannot tell:").strip(), findings.strongest.auc
+    if (found := re.search(r"an AUC of up to (\d\.\d+) is not excluded; (.*)", sentence)) is not None:
+        pairs = math.ceil(100 * float(found[1]) - 1e-9)
+        said = (
+            f"no attack surely beat a coin, but with so few people one that picks the right one of a member and an outsider "
+            f"{pairs} times out of 100 is not excluded; {found[2]}"
+        )
+    elif auc.low > 0.5 and ", but " in sentence:
+        _, _, doubt = sentence.partition(", but ")
+        said = f"members and outsiders can be told apart, but that may be the data's doing and not the model's: {doubt}"
+    else:
+        said = sentence
+    shown = safe_text(said, SENTENCE_LENGTH).rstrip(".")
+    return shown[:1].upper() + shown[1:] + ("" if shown.endswith("…") else ".")
 
 
 def _picture(findings: Findings) -> dict[str, Any] | None:
@@ -79,8 +97,8 @@ def _picture(findings: Findings) -> dict[str, Any] | None:
     return {
         "title": title,
         "text": text,
-        "low": floor(round(100 * found.low, 9)),
-        "high": ceil(round(100 * found.high, 9)),
+        "low": math.floor(round(100 * found.low, 9)),
+        "high": math.ceil(round(100 * found.high, 9)),
         "guess": guess,
         "guess_text": f"{guess:.4g} by guessing",
         "description": f"Of 100 dots {text} are filled; guessing fills {guess:.4g}.",
@@ -124,17 +142,26 @@ def _steps(findings: Findings) -> Iterator[Step]:
         yield from _drop_explanation(findings)
         yield from _overfit(findings)
         yield from _look_at_group(findings)
-    if not findings.strongest.by_group:
+    if not findings.strongest.by_group and not any("nothing to compare" in said for said in findings.warnings):
         yield Step(
             "Compare groups of people",
             "An average hides people: name columns with --groups, so that a group that is hit harder is seen.",
         )
     yield from _not_measured(findings)
-    yield Step(
-        "Keep it so" if findings.verdict.kind == "no evidence" else "Watch it from release to release",
-        "Put the audit into the release pipeline, so that a worse model stops there: "
-        f"leakscope gate audit/ --fail-if \"auc.high > {min(1.0, findings.strongest.auc.high + 0.02):.2f}\".",
-    )  # fmt: skip
+    yield from _watch(findings)
+
+
+def _watch(findings: Findings) -> Iterator[Step]:
+    """A gate just above what was found; an audit that cannot tell would never pass one."""
+    if findings.verdict.kind == "cannot tell":
+        return
+    highest = (findings.largest or findings.strongest).auc.high
+    if highest < 0.97:
+        yield Step(
+            "Keep it so" if findings.verdict.kind == "no evidence" else "Watch it from release to release",
+            "Put the audit into the release pipeline, so that a worse model stops there: "
+            f'leakscope gate audit/ --fail-if "auc.high > {math.ceil(100 * highest + 1) / 100:.2f}".',
+        )
 
 
 def _study_title(kind: str) -> str:

@@ -45,7 +45,7 @@ def _control(risk: Risk, target: AuditedModel) -> str:
             "for that, look at the blind baseline."
         )
     if auc.low <= 0.5 <= auc.high:
-        return f"{start}; 0.5 is chance, so the attack finds nothing where there is nothing. {limits}"
+        return f"{start}; its range holds 0.5, which is chance, as it should. {limits}"
     return f"{start}, and chance is 0.5: the attack finds something where there is nothing to find. {limits}"
 
 

@@ -41,6 +41,9 @@ PAPERS = {
     "farokhi2020": "F. Farokhi and M. A. Kaafar: Modelling and Quantifying Membership Information Leakage in Machine Learning, 2020",
     "shokri2019": "R. Shokri, M. Strobel and Y. Zick: Privacy Risks of Explaining Machine Learning Models, 2019",
     "tople2020": "S. Tople, A. Sharma and A. Nori: Alleviating Privacy Attacks via Causal Learning, 2020",
+    "Kairouz, Oh and Viswanath 2015": "P. Kairouz, S. Oh and P. Viswanath: The Composition Theorem for Differential Privacy, 2015",
+    "Salem et al. 2019": "A. Salem, Y. Zhang, M. Humbert, P. Berrang, M. Fritz and M. Backes: ML-Leaks: Model and Data Independent "
+    "Membership Inference Attacks and Defenses on Machine Learning Models, 2019",
     "Yeom et al. 2018": "S. Yeom, I. Giacomelli, M. Fredrikson and S. Jha: Privacy Risk in Machine Learning: Analyzing the "
     "Connection to Overfitting, 2018",
 }
@@ -53,7 +56,8 @@ def summarize_guide(findings: Findings) -> dict[str, Any]:
         names = sources.setdefault(risk.source, [])
         if risk.attack not in names:
             names.append(risk.attack)
-    cited = [*sources, *(str(study.settings.get("source", "")) for study in findings.studies)]
+    cited = [*sources, *(bound.source for bound in findings.bounds)]
+    cited += [str(study.settings.get("source", "")) for study in findings.studies]
     return {
         "how_to_read": list(HOW_TO_READ),
         "glossary": [{"term": term, "meaning": meaning} for term, meaning in GLOSSARY],

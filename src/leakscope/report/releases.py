@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from leakscope.report.studies import measured_on
 from leakscope.report.words import count, described, false_alarms, out_of, percent, safe_text, shown_rate
 from leakscope.results import Bound, Estimate, Findings, ReleaseRisk, Risk, Study
+from leakscope.verdict import choose_strongest, strongest_by_release
 
 TITLE = "What an outsider can learn from each thing you release"
 LOSSES = ("log_loss", "likelihood_loss", "squared_error")
@@ -73,7 +75,7 @@ def summarize_releases(findings: Findings) -> dict[str, Any]:
     attacked = findings.by_release or _only_strongest(findings)
     shown = attacked if findings.target.task == "scores" else _one_row_for_losses(attacked)
     rows = [_row(risk, bound, findings) for risk in shown]
-    rows += [_study_row(study) for study in findings.studies if study.release in _HOW]
+    rows += [_study_row(study, findings) for study in findings.studies if study.release in _HOW]
     return {
         "title": TITLE,
         "note": "Each row is the strongest attack on that release; all ranges hold together.",
@@ -85,15 +87,13 @@ def summarize_releases(findings: Findings) -> dict[str, Any]:
 
 def _only_strongest(findings: Findings) -> tuple[ReleaseRisk, ...]:
     """What a record of version 1 can say."""
-    from leakscope.verdict import strongest_by_release
-
     return strongest_by_release([findings.strongest])
 
 
 def _one_row_for_losses(risks: tuple[ReleaseRisk, ...]) -> list[ReleaseRisk]:
     """Losses are three ways to look at one thing: the strongest of them stands for all."""
     losses = [risk for risk in risks if risk.release in LOSSES]
-    best = max(losses, key=lambda risk: risk.auc.low, default=None)
+    best = losses[choose_strongest(losses)] if losses else None
     return [risk for risk in risks if risk.release not in LOSSES or risk is best]
 
 
@@ -131,14 +131,14 @@ def _outcome(risk: ReleaseRisk, findings: Findings) -> str:
     return "may be the data" if doubted or alone else "tells members apart"
 
 
-def _study_row(study: Study) -> dict[str, Any]:
+def _study_row(study: Study, findings: Findings) -> dict[str, Any]:
     headline = study.numbers[0] if study.numbers else None
     return {
         "release": safe_text(study.release),
         "name": plain_name(study.release),
         "attack": safe_text(headline.name) if headline else "",
         "outcome": "see below",
-        "plain": safe_text(study.answer, 600),
+        "plain": f"{safe_text(study.answer, 600)} {measured_on(study, findings.target.model)}",
         "people": "",
         "rate": None,
         "rate_text": "",
@@ -153,20 +153,24 @@ def _study_row(study: Study) -> dict[str, Any]:
 
 
 def _bound(bound: Bound | None, rate: float | None) -> dict[str, Any] | None:
-    """The most that any attack finds: an advantage of at most t means TPR <= FPR + t."""
-    if bound is None:
+    """The most that any attack finds (`Bound.most_found`); nothing where an attack went beyond it."""
+    if bound is None or bound.contradicted:
         return None
     advantage = bound.advantage
     if rate is None:
         return {
             "estimate": described(advantage),
             "people": "",
-            "text": f"an advantage of {described(advantage)['text']}",
+            "text": f"an advantage of {described(advantage)['text'].removeprefix('at most').strip()}",
         }
-    most = min(1.0, rate + advantage.high)
+    most = bound.most_found(rate)
     at_rate = Estimate(most, 0.0, most, advantage.confidence, "upper bound", n=advantage.n, method=advantage.method)
     people = out_of(100, at_rate)
-    return {"estimate": described(at_rate, "percent"), "people": people, "text": f"{people} of 100 at {percent(rate)}"}
+    return {
+        "estimate": described(at_rate, "percent"),
+        "people": people,
+        "text": f"{people.removeprefix('at most ')} of 100 at {percent(rate)} false alarms",
+    }
 
 
 def _bound_note(findings: Findings) -> str:
@@ -184,6 +188,11 @@ def _bound_note(findings: Findings) -> str:
 
 
 def _bound_words(bound: Bound) -> str:
+    if bound.contradicted:
+        return (
+            f"A promise is contradicted by this audit, so that no bound is shown: {safe_text(bound.why, 600)}, and an attack went "
+            "surely beyond what that allows."
+        )
     most = described(bound.advantage)["text"].removeprefix("at most").strip()
     return f"No attack can gain an advantage of more than {most}: {safe_text(bound.why, 600)} ({safe_text(bound.source, 200)})."
 
@@ -218,7 +227,7 @@ def summarize_exposure(findings: Findings) -> dict[str, Any]:
     rows = [
         {
             "rate": rate,
-            "name": f"more than {percent(1 - rate)} of outsiders",
+            "name": f"{percent(1 - rate)} of outsiders",
             "share": described(found, "percent"),
             "expected": percent(rate),
             "people": f"{out_of(1000, found)} of {count(1000)}",

@@ -19,10 +19,22 @@ _TITLES = {
 
 def summarize_studies(findings: Findings) -> list[dict[str, Any]]:
     """One section for each study of the record."""
-    return [_study(study, f"study-{number}") for number, study in enumerate(findings.studies, start=1)]
+    audited = findings.target.model
+    return [_study(study, f"study-{number}", audited) for number, study in enumerate(findings.studies, start=1)]
 
 
-def _study(study: Study, anchor: str) -> dict[str, Any]:
+def measured_on(study: Study, audited: str) -> str:
+    """What a study was measured on, and whether that is the audited model by its name."""
+    settings = study.settings
+    name = settings.get("model") or settings.get("learner")
+    if name is None:
+        return "The study does not say what it was measured on."
+    if name == audited:
+        return f"Measured on a model of the same name as the audited one, {safe_text(name)}."
+    return f"Measured on {safe_text(name)}, and the audited model is {safe_text(audited)}: what holds for one need not hold for the other."
+
+
+def _study(study: Study, anchor: str, audited: str) -> dict[str, Any]:
     return {
         "anchor": anchor,
         "kind": study.kind,
@@ -40,6 +52,7 @@ def _study(study: Study, anchor: str) -> dict[str, Any]:
         ],
         "figures": [figure_words(figure) for figure in study.figures],
         "advice": [safe_text(advice, SENTENCE_LENGTH) for advice in study.advice],
+        "measured_on": measured_on(study, audited),
         "warnings": [safe_text(warning, SENTENCE_LENGTH) for warning in study.warnings],
         "settings": [
             {"name": safe_text(name), "value": safe_text(value, SENTENCE_LENGTH)}

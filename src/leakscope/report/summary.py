@@ -26,6 +26,7 @@ from leakscope.report.words import (
     safe_text,
 )
 from leakscope.results import AuditedModel, Estimate, Findings, GroupRisk, Risk, Verdict
+from leakscope.risk import EXPOSED_RECORDS
 
 CHARTED_GROUPS = 30
 #: How far apart the readings of a curve are, in powers of ten.
@@ -349,10 +350,11 @@ def _exposed(findings: Findings) -> dict[str, Any]:
         "cannot tell": "The audit cannot tell, so this order may be no more than chance.",
     }
     exposed = findings.exposed
-    tied = len(exposed) > 1 and exposed[-2].rank == exposed[-1].rank
+    room = len(exposed) < min(EXPOSED_RECORDS, findings.target.members)
+    more = "More records" if exposed else "No record is named, since more"
+    tied = f" {more} than there is room for share the next rank: records.csv lists them all." if room else ""
     return {
-        "note": notes[findings.verdict.kind]
-        + (" More records may share the last rank: records.csv lists them all." if tied else ""),
+        "note": notes[findings.verdict.kind] + tied,
         "rows": [
             {
                 "id": safe_text(record.id),

@@ -21,7 +21,7 @@ def render(audit: Audit) -> str:
     """The verdict and what it means, what was audited, every attack in one table, what to doubt, and what to do next."""
     summary = summarize(audit)
     lines = [
-        *_wrap(summary["verdict"]["sentence"], most=3),
+        *_wrap(summary["verdict"]["sentence"], most=4),
         *_answer(summary),
         *_list(summary["verdict"]["reasons"], "- ", LISTED),
         "",

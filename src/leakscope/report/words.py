@@ -147,8 +147,21 @@ def _texts(estimate: Estimate, style: Style) -> tuple[str, str, str]:
             return "at most", _number(estimate, estimate.high, style, round_up=True), ""
         case "lower bound":
             return "at least", _number(estimate, estimate.low, style, round_up=False), ""
-    low, high = (_number(estimate, end, style, bare=True) for end in (estimate.low, estimate.high))
+    low, high = _end(estimate, estimate.low, style, up=False), _end(estimate, estimate.high, style, up=True)
     return "", _number(estimate, estimate.value, style), f"[{low},{_SPACE}{high}]"
+
+
+def _end(estimate: Estimate, end: float, style: Style, *, up: bool) -> str:
+    """An end of an interval. One that would be rounded to zero is rounded outwards: that an interval holds zero must be seen.
+
+    >>> _end(Estimate(0.12, -0.004, 0.244), -0.004, "ratio", up=False)
+    '-0.004'
+    """
+    shown = _number(estimate, end, style, bare=True)
+    outwards = end > 0 if up else end < 0
+    if style != "significant" and math.isfinite(end) and outwards and float(shown) == 0:
+        return _number(estimate, end, style, round_up=up, bare=True)
+    return shown
 
 
 def _number(estimate: Estimate, value: float, style: Style, *, round_up: bool | None = None, bare: bool = False) -> str:
