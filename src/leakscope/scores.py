@@ -3,7 +3,7 @@
 No model and no record is seen. Two attacks read the score: the score itself, and a small tree on it, fitted on some records and
 judged on others, which also finds members in the middle or at both ends. Whatever they find may be a difference between the two
 sets of records: that is ruled out by the same score on a model that never saw the members, or by a split at random, which is the
-word of whoever asks.
+word of whoever asks. Of rows that can't be told from copies one is judged: see `repeats`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from leakscope.evidence import Attack, Evidence, Floats, Guesses
 from leakscope.facts import count, few_judged
 from leakscope.fingerprints import fingerprint
 from leakscope.records import Records, as_array, list_names, read_groups, read_ids
+from leakscope.repeats import Repeats, find_repeats
 from leakscope.report.words import safe_text
 from leakscope.results import Audit, AuditedModel, NotRun, Overlap, Risk
 from leakscope.risk import (
@@ -44,6 +45,8 @@ from leakscope.workers import one_thread
 Booleans = NDArray[np.bool_]
 
 LEAVES = 8
+#: Names of a score that tell a reader nothing.
+PLAIN_NAMES = ("score", "scores")
 #: What a column may say of who is a member; capitals don't matter.
 MEMBER_WORDS = ("1", "1.0", "true", "yes", "member")
 OTHER_WORDS = ("0", "0.0", "false", "no", "nonmember", "non-member")
@@ -70,7 +73,7 @@ def audit_scores(
     Parameters
     ----------
     scores
-        One finite number per record, such as the model's loss on it. Only their order counts.
+        One finite number per record, such as the model's loss on it. Only their order counts, and which are equal.
     member
         Whether each record was trained on: truth values, 1 and 0, or the words true and false, yes and no, member and
         nonmember.
@@ -166,6 +169,10 @@ def _numbers(values: Any, what: str, sign: float) -> Floats:
         except (TypeError, ValueError) as error:
             raise InputError(f"{what} hold something that is not a number: give one number for each record") from error
     numbers = sign * array.astype(np.float64)
+    if array.dtype.kind in "iu" and len(np.unique(numbers)) < len(np.unique(array)):
+        raise InputError(
+            f"{what} hold whole numbers too long to be told apart: give their ranks, since only the order counts"
+        )
     for bad, kind, hint in (
         (np.isnan(numbers), "missing", "leave those records out"),
         (np.isinf(numbers), "infinite", "put a number larger than all others in their place, or smaller"),
@@ -295,8 +302,13 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     clock, attacks = Clock(), (given_score(name), tree_on_score(name))
     draws = iter(np.random.SeedSequence(settings.seed).spawn(1 + 3 * len(attacks)))
     inside, outside = len(given.members), len(given.nonmembers)
-    numbers = np.arange(inside + outside, dtype=np.uint64)
-    sample = Sample.draw(numbers[:inside], numbers[inside:], np.random.default_rng(next(draws)))
+    repeats = find_repeats(*(_all_known(given, number) for number in (0, 1)))
+    sample = Sample.draw(repeats.members, repeats.nonmembers, np.random.default_rng(next(draws)))
+    if sample.judged < FEWEST:
+        raise InputError(
+            f"there are only {sample.judged} different scores on one side, each of them several times: an audit needs at least "
+            f"{FEWEST} different records on each side"
+        )
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
     chance = confidence_for_choice(settings.confidence, len(attacks), 1 + len(settings.fprs))
     judged, both = [], []
@@ -316,10 +328,10 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
         risks=tuple(plain for plain, _ in both),
         by_release=strongest_by_release(careful),
         largest=largest_figures(careful),
-        not_run=_not_run(given, name),
-        warnings=(*_warnings(given, sample, words, careful[0]), *pooled),
+        not_run=_not_run(given),
+        warnings=(*_warnings(given, sample, repeats, words, careful[0]), *pooled),
         target=AuditedModel(
-            model="scores" if name == "scores" else f"scores ({name})", task="scores", classes=None, features=None,
+            model="one number per record" + ("" if name in PLAIN_NAMES else f", {name}"), task="scores", classes=None, features=None,
             members=inside, nonmembers=outside, judged=sample.judged, performance=None, control_models=None,
         ),
         overlap=Overlap(0),
@@ -334,14 +346,21 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     )  # fmt: skip
 
 
-def _not_run(given: _Given, name: str) -> tuple[NotRun, ...]:
-    missing = [NotRun(name, "telling the records apart without the model", "the records were not given, only scores")]
+def _all_known(given: _Given, number: int) -> pd.DataFrame:
+    """All that is known of the records of one side (0 for the members), by which copies of a record are equal."""
+    side = (given.members, given.nonmembers)[number]
+    columns = [side.X[:, 0], *(() if given.control is None else (given.control[number][:, 0],)), *side.groups.values()]
+    return pd.DataFrame(dict(enumerate(columns)))
+
+
+def _not_run(given: _Given) -> tuple[NotRun, ...]:
+    missing = [NotRun("the records themselves", "blind baseline", "the records were not given, only scores")]
     if given.control is None:
-        missing.append(NotRun(name, "the same attacks where no member was seen", "no control scores were given"))
+        missing.append(NotRun("a model that never saw the members", "the same attacks", "no control scores were given"))
     return tuple(missing)
 
 
-def _warnings(given: _Given, sample: Sample, words: dict[str, bool], plain: Risk) -> list[str]:
+def _warnings(given: _Given, sample: Sample, repeats: Repeats, words: dict[str, bool], plain: Risk) -> list[str]:
     """What these scores can't tell, and what may be a slip; ``plain`` is the risk of the score as it was given."""
     said = []
     if words["random split"]:
@@ -353,18 +372,49 @@ def _warnings(given: _Given, sample: Sample, words: dict[str, bool], plain: Risk
             "nothing is known but the scores, so a difference between the two sets of records can look like a leak, or "
             "hide one: give control scores, or say so if the sets were split at random"
         )
-    if plain.auc.high < 0.5:
+    said += _slips(given, words["higher is member"], plain)
+    said += _about_repeats(repeats)
+    left = [
+        len(side) - lost - sample.judged
+        for side, lost in zip((given.members, given.nonmembers), repeats.copies, strict=True)
+    ]
+    if any(left):
+        side = "members" if left[0] else "non-members"
         said.append(
-            f"members have the lower scores (AUC {plain.auc}): if that is how the score is meant, say lower-is-member "
-            "(higher_is_member=False, --lower-is-member)"
-        )
-    left = len(given.members) + len(given.nonmembers) - 2 * sample.judged
-    if left:
-        side = "members" if len(given.members) > sample.judged else "non-members"
-        said.append(
-            f"{count(sample.judged, 'member')} and as many non-members are judged, drawn at random; {left:,} {side} are not"
+            f"{count(sample.judged, 'member')} and as many non-members are judged, drawn at random; {sum(left):,} {side} are not"
         )
     return said + few_judged(sample.judged)
+
+
+def _slips(given: _Given, higher: bool, plain: Risk) -> list[str]:
+    """A score that is the same for all, or that points the other way."""
+    everyone = np.concatenate([given.members.X, given.nonmembers.X])
+    if np.ptp(everyone) == 0:
+        return ["every record has the same score, which tells nothing: check that the column is the right one"]
+    if plain.auc.high >= 0.5:
+        return []
+    found, what = ("lower", "say lower-is-member (higher_is_member=False, --lower-is-member)")
+    if not higher:
+        found, what = "higher", "leave lower-is-member out (higher_is_member=True, no --lower-is-member)"
+    return [f"members have the {found} scores (AUC {plain.auc}): if that is how the score is meant, {what}"]
+
+
+def _about_repeats(repeats: Repeats) -> list[str]:
+    """What was taken for copies of a record, and what may be copies and was not."""
+    said = []
+    if any(repeats.copies):
+        said.append(
+            f"{count(repeats.copies[0], 'member')} and {count(repeats.copies[1], 'non-member')} repeat the score of another of "
+            "their side, as copies of one record do: of such copies one is judged; if they are different people, give the "
+            "scores with all their digits"
+        )
+    for many, side, others in zip(repeats.gathered, ("member", "non-member"), ("non-member", "member"), strict=True):
+        if many:
+            said.append(
+                f"{count(many, side)} share their score with another {side} and with no {others}: if they are copies of one "
+                "record, keep one of them, since copies can look like a leak"
+            )
+    return said
 
 
 def _settings(settings: Settings, words: dict[str, bool], attacks: Sequence[Attack], chance: float) -> dict[str, Any]:
