@@ -100,16 +100,18 @@ def _read(
     from leakscope.scores import read_members
     from leakscope.tables import check_columns, read_table, read_texts, split_names
 
-    heads = [read_table(path, rows=1) for path in files]
+    tables = [read_table(path) for path in files]
     named = {"score": score, "member": member, "control": control, "id": id_column}
     chosen = {what: [name] for what, name in named.items() if name is not None}
-    chosen["group"] = split_names(groups, heads[0].columns)
-    for path, head in zip(files, heads, strict=True):
+    chosen["group"] = split_names(groups, tables[0].columns)
+    for path, head in zip(files, tables, strict=True):
         for what, names in chosen.items():
             check_columns(head, names, path, what)
     numbers = [name for name in (score, control, member) if name is not None]
-    if len(set(numbers)) < len(numbers):
-        raise InputError("--score, --control and --member must name different columns")
+    if len(set(numbers)) < len(numbers) or set(numbers) & {*chosen["group"], id_column}:
+        raise InputError(
+            "--score, --control and --member must name different columns, and none that --groups or --id names"
+        )
     names = list(dict.fromkeys(name for some in chosen.values() for name in some))
     parts = [read_texts(path, names) for path in files]
     side = read_members(parts[0][member]) if member is not None else np.repeat([True, False], [len(p) for p in parts])
@@ -136,14 +138,20 @@ def _numbers(texts: pd.Series[Any], path: Path) -> NDArray[np.float64]:
 
     from leakscope.report.words import safe_text
 
-    try:
-        return np.asarray(texts.to_numpy(dtype=object).astype(np.float64))
-    except ValueError:
-        name = safe_text(texts.name)
-    words = texts.str.strip().str.lower()
-    if missing := int(words.isin(MISSING_WORDS).sum()):
+    name, words = safe_text(texts.name), texts.str.strip()
+    if missing := int(words.str.lower().isin(MISSING_WORDS).sum()):
         raise InputError(f"{path} lacks {missing:,} of {len(texts):,} numbers in {name}: leave those records out")
-    row = int(np.argmax(pd.to_numeric(words, errors="coerce").isna()))
-    raise InputError(
-        f"{path} has {safe_text(texts.iloc[row], 40)!r} in {name}, record {row + 1:,}: the column must hold numbers only"
-    )
+    wrong = pd.to_numeric(words, errors="coerce").isna().to_numpy()  # unlike Python's own reading it refuses 1_000
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            f"{path} has {safe_text(texts.iloc[row], 40)!r} in {name}, record {row + 1:,}: the column must hold numbers only"
+        )
+    numbers = np.asarray(words.to_numpy(dtype=object).astype(np.float64))
+    long = words[np.isfinite(numbers) & (np.abs(numbers) > 2**53) & words.str.fullmatch(r"[+-]?[0-9]+").to_numpy(bool)]
+    whole = {int(text) for text in long}
+    if len({float(number) for number in whole}) < len(whole):
+        raise InputError(
+            f"{path} has whole numbers in {name} too long to be told apart: write their ranks, since only the order counts"
+        )
+    return numbers

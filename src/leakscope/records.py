@@ -235,7 +235,9 @@ def read_ids(ids: Any, X: Any, where: str) -> NDArray[Any]:
     index = pd.Index(names)
     if not index.is_unique:
         twice = index[index.duplicated()].unique()
-        raise InputError(f"ids for {where} are not unique: {list_names(twice)} occur more than once.")
+        raise InputError(
+            f"ids for {where} are not unique: {list_names(twice)} occur more than once; give each record its own."
+        )
     return names
 
 

@@ -44,8 +44,8 @@ _HINTS = {
     403: f"check the token (headers= in Python, {TOKEN} on the command line)",
     404: "check the address",
     405: "check the address, which must take POST",
-    413: "send fewer records at once with batch=",
-    429: "ask more slowly with rate=",
+    413: "send fewer records at once, from Python with remote_model(…, batch=…)",
+    429: "ask more slowly, from Python with remote_model(…, rate=…)",
 }
 
 
@@ -244,7 +244,7 @@ class RemoteModel:
     def _too_slow(self) -> _PassingError:
         return _PassingError(
             f"took longer than {self.timeout:g} seconds",
-            "send fewer records at once with batch=, or wait longer with timeout=",
+            "send fewer records at once or wait longer, from Python with remote_model(…, batch=…, timeout=…)",
         )
 
     def _refusal(self, status: int, retry_after: str) -> Exception:
@@ -259,7 +259,10 @@ class RemoteModel:
             return InputError(
                 f"{self.__name__} {what}, and redirects are not followed: give the address that it points to"
             )
-        hint = _HINTS.get(status, "check that it takes records in this form, or write them in its own with encode=")
+        hint = _HINTS.get(
+            status,
+            "check that it takes records in this form, or write them in its own, from Python with remote_model(…, encode=…)",
+        )
         return InputError(f"{self.__name__} {what}: {hint}")
 
     def _read_body(self, response: http.client.HTTPResponse, start: float) -> bytes:
@@ -270,7 +273,8 @@ class RemoteModel:
             size += len(piece)
             if size > MOST_BYTES:
                 raise InputError(
-                    f"{self.__name__} answered with more than {MOST_BYTES // 2**20} MB: send fewer records at once with batch="
+                    f"{self.__name__} answered with more than {MOST_BYTES // 2**20} MB: send fewer records at once, from Python with "
+                    "remote_model(…, batch=…)"
                 )
             if self.clock() - start > self.timeout:
                 raise self._too_slow()
@@ -311,7 +315,8 @@ class RemoteModel:
             ) from None
         if table.dtype.kind not in "iuf":
             raise InputError(
-                f"{self.__name__} answered with outputs that are not numbers: pick the numbers with decode="
+                f"{self.__name__} answered with outputs that are not numbers: pick the numbers, from Python with "
+                "remote_model(…, decode=…)"
             )
         if table.ndim == 0 or len(table) != records:
             rows = "one number" if table.ndim == 0 else f"{len(table)} rows"
@@ -325,7 +330,8 @@ class RemoteModel:
         if self.decode is None:
             if not isinstance(answer, dict) or not isinstance(answer.get("predictions"), list):
                 raise InputError(
-                    f'{self.__name__} answered without a list "predictions": pick the outputs out of its answer with decode='
+                    f'{self.__name__} answered without a list "predictions": pick the outputs out of its answer, '
+                    "from Python with remote_model(…, decode=…)"
                 )
             return answer["predictions"]
         try:
@@ -379,7 +385,10 @@ def _read_address(url: str) -> tuple[bool, str, int | None, str, str]:
     try:
         parts = urlsplit(str(url))
         if parts.username is not None or parts.password is not None:
-            raise InputError("the address of the model holds a user name or password: send them with headers=")
+            raise InputError(
+                "the address of the model holds a user name or password: send them in a header, from Python with "
+                f"remote_model(…, headers=…), or as a token in {TOKEN}"
+            )
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise InputError(wrong)
         parts.hostname.encode("idna")

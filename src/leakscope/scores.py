@@ -165,7 +165,8 @@ def _numbers(values: Any, what: str, sign: float) -> Floats:
         raise InputError(f"{what} have shape {array.shape}: give one number for each record")
     if array.dtype.kind not in "biuf":
         try:
-            array = pd.to_numeric(pd.Series(array)).to_numpy(dtype=np.float64, na_value=np.nan)
+            read = pd.to_numeric(pd.Series(array))
+            array = read.to_numpy() if read.dtype.kind in "iu" else read.to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError) as error:
             raise InputError(f"{what} hold something that is not a number: give one number for each record") from error
     numbers = sign * array.astype(np.float64)
@@ -373,7 +374,7 @@ def _warnings(given: _Given, sample: Sample, repeats: Repeats, words: dict[str, 
             "hide one: give control scores, or say so if the sets were split at random"
         )
     said += _slips(given, words["higher is member"], plain)
-    said += _about_repeats(repeats)
+    said += repeats.warnings()
     left = [
         len(side) - lost - sample.judged
         for side, lost in zip((given.members, given.nonmembers), repeats.copies, strict=True)
@@ -397,24 +398,6 @@ def _slips(given: _Given, higher: bool, plain: Risk) -> list[str]:
     if not higher:
         found, what = "higher", "leave lower-is-member out (higher_is_member=True, no --lower-is-member)"
     return [f"members have the {found} scores (AUC {plain.auc}): if that is how the score is meant, {what}"]
-
-
-def _about_repeats(repeats: Repeats) -> list[str]:
-    """What was taken for copies of a record, and what may be copies and was not."""
-    said = []
-    if any(repeats.copies):
-        said.append(
-            f"{count(repeats.copies[0], 'member')} and {count(repeats.copies[1], 'non-member')} repeat the score of another of "
-            "their side, as copies of one record do: of such copies one is judged; if they are different people, give the "
-            "scores with all their digits"
-        )
-    for many, side, others in zip(repeats.gathered, ("member", "non-member"), ("non-member", "member"), strict=True):
-        if many:
-            said.append(
-                f"{count(many, side)} share their score with another {side} and with no {others}: if they are copies of one "
-                "record, keep one of them, since copies can look like a leak"
-            )
-    return said
 
 
 def _settings(settings: Settings, words: dict[str, bool], attacks: Sequence[Attack], chance: float) -> dict[str, Any]:

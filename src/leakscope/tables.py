@@ -12,30 +12,39 @@ from numpy.typing import NDArray
 
 from leakscope.errors import InputError
 
+_LONG_ROWS = (
+    "has rows with more fields than its header: name every column, and write decimals with a point or quote them"
+)
 
-def read_table(path: Path, rows: int | None = None) -> pd.DataFrame:
-    """A CSV file (plain or compressed) as pandas reads it by default; or only its first ``rows`` rows.
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A CSV file (plain or compressed) as pandas reads it by default.
+
+    A row with more fields than the header is refused, since what it holds can't be told: decimal commas make such rows.
 
     Examples
     --------
     >>> read_table(Path("no/such.csv"))
     Traceback (most recent call last):
-    leakscope.errors.InputError: there is no file no/such.csv
+    leakscope.errors.InputError: there is no file no/such.csv: check the name
     """
     if path.is_dir():
         raise InputError(f"{path} is a folder: name a CSV file")
     if not path.exists():
-        raise InputError(f"there is no file {path}")
-    table = _read(path, low_memory=False, nrows=rows)
+        raise InputError(f"there is no file {path}: check the name")
+    table = _read(path, low_memory=False)
     if table.empty:
-        raise InputError(f"{path} has no records")
+        raise InputError(f"{path} has no records: write one row for each under the header")
     if table.shape[1] == 1 and any(sign in str(table.columns[0]) for sign in ";\t|"):
         raise InputError(f"{path} has one column, {str(table.columns[0])[:60]!r}: separate columns by commas")
     return table
 
 
 def read_texts(path: Path, names: list[str]) -> pd.DataFrame:
-    """Some columns as the text that stands in the file: 007 stays 007, and NA is a text like any other."""
+    """Some columns as the text that stands in the file: 007 stays 007, and NA is a text like any other.
+
+    Only for a file that `read_table` takes: pandas cuts rows that are too long where it reads some columns only.
+    """
     read: pd.DataFrame = _read(path, dtype=str, keep_default_na=False, usecols=names)
     return read.reindex(columns=names)
 
@@ -47,21 +56,34 @@ def _read(path: Path, **options: Any) -> pd.DataFrame:
             table: pd.DataFrame = pd.read_csv(path, index_col=False, **options)
         return table
     except pd.errors.ParserWarning as error:
-        raise InputError(f"{path} has rows with more fields than its header: mend the header or the rows") from error
+        raise InputError(f"{path} {_LONG_ROWS}") from error
+    except pd.errors.EmptyDataError as error:
+        raise InputError(
+            f"{path} is empty: write a header with the names of the columns, and a row per record"
+        ) from error
     except UnicodeError as error:
         raise InputError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from error
     except (ValueError, OSError, EOFError) as error:
+        if "Expected" in str(error) and "fields" in str(error):
+            raise InputError(f"{path} {_LONG_ROWS}") from error
         raise InputError(f"{path} can't be read as CSV: {str(error).splitlines()[0]}") from error
 
 
 def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) -> None:
-    """Refuse names of columns that the table lacks, and say which it has."""
+    """Refuse names of columns that the table lacks, and say which it has; and names that several columns have."""
+    from leakscope.report.words import safe_text
+
     missing = [name for name in names if name not in table.columns]
     if missing:
-        from leakscope.report.words import safe_text
-
         there = ", ".join(safe_text(name, 40) for name in table.columns[:12]) + (", …" if table.shape[1] > 12 else "")
         raise InputError(f"{path} has no {what} column '{safe_text(missing[0])}': its columns are {there}")
+    if not names:
+        return
+    header = _read(path, header=None, nrows=1, dtype=str).iloc[0].tolist()  # pandas gives the second of a name another
+    if twice := [name for name in names if header.count(name) > 1]:
+        raise InputError(
+            f"{path} has several columns named '{safe_text(twice[0])}': give each column a name of its own"
+        )
 
 
 def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:

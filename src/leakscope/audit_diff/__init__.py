@@ -1,25 +1,17 @@
 """Two audits compared: what changed, and whether it is more than noise.
 
-`changes` has the statistics and why they hold, `facts` what else differs, `show` the words.
+`changes` has the statistics and why they hold, `beyond` tells a change of the model from one of the records, `facts` says what else
+differs, and `show` has the words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
-from leakscope.audit_diff.changes import (
-    OWN_THRESHOLD,
-    SHARE,
-    SIGNED,
-    Change,
-    Ends,
-    GroupChange,
-    ReleaseChange,
-    change_of_one,
-    change_of_strongest,
-)
+from leakscope.audit_diff.beyond import ADVANTAGE, AUC, Records, compare_release, groups_in_doubt, rate_figure
+from leakscope.audit_diff.changes import SHARE, SIGNED, Change, Ends, GroupChange, ReleaseChange, change_of_one
 from leakscope.audit_diff.facts import (
     Fact,
     Listed,
@@ -34,11 +26,12 @@ from leakscope.audit_diff.facts import (
     same_data,
     settings_of,
 )
+from leakscope.errors import InputError
 from leakscope.results import Audit, Estimate, Findings, GroupRisk, Risk
 
 __all__ = ["AuditDiff", "diff"]
 
-Kind = Literal["more", "less", "more and less", "no sure change", "not comparable"]
+Kind = Literal["more", "less", "more and less", "may be the data", "no sure change", "not comparable"]
 
 
 @dataclass(frozen=True)
@@ -48,7 +41,8 @@ class AuditDiff:
     Parameters
     ----------
     kind
-        ``more``: something surely leaks more than before and nothing surely less; and so on.
+        ``more``: something surely leaks more than before and nothing surely less; ``may be the data``: figures surely moved, but
+        nothing shows that the model moved them; and so on.
     sentence
         The same in words.
     not_comparable
@@ -95,18 +89,33 @@ class AuditDiff:
 
     @property
     def worse(self) -> bool:
-        """Whether something surely got worse: a release leaks more, a group stands out more, or the verdict is now *leaks*."""
-        return (
-            any(change.word == "more" for release in self.releases for change in release.changes)
-            or any(group.gap.word == "more" and group.gap.new.value > 0 for group in self.groups)
-            or (self.new_verdict == "leaks" and self.old_verdict != "leaks")
-        )
+        """Whether something surely got worse: a release leaks more, or a group that is more exposed stands out more."""
+        return bool(self.worse_because)
+
+    @property
+    def worse_because(self) -> tuple[str, ...]:
+        """What surely got worse, in words."""
+        from leakscope.audit_diff.show import raised
+
+        return raised(self, "more")
+
+    @property
+    def maybe_worse_because(self) -> tuple[str, ...]:
+        """What surely rose, while that may be the data."""
+        from leakscope.audit_diff.show import raised
+
+        return raised(self, "may be the data")
 
     def as_dict(self) -> dict[str, Any]:
         """Plain lists, dicts, texts and numbers, with the words that the intervals say."""
         from leakscope.audit_diff.show import with_words
 
-        return {"worse": self.worse, **with_words(self, asdict(self))}
+        return {
+            "worse": self.worse,
+            "worse_because": list(self.worse_because),
+            "maybe_worse_because": list(self.maybe_worse_because),
+            **with_words(self, asdict(self)),
+        }
 
     def __str__(self) -> str:
         from leakscope.audit_diff.show import render_text
@@ -117,8 +126,9 @@ class AuditDiff:
 def diff(old: Audit, new: Audit) -> AuditDiff:
     """Say what changed between two audits, and whether it is more than noise.
 
-    Compared are the attacks that both audits ran; see `leakscope.audit_diff.changes` for the intervals. Two audits of the
-    same records are taken for independent, which makes intervals wider than they need be.
+    Compared are the attacks that both audits ran; see `leakscope.audit_diff.changes` for the intervals, and
+    `leakscope.audit_diff.beyond` for how a change of the model is told from one of the records. Two audits of the same records are
+    taken for independent, which makes intervals wider than they need be.
 
     Parameters
     ----------
@@ -137,15 +147,18 @@ def diff(old: Audit, new: Audit) -> AuditDiff:
     """
     from leakscope.audit_diff.show import sentence
 
+    for side, which in ((old, "old"), (new, "new")):
+        if not side.risks:
+            raise InputError(f"the {which} audit holds no attack, so that there is nothing to compare: audit again")
     reasons = _why_not_comparable(old, new)
     pairs = [] if reasons else _pairs(old, new)
     level = new.risks[0].auc.confidence
-    groups = _shared_groups(old, new) if pairs else []
     measured = _performance_pairs(old, new)
     comparisons = _count(pairs) + len(measured)
     together = 1 - (1 - level) / max(1, comparisons)
     studies, numbers = compare_studies(old, new)
-    releases = _releases(pairs, together)
+    records = Records.of(old, new)
+    releases = _releases(pairs, together, records)
     kind: Kind = "not comparable" if reasons else _kind(releases)
     names = [[f"{one.column} = {one.level}" for one in side.strongest.by_group] for side in (old, new)]
     return AuditDiff(
@@ -155,10 +168,7 @@ def diff(old: Audit, new: Audit) -> AuditDiff:
         old_verdict=old.verdict.kind,
         new_verdict=new.verdict.kind,
         releases=releases,
-        groups=tuple(
-            GroupChange(one.column, one.level, change_of_one("gap", one.gap, other.gap, together, SIGNED))
-            for one, other in groups
-        ),
+        groups=_group_changes(old, new, together, records) if pairs else (),
         performance=tuple(change_of_one(name, one, other, together, ends) for name, one, other, ends in measured),
         records=compare_records(old, new, level),
         data=same_data(old, new),
@@ -213,30 +223,20 @@ def _rates(pairs: Sequence[tuple[Risk, Risk]]) -> list[float]:
     ]
 
 
-def _releases(pairs: Sequence[tuple[Risk, Risk]], confidence: float) -> tuple[ReleaseChange, ...]:
+def _releases(pairs: Sequence[tuple[Risk, Risk]], confidence: float, records: Records) -> tuple[ReleaseChange, ...]:
     return tuple(
-        _release(release, [pair for pair in pairs if pair[1].release == release], confidence)
+        _release(release, [pair for pair in pairs if pair[1].release == release], confidence, records)
         for release in dict.fromkeys(new.release for _, new in pairs)
     )
 
 
-def _release(release: str, pairs: Sequence[tuple[Risk, Risk]], confidence: float) -> ReleaseChange:
+def _release(release: str, pairs: Sequence[tuple[Risk, Risk]], confidence: float, records: Records) -> ReleaseChange:
     rates = _rates(pairs)
-    advantages = [(old.advantage, new.advantage) for old, new in pairs]
-    changes = [
-        change_of_strongest("AUC", [(old.auc, new.auc) for old, new in pairs], confidence),
-        change_of_strongest("advantage", advantages, confidence, SIGNED, OWN_THRESHOLD),
-    ]
-    for rate in rates:
-        found = [(old.tpr_at_fpr[rate], new.tpr_at_fpr[rate]) for old, new in pairs]
-        changes.append(change_of_strongest(_rate_name(rate), found, confidence))
+    figures = [AUC, ADVANTAGE, *map(rate_figure, rates)]
+    changes, beyond, doubt = compare_release(pairs, figures, confidence, records)
     before, after = (max((pair[side] for pair in pairs), key=lambda risk: risk.auc.low).attack for side in (0, 1))
     left_out = tuple(rate for rate in pairs[0][1].tpr_at_fpr if rate not in rates)
-    return ReleaseChange(release, before, after, tuple(changes), left_out)
-
-
-def _rate_name(rate: float) -> str:
-    return f"found at {100 * rate:.10g} %"
+    return ReleaseChange(release, before, after, changes, left_out, beyond, doubt)
 
 
 def _groups_in_both(old: Risk, new: Risk) -> list[tuple[GroupRisk, GroupRisk]]:
@@ -246,11 +246,16 @@ def _groups_in_both(old: Risk, new: Risk) -> list[tuple[GroupRisk, GroupRisk]]:
     ]
 
 
-def _shared_groups(old: Audit, new: Audit) -> list[tuple[GroupRisk, GroupRisk]]:
+def _group_changes(old: Audit, new: Audit, confidence: float, records: Records) -> tuple[GroupChange, ...]:
     """Groups of both audits under the strongest attack of the new one; none where the old audit did not run it."""
     strongest = (new.strongest.release, new.strongest.attack)
     found = [pair for pair in _pairs(old, new) if (pair[1].release, pair[1].attack) == strongest]
-    return [group for pair in found for group in _groups_in_both(*pair)]
+    changes = []
+    for one, other in (both for pair in found for both in _groups_in_both(*pair)):
+        gap = change_of_one("gap", one.gap, other.gap, confidence, SIGNED)
+        doubt = gap.direction != 0 and groups_in_doubt(found, confidence, records)
+        changes.append(GroupChange(one.column, one.level, replace(gap, in_doubt=doubt)))
+    return tuple(changes)
 
 
 def _performance_pairs(old: Findings, new: Findings) -> list[tuple[str, Estimate, Estimate, Ends | None]]:
@@ -269,7 +274,8 @@ def _kind(releases: Sequence[ReleaseChange]) -> Kind:
     words = {change.word for release in releases for change in release.changes}
     if {"more", "less"} <= words:
         return "more and less"
-    return "more" if "more" in words else "less" if "less" in words else "no sure change"
+    kinds: tuple[Kind, ...] = ("more", "less", "may be the data")
+    return next((kind for kind in kinds if kind in words), "no sure change")
 
 
 def _notes(old: Audit, new: Audit) -> list[str]:

@@ -42,7 +42,7 @@ from scipy import special
 from leakscope.intervals import difference, normal_quantile
 from leakscope.results import Estimate
 
-Word = Literal["more", "less", "no sure change"]
+Word = Literal["more", "less", "no sure change", "may be the data"]
 Ends = tuple[float, float]
 SHARE, SIGNED = (0.0, 1.0), (-1.0, 1.0)
 OWN_THRESHOLD = math.sqrt(2)
@@ -50,26 +50,38 @@ OWN_THRESHOLD = math.sqrt(2)
 
 @dataclass(frozen=True)
 class Change:
-    """One figure in two audits. ``difference`` is new minus old; its interval holds together with all others of the diff."""
+    """One figure in two audits. ``difference`` is new minus old; its interval holds together with all others of the diff.
+
+    ``in_doubt``: a change of it may be one of the records and not of the model; see `leakscope.audit_diff.beyond`.
+    """
 
     figure: str
     old: Estimate
     new: Estimate
     difference: Estimate
+    in_doubt: bool = False
+
+    @property
+    def direction(self) -> Literal[-1, 0, 1]:
+        """Whether the number surely grew (1) or fell (-1), for whatever reason."""
+        if self.difference.low > 0:
+            return 1
+        return -1 if self.difference.high < 0 else 0
 
     @property
     def word(self) -> Word:
-        """What the interval of the difference says."""
-        if self.difference.low > 0:
-            return "more"
-        return "less" if self.difference.high < 0 else "no sure change"
+        """What may be said of it."""
+        if self.direction and self.in_doubt:
+            return "may be the data"
+        return "more" if self.direction > 0 else "less" if self.direction < 0 else "no sure change"
 
 
 @dataclass(frozen=True)
 class ReleaseChange:
     """What the attacks that both audits ran find in one release: the most that any of them does, figure by figure.
 
-    ``bounds_only`` are the false-positive rates that one of the two samples can't carry.
+    ``bounds_only`` are the false-positive rates that one of the two samples can't carry; ``beyond`` is the AUC beyond that of each
+    rival, and ``doubt`` says why a change may be the data, if one may.
     """
 
     release: str
@@ -77,6 +89,8 @@ class ReleaseChange:
     new_attack: str
     changes: tuple[Change, ...]
     bounds_only: tuple[float, ...] = ()
+    beyond: tuple[Change, ...] = ()
+    doubt: str = ""
 
     @property
     def auc(self) -> Change:

@@ -7,7 +7,8 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from leakscope.audit_diff.changes import Change, ReleaseChange
+from leakscope.audit_diff.beyond import BLIND, CONTROL, RIVALS
+from leakscope.audit_diff.changes import Change, GroupChange, ReleaseChange
 from leakscope.audit_diff.facts import FEWEST_SHARED, Fact, Listed
 from leakscope.report.extras import signed
 from leakscope.report.plain import finite
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = 100
 MOST_LISTED = 10
 MOST_NAMED = 3
+TURNED = 'chance alone can do that; leakscope gate --fail-if "verdict = leaks" stops on it'
 HEADINGS = ("figure", "old", "new", "change", "")
 
 
@@ -26,11 +28,16 @@ def sentence(kind: str, reasons: Sequence[str], releases: Sequence[ReleaseChange
     """The answer in one sentence."""
     if kind == "not comparable":
         return f"Not comparable: {'; '.join(reasons)}."
-    named = {word: _surely(releases, word) for word in ("more", "less")}
-    if kind == "more and less":
-        return f"More leaks out than before: {named['more']}. And less: {named['less']}."
+    named = {word: _surely(releases, word) for word in ("more", "less", "may be the data")}
+    maybe = f"The numbers differ, but so may the records: {named['may be the data']}."
+    if kind == "may be the data":
+        return maybe
     if kind != "no sure change":
-        return f"{kind.capitalize()} leaks out than before: {named[kind]}."
+        first = "less" if kind == "less" else "more"
+        said = f"{first.capitalize()} leaks out than before: {named[first]}."
+        also = f" And less: {named['less']}." if kind == "more and less" else ""
+        # A release is named once: where one of its figures is sure, its others only stand in the table.
+        return said + also + (f" Elsewhere {maybe[0].lower()}{maybe[1:]}" if named["may be the data"] else "")
     most = max(max(-release.auc.difference.low, release.auc.difference.high) for release in releases)
     unseen = math.ceil(100 * most - 1e-9) / 100
     said = f"No change beyond noise: differences of up to {unseen:.2f} in AUC could go unseen."
@@ -39,26 +46,41 @@ def sentence(kind: str, reasons: Sequence[str], releases: Sequence[ReleaseChange
     return said
 
 
+def raised(found: AuditDiff, word: str) -> tuple[str, ...]:
+    """Figures that surely rose and have this word: one of each release, and groups that are more exposed than the rest."""
+    releases = [said for release in found.releases if (said := _sure(release, word, rising=True))]
+    groups = [
+        f"{_group_name(group)}: gap to the rest {_arrow(group.gap)}"
+        for group in found.groups
+        if group.gap.word == word and group.gap.direction > 0 and group.gap.new.value > 0
+    ]
+    return (*releases, *groups)
+
+
 def _surely(releases: Sequence[ReleaseChange], word: str) -> str:
+    if word == "may be the data":
+        releases = [release for release in releases if not {"more", "less"} & {one.word for one in release.changes}]
     said = [found for release in releases if (found := _sure(release, word))]
     more = [f"and {count(len(said) - MOST_NAMED)} more"] if len(said) > MOST_NAMED else []
     return "; ".join([*said[:MOST_NAMED], *more])
 
 
-def _sure(release: ReleaseChange, word: str) -> str:
-    """The first figure of a release that surely changed in this way: the AUC, if it did."""
-    found = next((change for change in release.changes if change.word == word), None)
+def _sure(release: ReleaseChange, word: str, *, rising: bool = False) -> str:
+    """The first figure of a release that has this word: the AUC, if it does. ``rising``: only figures that grew."""
+    fitting = (change for change in release.changes if change.word == word and (change.direction > 0 or not rising))
+    found = next(fitting, None)
     if found is None:
         return ""
-    old, new = (f"{end.value:.2f}" for end in (found.old, found.new))
-    return f"{safe_text(release.release)}, {found.figure} {old} → {new} ({signed(found.difference)})"
+    doubt = f", {release.doubt}" if found.in_doubt else ""
+    return f"{safe_text(release.release)}, {found.figure} {_arrow(found)}{doubt}"
 
 
 # --- the parts ------------------------------------------------------------------------------------------------------
 
 
 def _rows(release: ReleaseChange) -> list[tuple[str, ...]]:
-    return [_cells(change) for change in release.changes]
+    # What is beyond a rival is no finding by itself, but what a word rests on.
+    return [*map(_cells, release.changes), *((*_cells(change)[:-1], "") for change in release.beyond)]
 
 
 def _cells(change: Change, style: Style = "ratio") -> tuple[str, ...]:
@@ -91,6 +113,13 @@ def _how_sure(found: AuditDiff) -> list[str]:
         f"All {count(found.comparisons)} comparisons hold together with {percent(found.confidence)} confidence; for each "
         "release stands the most that any attack finds which both audits ran; “found at 1 %”: members found at 1 % false alarms."
     ]
+    shown = {change.figure for release in found.releases for change in release.beyond}
+    said += [f"“{name}”: AUC minus that of {RIVALS[name]}." for name in (CONTROL, BLIND) if name in shown]
+    if any(release.doubt for release in found.releases):
+        said.append(
+            "“may be the data”: it surely moved, but other members or another holdout can do that too; a holdout drawn like "
+            "the training data settles it."
+        )
     rates = sorted({rate for release in found.releases for rate in release.bounds_only}, reverse=True)
     if rates:
         named = ", ".join(percent(rate) for rate in rates)
@@ -109,19 +138,19 @@ def _attacks(found: AuditDiff) -> list[str]:
 
 def _groups(found: AuditDiff) -> list[str]:
     surely = [group for group in found.groups if group.gap.word != "no sure change"]
-    said = [
-        f"{safe_text(group.column)} = {safe_text(group.level)}: gap to the rest {_arrow(group.gap)}: {group.gap.word}"
-        for group in surely
-    ]
+    said = [f"{_group_name(group)}: gap to the rest {_arrow(group.gap)}: {group.gap.word}" for group in surely]
     others = [group for group in found.groups if group not in surely]
     if others:
         widest = max(others, key=lambda group: abs(group.gap.difference.value))
-        who = f"{safe_text(widest.column)} = {safe_text(widest.level)}"
         said.append(
             f"no sure change in the gap to the rest of {count(len(others))} group{'s' if len(others) > 1 else ''}; "
-            f"the largest: {who}, {_arrow(widest.gap)}"
+            f"the largest: {_group_name(widest)}, {_arrow(widest.gap)}"
         )
     return said + _in_one(found.group_names, "only in the new audit", "only in the old audit")
+
+
+def _group_name(group: GroupChange) -> str:
+    return f"{safe_text(group.column)} = {safe_text(group.level)}"
 
 
 def _arrow(change: Change) -> str:
@@ -133,10 +162,12 @@ def _records(found: AuditDiff) -> list[str]:
     records = found.records
     if records is None:
         return []
-    said = [
-        f"{count(records.newly_exposed)} of the {count(records.exposed)} most exposed records were not among them before; "
-        f"{count(records.shared)} training records are named in both audits"
-    ]
+    said = [f"{count(records.shared)} training records are named in both audits"]
+    if records.exposed:
+        said[0] = (
+            f"{count(records.newly_exposed)} of the {count(records.exposed)} most exposed records were not among them before; "
+            + said[0]
+        )
     if records.correlation is not None:
         shown = describe(records.correlation)["text"].replace("\u00a0", " ")
         said.append(f"rank correlation of their exposure: {shown} (1: the same order, 0: none)")
@@ -189,7 +220,7 @@ def _facts(facts: Sequence[Fact]) -> list[str]:
 
 def render_text(found: AuditDiff) -> str:
     """What ``print(diff)`` shows: lines of at most 100 columns."""
-    lines = [*_wrap(found.sentence), f"Verdict: {_verdicts(found)}.", ""]
+    lines = [*_wrap(found.sentence), *_wrap(f"Verdict: {_verdicts(found)}."), ""]
     if found.releases:
         lines += [*_aligned(found.releases), ""]
     for heading, sentences in paragraphs(found):
@@ -215,7 +246,8 @@ def _aligned(releases: Sequence[ReleaseChange]) -> list[str]:
 def _verdicts(found: AuditDiff) -> str:
     if found.old_verdict == found.new_verdict:
         return f"“{found.new_verdict}”, as before"
-    return f"“{found.old_verdict}” → “{found.new_verdict}”"
+    said = f"“{found.old_verdict}” → “{found.new_verdict}”"
+    return f"{said} ({TURNED})" if found.new_verdict == "leaks" else said
 
 
 def _wrap(words: str) -> list[str]:
