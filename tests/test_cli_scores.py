@@ -8,6 +8,8 @@ import pytest
 
 import leakscope as ls
 from leakscope.cli import main
+from leakscope.errors import InputError
+from leakscope.tables import check_columns, read_sets, read_table
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +105,16 @@ def test_names_with_commas_and_tags_are_names(tmp_path):
 TABLES = {
     "text": ("loss,member\n" + "1.5,1\nabc,0\n" * 20, "'abc' in loss, record 2: the column must hold numbers only"),
     "missing": ("loss,member\n" + "1.5,1\nNA,0\n" * 20, "lacks 20 of 40 numbers in loss"),
-    "nan": ("loss,member\n" + "1.5,1\nnan,0\n" * 20, "20 of 40 scores are missing"),
+    "nan": ("loss,member\n" + "1.5,1\nnan,0\n" * 20, "lacks 20 of 40 numbers in loss"),
+    "underscore": ("loss,member\n" + "1.5,1\n1_000,0\n" * 20, "'1_000' in loss, record 2: the column must hold"),
+    "decimal commas": ("member,loss\n" + "1,0,37\n0,0,5\n" * 20, "more fields than its header"),
+    "a long row": ("member,loss\n" + "1,0.37\n0,0.5\n" * 20 + "1,0,5\n", "more fields than its header"),
+    "long numbers": (
+        "loss,member\n" + "".join(f"{2**63 + n},{n % 2}\n" for n in range(40)),
+        "too long to be told apart",
+    ),
+    "two of a name": ("loss,member,loss\n" + "1.5,1,2\n2.5,0,3\n" * 20, "several columns named 'loss'"),
+    "nothing": ("", "is empty: write a header"),
     "infinite": ("loss,member\n" + "1.5,1\ninf,0\n" * 20, "20 of 40 scores are infinite"),
     "words": ("loss,member\n" + "1.5,1\n2.5,perhaps\n" * 20, "memberships hold 'perhaps': say 1 or 0"),
     "blank": ("loss,member\n" + "1.5,1\n2.5,\n" * 20, "memberships hold '': say 1 or 0"),
@@ -112,7 +123,7 @@ TABLES = {
     "no column": ("score,member\n1,1\n", "no score column 'loss'"),
     "no member": ("loss,other\n1,1\n", "no member column 'member'"),
     "semicolons": ("loss;member\n1;1\n", "separate columns by commas"),
-    "empty": ("loss,member\n", "has no records"),
+    "empty": ("loss,member\n", "has no records: write one row for each"),
 }
 
 
@@ -139,6 +150,9 @@ def test_a_table_that_cannot_be_used_ends_in_one_sentence(tmp_path, case, capsys
         (["scores.csv", "--score", "loss", "--control", "snow"], "no control column 'snow'"),
         (["scores.csv", "--score", "loss", "--groups", "snow"], "no group column 'snow'"),
         (["scores.csv", "--score", "loss", "--id", "sex"], "not unique"),
+        (["scores.csv", "--score", "loss", "--id", "loss"], "different columns"),
+        (["scores.csv", "--score", "loss", "--groups", "sex,loss"], "none that --groups or --id names"),
+        (["scores.csv", "--score", "loss", "--groups", "member"], "none that --groups or --id names"),
         (["scores.csv", "--score", "loss", "--fail-if", "group_gap.high > 0.1"], "needs groups"),
         (["scores.csv", "--score", "loss", "--fail-if", "extra.high > 0.1"], "extra"),
         (["scores.csv", "--score", "loss", "--fail-if", "labels: auc > 0.1"], "use loss"),
@@ -152,3 +166,29 @@ def test_wrong_options_end_in_one_sentence(folder, arguments, words, capsys, mon
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("rows", ["1,0,37\n2,0,5\n", "1,2\n" * 50 + "1,0,5\n", "1,2,\n3,4,5\n", "1,2,3\n3,4\n"])
+def test_rows_with_more_fields_than_the_header_are_refused_wherever_they_start(tmp_path, rows):
+    (tmp_path / "long.csv").write_text("a,b\n" + rows)
+    with pytest.raises(InputError, match="more fields than its header"):
+        read_table(tmp_path / "long.csv")
+    (tmp_path / "good.csv").write_text("a,b\n1,2\n")
+    for paths in (("long.csv", "good.csv"), ("good.csv", "long.csv")):
+        files = tmp_path / paths[0], tmp_path / paths[1]
+        with pytest.raises(InputError, match="more fields than its header"):
+            read_sets(files, None, label="b", groups=None, id_column=None, drop=None)
+
+
+def test_two_columns_of_a_name_are_refused_where_it_is_asked_for(tmp_path):
+    (tmp_path / "twice.csv").write_text("a,b,b,c\n1,2,3,4\n")
+    table = read_table(tmp_path / "twice.csv")
+    check_columns(table, ["a", "c"], tmp_path / "twice.csv", "group")
+    with pytest.raises(InputError, match="several columns named 'b': give each column a name of its own"):
+        check_columns(table, ["a", "b"], tmp_path / "twice.csv", "group")
+
+
+def test_long_whole_numbers_that_stay_apart_are_taken(tmp_path, capsys):
+    rows = "".join(f"{2**60 + 2**12 * number},{number % 2}\n" for number in range(60))
+    (tmp_path / "scores.csv").write_text("score,member\n" + rows)
+    assert found(capsys, tmp_path / "scores.csv")["target"]["judged"] == 30

@@ -170,10 +170,135 @@ def test_no_evidence_and_too_few_records():
     assert not any("word" in reason for reason in few.verdict.reasons)
 
 
+def said(result, words):
+    return any(words in warning for warning in result.warnings)
+
+
 def test_scores_that_point_the_other_way_are_noted():
     scores, member = normals(500, 1.0)
-    assert any("--lower-is-member" in warning for warning in audit_scores(-scores, member).warnings)
-    assert not any("--lower-is-member" in warning for warning in audit_scores(scores, member).warnings)
+    assert said(audit_scores(-scores, member), "lower scores (AUC 0.2")
+    assert said(audit_scores(-scores, member), "say lower-is-member")
+    assert said(audit_scores(scores, member, higher_is_member=False), "members have the higher scores (AUC 0.2")
+    assert said(audit_scores(scores, member, higher_is_member=False), "leave lower-is-member out")
+    for result in (audit_scores(scores, member), audit_scores(-scores, member, higher_is_member=False)):
+        assert not said(result, "lower-is-member")
+
+
+# --- copies and ties --------------------------------------------------------------------------------------------------
+
+
+def levels(n, distance, rng):
+    """Scores of ten levels, and the AUC that they have: of two normals, rounded."""
+    edges, member = np.linspace(-2, 2, 9), np.repeat([True, False], n)
+    inside, outside = (np.diff(norm.cdf(np.array([-np.inf, *edges, np.inf]) - mean)) for mean in (distance, 0.0))
+    truth = inside @ (np.cumsum(outside) - outside / 2)
+    return np.searchsorted(edges, rng.normal(distance * member)), member, truth
+
+
+@pytest.mark.parametrize("times", [2, 3, 20])
+def test_copies_of_records_count_once(times):
+    scores, member = normals(60, 1.0)
+    once, often = (audit_scores(np.tile(scores, k), np.tile(member, k), random_split=True) for k in (1, times))
+    assert often.target.judged == 60
+    assert given(often).auc == given(once).auc
+    assert given(often).tpr_at_fpr == given(once).tpr_at_fpr
+    lost = 60 * (times - 1)
+    assert said(often, f"{lost:,} members and {lost:,} non-members repeat the score of another of their side")
+    assert not said(once, "repeat the score")
+    assert once.strongest.attack == often.strongest.attack == "the given score"
+    assert np.array_equal(np.tile(once.records["score"], times), often.records["score"])
+
+
+@pytest.mark.parametrize(("times", "share"), [(3, 1.0), (20, 1.0), (5, 0.5)])
+def test_copies_of_records_are_no_leak(times, share, monkeypatch):
+    monkeypatch.setattr("leakscope.scores.versions", dict)
+    rng, repeats, leaks = np.random.default_rng(4), 30, 0
+    for seed in range(repeats):
+        scores, member = normals(100, 0.0, rng)
+        copies = np.where(rng.random(200) < share, times, 1)
+        result = audit_scores(np.repeat(scores, copies), np.repeat(member, copies), random_split=True, seed=seed)
+        leaks += result.verdict.kind == "leaks"
+    assert leaks / repeats <= 0.05 + 4 * np.sqrt(0.05 * 0.95 / repeats)  # judged as they stand, most are called leaks
+
+
+@pytest.mark.parametrize("distance", [0.0, 0.6])
+def test_scores_of_few_levels_are_judged_as_they_stand(distance, monkeypatch):
+    monkeypatch.setattr("leakscope.scores.versions", dict)
+    rng, repeats, held, leaks = np.random.default_rng(8), 60, 0, 0
+    for seed in range(repeats):
+        scores, member, truth = levels(150, distance, rng)
+        result = audit_scores(scores, member, random_split=True, seed=seed)
+        assert result.target.judged == 150
+        assert not said(result, "copies")
+        held += given(result).auc.low <= truth <= given(result).auc.high
+        leaks += result.verdict.kind == "leaks"
+    allowed = 4 * np.sqrt(0.05 * 0.95 / repeats)
+    assert held / repeats >= 0.95 - allowed
+    assert leaks / repeats > 0.9 if distance else leaks / repeats <= 0.05 + allowed
+
+
+def test_a_file_written_three_times_is_judged_once_whatever_its_scores():
+    scores, member, _ = levels(200, 0.3, np.random.default_rng(1))
+    once, often = (audit_scores(np.tile(scores, k), np.tile(member, k)) for k in (1, 3))
+    assert often.target.judged == 200
+    assert given(often).auc == given(once).auc
+
+
+def test_rounded_scores_are_not_copies():
+    scores, member = normals(1000, 0.5)
+    result = audit_scores(np.round(scores, 3), member)
+    assert len(np.unique(np.round(scores, 3))) < 1900
+    assert result.target.judged == 1000
+    assert not said(result, "copies")
+
+
+def test_copies_among_rounded_scores_are_noted():
+    scores, member = normals(200, 0.0)
+    copies = np.where(np.arange(400) % 2, 5, 1)
+    result = audit_scores(np.repeat(np.round(scores, 2), copies), np.repeat(member, copies))
+    assert said(result, "equal scores are far more common within a side")
+    assert not said(audit_scores(np.round(scores, 2), member), "equal scores")
+
+
+@pytest.mark.parametrize("share", [0.08, 0.5, 1.0])
+def test_members_that_gather_at_the_end_of_the_scale_are_judged_and_noted(share):
+    rng = np.random.default_rng(2)
+    member = np.repeat([True, False], 500)
+    loss = np.where(member & (rng.random(1000) < share), 0.0, rng.exponential(size=1000))
+    result = audit_scores(loss, member, higher_is_member=False, random_split=True)
+    zeros = int(np.sum(loss == 0))
+    assert result.target.judged == 500
+    assert given(result).auc.low <= 0.5 + zeros / 1000 <= given(result).auc.high
+    assert said(result, f"{zeros} members share their score with another member and with no non-member")
+
+
+def test_control_scores_and_groups_tell_copies_from_ties():
+    rng = np.random.default_rng(3)
+    scores, member, _ = levels(200, 0.0, rng)
+    control, sex = rng.normal(size=400), rng.choice(["f", "m"], 400)
+    copies = np.where(np.arange(400) % 2, 3, 1)
+    here, there = (
+        audit_scores(*(np.repeat(column, times) for column in (scores, member)), control=np.repeat(control, times),
+                     groups=np.repeat(sex, times))
+        for times in (1, copies)
+    )  # fmt: skip
+    assert here.target.judged == there.target.judged == 200
+    assert given(here).auc == given(there).auc
+    assert [risk.auc for risk in given(here).by_group] == [risk.auc for risk in given(there).by_group]
+
+
+def test_a_constant_score_is_noted():
+    result = audit_scores(np.ones(200), np.arange(200) % 2 == 0)
+    assert said(result, "every record has the same score")
+    assert not said(result, "copies")
+
+
+def test_what_was_audited_reads_as_a_sentence():
+    shown = str(audit_scores(*normals(100, 0.0), name="loss"))
+    assert "Audited: one number per record, loss; scores; 100 training" in shown
+    assert "the same attacks on a model that never saw the members: no control scores were given" in " ".join(
+        shown.split()
+    )
 
 
 # --- groups, records, files -------------------------------------------------------------------------------------------
@@ -199,7 +324,7 @@ def test_every_member_gets_a_place_and_the_larger_side_is_drawn_from():
     result = audit_scores(scores, member, ids=np.arange(1000, 1400))
     assert result.target.judged == 100
     assert result.records["id"].tolist() == list(range(1000, 1300))
-    assert result.exposed[0].rank == 1
+    assert result.records["rank"].min() == 1
     assert any("200 members are not" in warning for warning in result.warnings)
 
 
@@ -232,6 +357,10 @@ GOOD, WHO = np.arange(40.0), np.arange(40) % 2 == 0
 BAD = {
     "missing": ((np.where(GOOD == 3, np.nan, GOOD), WHO), {}, "1 of 40 scores are missing"),
     "infinite": ((np.where(GOOD == 3, np.inf, GOOD), WHO), {}, "1 of 40 scores are infinite"),
+    "underscore": ((["1_000"] * 40, WHO), {}, "not a number"),
+    "long": ((2**63 + np.arange(40, dtype=np.uint64), WHO), {}, "too long to be told apart: give their ranks"),
+    "long and nullable": ((pd.Series(2**60 + np.arange(40), dtype="Int64"), WHO), {}, "too long to be told apart"),
+    "copies": ((np.repeat(GOOD[:22], 20), np.repeat(GOOD[:22] % 4 == 0, 20)), {}, "only 6 different scores, each of them"),
     "texts": ((["a"] * 40, WHO), {}, "not a number"),
     "two columns": ((np.ones((40, 2)), WHO), {}, r"shape \(40, 2\)"),
     "one side": ((GOOD, np.ones(40, bool)), {}, "only 0 non-members"),
@@ -245,7 +374,7 @@ BAD = {
     "control lengths": ((GOOD, WHO), {"control": GOOD[:30]}, "40 scores and 30 control scores"),
     "control missing": ((GOOD, WHO), {"control": GOOD * np.nan}, "40 of 40 control scores are missing"),
     "groups lengths": ((GOOD, WHO), {"groups": ["a"] * 3}, "40 scores and 3 rows of groups"),
-    "ids": ((GOOD, WHO), {"ids": ["a"] * 40}, "not unique"),
+    "ids": ((GOOD, WHO), {"ids": ["a"] * 40}, "not unique: .* give each record its own"),
     "ids lengths": ((GOOD, WHO), {"ids": [1, 2]}, "one id for each"),
     "row names": ((pd.Series(GOOD), pd.Series(WHO, index=np.arange(40)[::-1])), {}, "other row names"),
     "confidence": ((GOOD, WHO), {"confidence": 2}, "confidence must be"),

@@ -307,8 +307,8 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     sample = Sample.draw(repeats.members, repeats.nonmembers, np.random.default_rng(next(draws)))
     if sample.judged < FEWEST:
         raise InputError(
-            f"there are only {sample.judged} different scores on one side, each of them several times: an audit needs at least "
-            f"{FEWEST} different records on each side"
+            f"one side has only {sample.judged} different scores, each of them several times: an audit needs at least {FEWEST} "
+            "different records on each side"
         )
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
     chance = confidence_for_choice(settings.confidence, len(attacks), 1 + len(settings.fprs))

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from leakscope.errors import InputError
 
 _LONG_ROWS = (
-    "has rows with more fields than its header: name every column, and write decimals with a point or quote them"
+    "has rows with more fields than its header: name all columns, part them by commas, and write decimals with a point"
 )
 
 
@@ -98,7 +98,7 @@ def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:
         return [] if text is None else [text]
     names = [name.strip() for name in text.split(",") if name.strip()]
     if not names:
-        raise InputError(f"{text!r} names no column")
+        raise InputError(f"{text!r} names no column: write names separated by commas")
     return list(dict.fromkeys(names))
 
 
