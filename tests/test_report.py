@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import unicodedata
 from dataclasses import replace
-from html.parser import HTMLParser
 from typing import Any, Literal
 from xml.etree import ElementTree
 
@@ -14,6 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pages import Page
 from samples import ATTACKS, JUDGED, around, sample_audit, with_names
 
 from leakscope.report import charts, html, text
@@ -34,37 +34,6 @@ HOSTILE = (
     "x<b>" * 2500,
 )
 Kind = Literal["leaks", "no evidence", "cannot tell"]
-
-
-class Page(HTMLParser):
-    """What a browser would see: elements with their attributes, and text with the element around it."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.texts: list[tuple[str, dict[str, str | None], str]] = []
-        self.open: list[tuple[str, dict[str, str | None]]] = []
-        self.feed(page)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag not in ("meta", "br"):
-            self.open.append((tag, dict(attrs)))
-
-    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop()[0] == tag, f"unbalanced {tag}"
-
-    def handle_data(self, data: str) -> None:
-        if self.open and data.strip():
-            self.texts.append((*self.open[-1], data))
-
-    @property
-    def text(self) -> str:
-        return " ".join(data for tag, _, data in self.texts if tag != "style")
 
 
 @pytest.fixture(scope="module")
@@ -316,8 +285,7 @@ def test_every_verdict_has_a_page_with_its_word(kind: Kind) -> None:
     header = next(attributes for tag, attributes in page.elements if tag == "header")
     assert header["class"] == f"verdict {kind.replace(' ', '-')}"
     assert {"leaks": "Leaks", "no evidence": "No evidence of leakage", "cannot tell": "Cannot tell"}[kind] in page.text
-    headline = next(data for tag, _, data in page.texts if tag == "h1")
-    assert headline.strip() == summarize(audit)["answer"]["sentences"][0]
+    assert page.inside("h1").strip() == summarize(audit)["answer"]["sentences"][0]
 
 
 def test_the_page_shows_what_the_record_holds(audit: Audit, summary: dict[str, Any]) -> None:
