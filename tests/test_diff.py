@@ -18,10 +18,11 @@ from leakscope.audit_diff import AuditDiff, diff
 from leakscope.audit_diff.changes import SIGNED, at_confidence, change_of_one, change_of_strongest
 from leakscope.audit_diff.facts import rank_correlation
 from leakscope.cli import main
+from leakscope.errors import InputError
 from leakscope.intervals import auc as auc_interval
 from leakscope.intervals import difference, proportion
 from leakscope.ranking import Ranking, split
-from leakscope.results import Audit, Estimate, Number, Risk, ShadowModels, Study
+from leakscope.results import Audit, Control, Estimate, Number, Risk, ShadowModels, Study
 from leakscope.risk import most_exposed, score
 
 N = 400
@@ -33,21 +34,39 @@ BASE = replace(
 )
 
 
-def measured(release: str, attack: str, scores: np.ndarray[Any, Any]) -> Risk:
-    """A risk whose figures come from scores, as in an audit."""
-    figures = score(scores, MEMBER, fprs=(0.1,))
+def measured(release: str, attack: str, scores: Any, unseen: Any) -> Risk:
+    """A risk whose figures come from scores, as in an audit; ``unseen`` are those of the control."""
+    figures, control = (score(values, MEMBER, fprs=(0.1,)) for values in (scores, unseen))
     values = {name: getattr(figures, name) for name in ("auc", "advantage", "accuracy", "tpr_at_fpr")}
-    return replace(BASE.risks[0], release=release, attack=attack, by_group=(), **values)
+    values["control"] = Control("never trained", control.auc, control.advantage, control.tpr_at_fpr)
+    return replace(BASE.risks[0], release=release, attack=attack, by_group=(), blind=None, beyond_blind=None, **values)
 
 
-def audit_of(shifts: dict[tuple[str, str], float], rng: np.random.Generator, *, shared: float = 0.8) -> Audit:
-    """An audit of fresh records: members score higher by ``shift``, and attacks see mostly the same noise."""
-    noise = rng.normal(size=2 * N)
-    risks = [
-        measured(*name, shared * noise + np.sqrt(1 - shared**2) * rng.normal(size=2 * N) + shift * MEMBER)
-        for name, shift in shifts.items()
-    ]
+def audit_of(
+    shifts: dict[tuple[str, str], float], rng: np.random.Generator, *, shared: float = 0.8, data: float = 0.0
+) -> Audit:
+    """An audit of fresh records: members score higher by ``shift``, and attacks see mostly the same noise.
+
+    By ``data`` members score higher whether or not they were trained on.
+    """
+    noise, rest = rng.normal(size=2 * N), np.sqrt(1 - shared**2)
+
+    def see(shift: float) -> Any:
+        return shared * noise + rest * rng.normal(size=2 * N) + shift * MEMBER
+
+    risks = [measured(*name, see(shift + data), see(data)) for name, shift in shifts.items()]
     return replace(BASE, risks=tuple(risks), strongest=risks[0])
+
+
+def score_audit(
+    rng: np.random.Generator, shift: float, data: float = 0.0, *, control: bool = False, random_split: bool = False
+) -> Audit:
+    """An audit of scores alone, of 150 members and as many others."""
+    member = np.repeat([True, False], 150)
+    scores, unseen = (rng.normal(size=300) + gain * member for gain in (shift + data, data))
+    return ls.audit_scores(
+        scores, member, control=unseen if control else None, random_split=random_split, seed=int(rng.integers(2**31))
+    )
 
 
 def words(found: AuditDiff) -> set[str]:
@@ -60,8 +79,8 @@ def words(found: AuditDiff) -> set[str]:
 @pytest.mark.parametrize(
     ("shifts", "repeats"),
     [
-        ({("labels", "one"): 0.7}, 300),
-        ({("labels", "one"): 0.0, ("p", "one"): 0.3, ("p", "two"): 0.35, ("p", "three"): 1.5}, 150),
+        ({("labels", "one"): 0.7}, 200),
+        ({("labels", "one"): 0.0, ("p", "one"): 0.3, ("p", "two"): 0.35, ("p", "three"): 1.5}, 100),
     ],
     ids=["one attack", "many attacks"],
 )
@@ -96,6 +115,90 @@ def test_a_real_change_is_found(before: float, after: float, kind: str) -> None:
         assert found.sentence.startswith(f"{kind.capitalize()} leaks out than before: p, AUC 0.")
         assert found.worse == (kind == "more")
         assert found.releases[0].auc.word == "no sure change"
+
+
+# --- the model, or the records ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("leak", [0.0, 0.5, 1.5, 3.0])
+def test_another_holdout_is_no_change_of_the_model(leak: float) -> None:
+    """Shifts that nobody sees in a control, those that everybody sees, and such that move the AUC further than the control."""
+    rng, moved = np.random.default_rng(7), 0
+    for before, after in ((0.0, 0.2), (-0.1, 0.1), (0.0, 1.0), (0.0, -1.0), (0.0, -leak), (0.0, -2 * leak), (-3, -2)):
+        for _ in range(10):
+            old, new = (audit_of({("p", "a"): leak}, rng, data=data) for data in (before, after))
+            found = diff(old, new)
+            assert found.kind in ("no sure change", "may be the data")
+            assert not found.worse
+            moved += found.kind == "may be the data"
+    assert moved >= 30
+
+
+@pytest.mark.parametrize("control", [True, False])
+def test_another_holdout_of_scores_is_no_change_of_the_model(control: bool) -> None:
+    rng, moved = np.random.default_rng(8), 0
+    for _ in range(15):
+        old = score_audit(rng, 0.4, control=control, random_split=not control)
+        for data in (-1.2, 0.8):
+            new = score_audit(rng, 0.4, data, control=control)
+            found = diff(old, new)
+            assert found.kind in ("no sure change", "may be the data")
+            moved += found.kind == "may be the data"
+    assert moved >= 10
+    assert "The numbers differ, but so may the records: scores, AUC 0." in found.sentence
+
+
+def test_real_changes_of_scores_are_found() -> None:
+    rng = np.random.default_rng(9)
+    for control in (True, False):
+        old, new = (score_audit(rng, shift, control=control, random_split=not control) for shift in (0.0, 1.5))
+        assert (diff(old, new).kind, diff(new, old).kind) == ("more", "less")
+    mixed = diff(score_audit(rng, 0.0, random_split=True), score_audit(rng, 1.5, control=True))
+    assert (mixed.kind, mixed.releases[0].doubt) == ("more", "")
+
+
+def test_a_holdout_from_elsewhere_with_a_model() -> None:
+    """One model and one training set; near the border of the classes every record looks like a stranger."""
+    from sklearn.linear_model import LogisticRegression
+
+    rng, n = np.random.default_rng(0), 300
+    X = rng.normal(size=(2 * n, 3))
+    y = (X[:, 0] + rng.normal(size=2 * n) > 0).astype(int)
+    model = LogisticRegression().fit(X[:n], y[:n])
+    near = X[n:] * [0.1, 1, 1]
+    elsewhere = near, (near[:, 0] + rng.normal(size=n) > 0).astype(int)
+    for retrain, name in ((True, "over control"), (False, "over blind")):
+        old, new = (
+            ls.audit(model, (X[:n], y[:n]), holdout, retrain=retrain) for holdout in ((X[n:], y[n:]), elsewhere)
+        )
+        for found in (diff(old, new), diff(new, old)):
+            assert found.kind == "may be the data"
+            assert words(found) <= {"may be the data", "no sure change"}
+            assert name in {change.figure for change in found.releases[1].beyond}
+            assert not found.worse
+
+
+def test_the_same_records_may_differ_from_each_other_and_a_change_is_found() -> None:
+    """Both audits have a holdout that is off by as much as an AUC of 0.6: only where it is one holdout does that cancel."""
+    rng = np.random.default_rng(10)
+    old, new = (audit_of({("p", "a"): leak}, rng, data=0.36) for leak in (0.0, 1.0))
+    assert diff(old, new).kind == "may be the data"
+    prints = {"training records": "a", "held-out records": "b"}
+    same = [replace(side, fingerprints=prints) for side in (old, new)]
+    assert diff(*same).kind == "more"
+    assert diff(*same[::-1]).kind == "less"
+
+
+def test_the_gate_lets_two_audits_of_one_model_pass() -> None:
+    """Near the limit of the verdict, which then turns from audit to audit."""
+    rng, repeats, worse, turned = np.random.default_rng(11), 40, 0, 0
+    for _ in range(repeats):
+        old, new = (score_audit(rng, 0.35, random_split=True) for _ in range(2))
+        found = diff(old, new)
+        worse += found.worse
+        turned += (found.old_verdict, found.new_verdict) == ("cannot tell", "leaks")
+    assert worse <= stats.binom.ppf(0.999, repeats, 0.05)
+    assert turned > 4
 
 
 def test_intervals_of_the_difference_cover_the_truth() -> None:
@@ -177,7 +280,8 @@ def test_attacks_of_one_audit_only_are_named_and_not_compared() -> None:
 
 
 def test_groups_settings_warnings_versions_and_studies() -> None:
-    old = sample_audit()
+    prints = {"training records": "a", "held-out records": "b"}
+    old = replace(sample_audit(), fingerprints=prints)
     worse = tuple(
         replace(group, gap=around(0.5, 0.01)) if group.level == "Black" else group
         for group in old.strongest.by_group[1:]
@@ -197,6 +301,10 @@ def test_groups_settings_warnings_versions_and_studies() -> None:
     surely = [(group.column, group.level) for group in found.groups if group.gap.word == "more"]
     assert surely == [("race", "Black")]
     assert found.worse
+    assert found.worse_because == ("race = Black: gap to the rest 0.07 → 0.50 (+0.43 [0.33, 0.52])",)
+    elsewhere = diff(old, replace(new, fingerprints=prints | {"held-out records": "c"}))
+    assert not elsewhere.worse
+    assert elsewhere.maybe_worse_because == found.worse_because
     shown = " ".join(str(found).split())
     for said in (
         "race = Black: gap to the rest 0.07 → 0.50",
@@ -235,12 +343,19 @@ def test_what_can_not_be_compared_is_not(change: dict[str, Any], reason: str) ->
     assert found.groups == ()
 
 
-def test_a_verdict_that_turns_to_leaks_is_worse() -> None:
+def test_a_verdict_that_turns_to_leaks_is_said_and_is_not_worse() -> None:
     old = replace(BASE, verdict=replace(BASE.verdict, kind="cannot tell"))
     found = diff(old, BASE)
-    assert found.worse
+    assert not found.worse
     assert "from “cannot tell” to “leaks”, which chance alone can do" in found.sentence
-    assert not diff(BASE, old).worse
+    assert 'leakscope gate --fail-if "verdict = leaks" stops on it' in " ".join(str(found).split())
+    assert "gate" not in str(diff(BASE, old))
+
+
+def test_an_audit_without_attacks_is_refused() -> None:
+    for sides in ((BASE, replace(BASE, risks=())), (replace(BASE, risks=()), BASE)):
+        with pytest.raises(InputError, match="audit holds no attack"):
+            diff(*sides)
 
 
 # --- records ----------------------------------------------------------------------------------------------------------
@@ -328,12 +443,29 @@ def test_the_command_says_it_and_gates_on_it(capsys: Any, folders: Any) -> None:
     code, out, err = run(capsys, calm, leaky)
     assert (code, err) == (0, "")
     assert out.startswith("More leaks out than before: p, AUC 0.")
-    assert run(capsys, calm, leaky, "--fail-if-worse")[0] == 1
+    code, out, err = run(capsys, calm, leaky, "--fail-if-worse", "--json")
+    assert (code, err.count("\n")) == (1, 1)
+    assert err.startswith("leakscope: worse: p, AUC 0.")
+    assert json.loads(out)["worse_because"][0] in err
     assert run(capsys, leaky, calm, "--fail-if-worse")[0] == 0
     assert run(capsys, calm, other)[1].startswith("Not comparable: the margin")
     code, out, err = run(capsys, calm, other, "--fail-if-worse")
     assert (code, out) == (2, "")
     assert err.startswith("leakscope: can't say whether it is worse: the margin")
+
+
+def test_the_gate_does_not_pass_what_may_be_the_data(capsys: Any, tmp_path: Path) -> None:
+    rng = np.random.default_rng(12)
+    for name, data in (("old", 0.0), ("new", 1.5)):
+        score_audit(rng, 0.3, data).save(tmp_path / name)
+    old, new = tmp_path / "old", tmp_path / "new"
+    code, out, err = run(capsys, old, new, "--fail-if-worse")
+    assert (code, err.count("\n")) == (2, 1)
+    assert out.startswith("The numbers differ, but so may the records: scores, AUC 0.")
+    assert err.startswith(
+        "leakscope: can't say whether it is worse: numbers rose, but the records may differ: scores, AUC"
+    )
+    assert run(capsys, new, old, "--fail-if-worse")[0] == 0
 
 
 def test_the_command_writes_json_and_markdown(capsys: Any, folders: Any, tmp_path: Any) -> None:
@@ -356,6 +488,8 @@ def test_the_command_writes_json_and_markdown(capsys: Any, folders: Any, tmp_pat
         (("calm", "leaky", "--json", "--format", "md"), "--json and --format md contradict each other"),
         (("calm", "leaky", "--out", "calm"), "is a folder"),
         (("calm", "leaky", "--out", "calm/audit.json"), "is part of the audit: name another file"),
+        (("calm", "leaky", "--out", "leaky/report.html"), "is part of an audit: name another file"),
+        (("calm", "leaky", "--out", "other/records.csv"), "is part of an audit: name another file"),
     ],
 )
 def test_wrong_input_is_one_sentence(capsys: Any, folders: Any, arguments: tuple[str, ...], said: str) -> None:

@@ -163,7 +163,7 @@ def diff(old: Audit, new: Audit) -> AuditDiff:
     names = [[f"{one.column} = {one.level}" for one in side.strongest.by_group] for side in (old, new)]
     return AuditDiff(
         kind=kind,
-        sentence=sentence(kind, reasons, releases, (old.verdict.kind, new.verdict.kind)),
+        sentence=sentence(kind, reasons, releases, (old.verdict.kind, new.verdict.kind), same_records=records.same),
         not_comparable=tuple(reasons),
         old_verdict=old.verdict.kind,
         new_verdict=new.verdict.kind,

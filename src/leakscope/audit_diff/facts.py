@@ -11,6 +11,7 @@ import numpy as np
 
 from leakscope.intervals import normal_quantile
 from leakscope.results import Audit, AuditedModel, Estimate, Findings
+from leakscope.risk import EXPOSED_RECORDS
 
 #: Follow from other settings, or are compared by themselves.
 _NOT_SETTINGS = ("attacks", "confidence after the choice")
@@ -131,8 +132,8 @@ def compare_records(old: Audit, new: Audit, confidence: float) -> RecordsChange 
     both = before.merge(after, on="id", suffixes=("_old", "_new"))
     if both.empty:
         return None
-    # Records that share the last rank of the list are as exposed as those that it names.
-    last = max((record.rank for record in old.exposed), default=0)
+    # Records that share the last of the first ranks are as exposed as those that a report has room for.
+    last = before["rank"].nsmallest(EXPOSED_RECORDS).max()
     known = set(before.loc[before["rank"] <= last, "id"])
     fresh = sum(record.id not in known for record in new.exposed)
     found = rank_correlation(both["score_old"].to_numpy(), both["score_new"].to_numpy(), confidence)

@@ -24,12 +24,20 @@ TURNED = 'chance alone can do that; leakscope gate --fail-if "verdict = leaks" s
 HEADINGS = ("figure", "old", "new", "change", "")
 
 
-def sentence(kind: str, reasons: Sequence[str], releases: Sequence[ReleaseChange], verdicts: tuple[str, str]) -> str:
+def sentence(
+    kind: str,
+    reasons: Sequence[str],
+    releases: Sequence[ReleaseChange],
+    verdicts: tuple[str, str],
+    *,
+    same_records: bool = False,
+) -> str:
     """The answer in one sentence."""
     if kind == "not comparable":
         return f"Not comparable: {'; '.join(reasons)}."
     named = {word: _surely(releases, word) for word in ("more", "less", "may be the data")}
-    maybe = f"The numbers differ, but so may the records: {named['may be the data']}."
+    why = "that may be how members and held-out records differ by themselves" if same_records else "so may the records"
+    maybe = f"The numbers differ, but {why}: {named['may be the data']}."
     if kind == "may be the data":
         return maybe
     if kind != "no sure change":
@@ -115,10 +123,10 @@ def _how_sure(found: AuditDiff) -> list[str]:
     ]
     shown = {change.figure for release in found.releases for change in release.beyond}
     said += [f"“{name}”: AUC minus that of {RIVALS[name]}." for name in (CONTROL, BLIND) if name in shown]
-    if any(release.doubt for release in found.releases):
+    if any(release.doubt for release in found.releases) or any(group.gap.in_doubt for group in found.groups):
         said.append(
-            "“may be the data”: it surely moved, but other members or another holdout can do that too; a holdout drawn like "
-            "the training data settles it."
+            "“may be the data”: it surely moved, but not surely by more than a difference between members and held-out records "
+            "can do; a holdout drawn like the training data, or more records, settle it."
         )
     rates = sorted({rate for release in found.releases for rate in release.bounds_only}, reverse=True)
     if rates:

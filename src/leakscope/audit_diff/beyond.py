@@ -1,0 +1,218 @@
+r"""Whether a change is one of the model, or may be one of the records.
+
+An attack tells members from the non-members that an audit was given. If those come from elsewhere, every figure moves while the
+model stays what it was. So a word needs more than a figure that surely moved.
+
+**Each audit brings its rival**, the AUC where there is no leak: that of the same attack on models that never saw the members; ½,
+where chance decided who was trained on (``random split``, the caller's word); or, where there is neither, that of telling the
+records apart without a model. This blind baseline is a rival beside the control too, where it is surely off chance. Without a
+rival in both audits nothing is claimed; where chance split the records of both, there is nothing to doubt.
+
+**Rule.** With an AUC :math:`\theta` and its rival :math:`c` a figure of a release gets the word "more" only if
+
+1. the figure surely grew, and
+2. :math:`\theta - c` surely grew, and
+3. where a rival is surely off chance and the records are not the same in both audits, :math:`\theta` surely grew by more than
+   :math:`2(|c_{old} - ½| + |c_{new} - ½|)`;
+
+"less" in the same way. Otherwise what surely moved "may be the data". The second finds shifts too small to be seen in a control;
+it would be enough if a shift moved :math:`\theta` and :math:`c` by the same amount. It does not. Let scores be shifted by
+:math:`d` for members and by :math:`t` for the holdout, and let :math:`F`, the law of the difference of two scores, be symmetric
+with one peak. The shift then moves the AUC from :math:`F(d)` to :math:`F(d - t)` and the control from ½ to :math:`F(-t)`, and
+
+.. math:: F(d) - F(d - t) \le F(t/2) - F(-t/2) = 2\,(F(t/2) - ½) \le 2\,(F(t) - ½):
+
+at most twice as far, and with a large :math:`d` and :math:`t` nearly so. Hence the third. Where the records are the same, no shift
+came between the audits, and the first two say what the model did.
+
+**Why the AUC stands for all figures.** Near a low false-positive rate a shift and a leak strengthen each other: the true-positive
+rate of both exceeds what each adds alone, so that the rate beyond that of the control grows by a shift. A leak that grew at low
+false-positive rates only is therefore claimed only where chance split the records.
+
+**Nothing more to pay for.** If what is beyond the rival did not grow, a false "more" for any figure of a release needs a false
+interval of :math:`\theta - c`; if it did, one of that figure. Each has the confidence of one comparison, and asking for both can
+only take words away (an intersection-union test, Berger 1982). Target and control judge the same records and rise and fall
+together, so that their difference is taken with an interval that is too wide, never too narrow.
+
+**Groups** have no rival in the record: a gap is claimed where chance split the records, or where they are the same in both audits and
+no rival is surely off chance.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from leakscope.audit_diff.changes import OWN_THRESHOLD, SHARE, SIGNED, Change, Ends, at_confidence, change_of_strongest
+from leakscope.audit_diff.facts import same_data
+from leakscope.intervals import difference
+from leakscope.results import Estimate, Findings, Risk
+
+#: The most that a shift of the records moves an AUC, in units of what it moves its control.
+MOST = 2.0
+CONTROL, BLIND = "over control", "over blind"
+UNKNOWN = (
+    "and in one of the audits nothing tells a leak from a difference between members and others: give control scores, or say "
+    "so if chance split them"
+)
+RIVALS = {
+    CONTROL: "the same attack on models that never saw the members",
+    BLIND: "telling the records apart without the model",
+}
+Pair = tuple[Risk, Risk]
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A figure of a risk, the ends of its scale, and how much longer its interval is in a comparison."""
+
+    name: str
+    of: Callable[[Risk], Estimate]
+    ends: Ends = SHARE
+    widen: float = 1.0
+
+    def compare(self, pairs: Sequence[Pair], confidence: float) -> Change:
+        found = [(self.of(old), self.of(new)) for old, new in pairs]
+        return change_of_strongest(self.name, found, confidence, self.ends, self.widen)
+
+
+AUC = Figure("AUC", lambda risk: risk.auc)
+ADVANTAGE = Figure("advantage", lambda risk: risk.advantage, SIGNED, OWN_THRESHOLD)
+
+
+def rate_figure(rate: float) -> Figure:
+    """The share of members found at a false-positive rate."""
+    return Figure(f"found at {100 * rate:.10g} %", lambda risk: risk.tpr_at_fpr[rate])
+
+
+@dataclass(frozen=True)
+class Records:
+    """What two audits know of their records: whether they are the same, and in which audit chance split them."""
+
+    same: bool
+    split: tuple[bool, bool]
+
+    @classmethod
+    def of(cls, old: Findings, new: Findings) -> Records:
+        same = same_data(old, new)
+        split = (old.settings.get("random split") is True, new.settings.get("random split") is True)
+        return cls(all(same.get(name, False) for name in ("training records", "held-out records")), split)
+
+
+def control_of(risk: Risk, split: bool) -> Estimate | None:
+    """The AUC of the never-trained control, or chance where that split the records; None without either."""
+    if risk.control.kind == "never trained":
+        return risk.control.auc
+    return Estimate(0.5, 0.5, 0.5, kind="exact") if split else None
+
+
+def compare_release(
+    pairs: Sequence[Pair], figures: Sequence[Figure], confidence: float, records: Records
+) -> tuple[tuple[Change, ...], tuple[Change, ...], str]:
+    """The figures of a release, its AUC beyond each rival, and why something that moved may be the data.
+
+    The AUC is the first of ``figures``.
+    """
+    raw = [figure.compare(pairs, confidence) for figure in figures]
+    if split_by_chance(pairs, records):
+        return tuple(raw), (), ""
+    names = rivals(pairs, confidence, records)
+    beyond = [_beyond(name, pairs, confidence, records) for name in names]
+    reach = _reach(names, pairs, confidence, records)
+    proven = [
+        direction
+        for direction in (-1, 1)
+        if names and all(change.direction == direction for change in beyond) and _passes(raw[0], direction, reach)
+    ]
+    changes = [replace(change, in_doubt=change.direction not in (0, *proven)) for change in raw]
+    doubtful = any(change.in_doubt for change in changes)
+    return tuple(changes), tuple(beyond), _reason(names, pairs, records, beyond) if doubtful else ""
+
+
+def split_by_chance(pairs: Sequence[Pair], records: Records) -> bool:
+    """Whether chance split the records of both audits, and no control was given that could say otherwise."""
+    return all(records.split) and all(risk.control.kind != "never trained" for pair in pairs for risk in pair)
+
+
+def groups_in_doubt(pairs: Sequence[Pair], confidence: float, records: Records) -> bool:
+    """Whether the gap of a group may have changed by the records alone."""
+    known = records.same and bool(rivals(pairs, confidence, records)) and not any_off(pairs, confidence, records)
+    return not (known or split_by_chance(pairs, records))
+
+
+def rivals(pairs: Sequence[Pair], confidence: float, records: Records) -> list[str]:
+    """Which rivals both audits have."""
+    everyone = [(risk, records.split[side]) for pair in pairs for side, risk in enumerate(pair)]
+    found = [CONTROL] if all(control_of(risk, split) is not None for risk, split in everyone) else []
+    blind = [risk.blind for risk, _ in everyone if risk.blind is not None]
+    if len(blind) == len(everyone) and (not found or any(_is_off(auc, confidence) for auc in blind)):
+        found.append(BLIND)
+    return found
+
+
+def _beyond(name: str, pairs: Sequence[Pair], confidence: float, records: Records) -> Change:
+    """The largest AUC of any attack beyond its rival, in both audits."""
+
+    def gain(risk: Risk, split: bool) -> Estimate:
+        if name == BLIND:
+            assert risk.beyond_blind is not None
+            return at_confidence(risk.beyond_blind, confidence, None)
+        control = control_of(risk, split)
+        assert control is not None
+        return difference(at_confidence(risk.auc, confidence), at_confidence(control, confidence), confidence)
+
+    found = [(gain(old, records.split[0]), gain(new, records.split[1])) for old, new in pairs]
+    return change_of_strongest(name, found, confidence, SIGNED)
+
+
+def _aucs(name: str, pairs: Sequence[Pair], side: int, records: Records) -> list[Estimate]:
+    """The AUC of the rival of each attack in one of the audits."""
+    found = [pair[side].blind if name == BLIND else control_of(pair[side], records.split[side]) for pair in pairs]
+    return [auc for auc in found if auc is not None]
+
+
+def _is_off(auc: Estimate, confidence: float) -> bool:
+    sure = at_confidence(auc, confidence)
+    return not sure.low <= 0.5 <= sure.high
+
+
+def any_off(pairs: Sequence[Pair], confidence: float, records: Records) -> bool:
+    """Whether some rival is surely off chance."""
+    return any(
+        _is_off(auc, confidence)
+        for name in rivals(pairs, confidence, records)
+        for side in (0, 1)
+        for auc in _aucs(name, pairs, side, records)
+    )
+
+
+def _reach(names: Sequence[str], pairs: Sequence[Pair], confidence: float, records: Records) -> float:
+    """How far the AUC may have moved by the records alone, as far as rivals show it; 0 where none is surely off chance."""
+    if records.same or not any_off(pairs, confidence, records):
+        return 0.0
+    sides = [[_aucs(name, pairs, side, records) for side in (0, 1)] for name in names]
+    return MOST * max(sum(max(abs(auc.value - 0.5) for auc in side) for side in both) for both in sides)
+
+
+def _passes(auc: Change, direction: int, reach: float) -> bool:
+    """Whether the AUC surely moved in this direction, and by more than the records can explain."""
+    if not reach:
+        return True
+    return auc.difference.low > reach if direction > 0 else auc.difference.high < -reach
+
+
+def _reason(names: Sequence[str], pairs: Sequence[Pair], records: Records, beyond: Sequence[Change]) -> str:
+    """In words, after the figure that moved."""
+    if not names:
+        return UNKNOWN
+    unsure = [name for name, change in zip(names, beyond, strict=True) if not change.direction]
+    shown = {name: [_of_strongest(name, pairs, side, records) for side in (0, 1)] for name in names}
+    name = max(unsure or names, key=lambda one: max(abs(auc - 0.5) for auc in shown[one]))
+    old, new = shown[name]
+    return f"not surely beyond {RIVALS[name]} (AUC {old:.2f} → {new:.2f})"
+
+
+def _of_strongest(name: str, pairs: Sequence[Pair], side: int, records: Records) -> float:
+    """The rival's AUC of the attack that is strongest in one of the audits."""
+    best = max(range(len(pairs)), key=lambda at: pairs[at][side].auc.low)
+    return _aucs(name, pairs, side, records)[best].value
