@@ -203,15 +203,24 @@ def test_the_gate_that_is_advised_passes_on_the_audit_that_advises_it() -> None:
 # --- who is named -----------------------------------------------------------------------------------------------------
 
 
-def test_nobody_is_named_where_too_many_share_the_first_rank() -> None:
-    records = pd.DataFrame({"id": range(30), "score": 0.6, "rank": 1})
-    audit = replace(sample_audit(), records=records, exposed=most_exposed(records))
-    exposed = summarize(audit)["exposed"]
-    assert exposed["rows"] == []
-    assert "No record is named" in exposed["note"]
-    ranks = [1, 2, 3, *[4] * 20]
-    some = most_exposed(pd.DataFrame({"id": range(23), "score": 0.6, "rank": ranks}))
-    assert [record.rank for record in some] == [1, 2, 3]
+@pytest.mark.parametrize(
+    ("ranks", "said"),
+    [
+        ([1] * 30, "All 30 training records are equally exposed"),
+        ([1, 2, 3, *[4] * 20, *[24] * 7], "Rank 4 is shared by 20 records, of which the first 7 are named"),
+        ([*range(1, 10), *[10] * 21], "Rank 10 is shared by 21 records, of which the first 1 is named"),
+    ],
+)
+def test_whoever_is_named_out_of_many_with_the_same_rank_is_so_by_chance(ranks: list[int], said: str) -> None:
+    records = pd.DataFrame({"id": range(30), "score": 0.6, "rank": ranks})
+    sample = sample_audit()
+    audit = replace(sample, exposed=most_exposed(records), target=replace(sample.target, members=30))
+    assert said in summarize(audit)["exposed"]["note"]
+
+
+def test_ranks_that_all_are_named_of_need_no_word() -> None:
+    records = pd.DataFrame({"id": range(30), "score": 0.6, "rank": [1, 2, 3, 4, 5, 6, 7, 8, 9, 9, *[11] * 20]})
+    assert "shared" not in summarize(replace(sample_audit(), exposed=most_exposed(records)))["exposed"]["note"]
 
 
 def test_a_study_says_what_it_was_measured_on() -> None:

@@ -225,11 +225,15 @@ class ReleaseRisk:
 
 @dataclass(frozen=True)
 class ExposedRecord:
-    """One of the most exposed training records, by id only; see `Audit` for ``score`` and ``rank``."""
+    """One of the most exposed training records, by id only; see `Audit` for ``score`` and ``rank``.
+
+    ``shared`` is how many records have this rank.
+    """
 
     id: str
     score: float
     rank: int
+    shared: int = 1
 
 
 @dataclass(frozen=True)

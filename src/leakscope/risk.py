@@ -120,20 +120,17 @@ def exposure(scores: Floats, stratum: Numbers, nonmember_scores: Floats, nonmemb
 
 
 def most_exposed(records: pd.DataFrame) -> tuple[ExposedRecord, ...]:
-    """The training records with the first ranks, ten at most; a rank that more share than there is room for is left out.
+    """The ten training records with the first ranks; of those that share a rank, those that come first.
 
     Examples
     --------
     >>> most_exposed(pd.DataFrame({"id": ["ann", "bob"], "score": [0.5, 0.9], "rank": [2, 1]}))[0]
-    ExposedRecord(id='bob', score=0.9, rank=1)
-    >>> most_exposed(pd.DataFrame({"id": range(20), "score": 0.5, "rank": 1}))
-    ()
+    ExposedRecord(id='bob', score=0.9, rank=1, shared=1)
     """
-    top = records.nsmallest(EXPOSED_RECORDS + 1, "rank", keep="first")
-    if len(top) > EXPOSED_RECORDS:
-        top = top[top["rank"] < top["rank"].iloc[-1]]  # whoever shares the rank of the eleventh
+    top = records.nsmallest(EXPOSED_RECORDS, "rank", keep="first")
+    sizes = records["rank"].value_counts()
     rows = zip(top["id"], top["score"], top["rank"], strict=True)
-    return tuple(ExposedRecord(str(name), float(score), int(rank)) for name, score, rank in rows)
+    return tuple(ExposedRecord(str(name), float(score), int(rank), int(sizes[rank])) for name, score, rank in rows)
 
 
 @dataclass(frozen=True)

@@ -137,6 +137,8 @@ def compare_records(old: Audit, new: Audit, confidence: float) -> RecordsChange 
     known = set(before.loc[before["rank"] <= last, "id"])
     fresh = sum(record.id not in known for record in new.exposed)
     found = rank_correlation(both["score_old"].to_numpy(), both["score_new"].to_numpy(), confidence)
+    if found is None:  # there is no order, and so nobody who is most exposed
+        return RecordsChange(len(both), 0, 0, None)
     return RecordsChange(len(both), len(new.exposed), fresh, found)
 
 

@@ -26,7 +26,6 @@ from leakscope.report.words import (
     safe_text,
 )
 from leakscope.results import AuditedModel, Estimate, Findings, GroupRisk, Risk, Verdict
-from leakscope.risk import EXPOSED_RECORDS
 
 CHARTED_GROUPS = 30
 #: How far apart the readings of a curve are, in powers of ten.
@@ -350,11 +349,8 @@ def _exposed(findings: Findings) -> dict[str, Any]:
         "cannot tell": "The audit cannot tell, so this order may be no more than chance.",
     }
     exposed = findings.exposed
-    room = len(exposed) < min(EXPOSED_RECORDS, findings.target.members)
-    more = "More records" if exposed else "No record is named, since more"
-    tied = f" {more} than there is room for share the next rank: records.csv lists them all." if room else ""
     return {
-        "note": notes[findings.verdict.kind] + tied,
+        "note": notes[findings.verdict.kind] + _shared_rank(findings),
         "rows": [
             {
                 "id": safe_text(record.id),
@@ -366,6 +362,22 @@ def _exposed(findings: Findings) -> dict[str, Any]:
             for record in exposed
         ],
     }
+
+
+def _shared_rank(findings: Findings) -> str:
+    """A sentence where more records share the last rank than are named."""
+    if not findings.exposed:
+        return ""
+    last = findings.exposed[-1]
+    named = sum(record.rank == last.rank for record in findings.exposed)
+    if last.shared <= named:
+        return ""
+    if last.shared == findings.target.members:
+        return f" All {count(last.shared)} training records are equally exposed: those named here are simply the first."
+    return (
+        f" Rank {count(last.rank)} is shared by {count(last.shared)} records, of which the first {named} "
+        f"{'is' if named == 1 else 'are'} named: records.csv lists them all."
+    )
 
 
 def _details(findings: Findings) -> list[dict[str, Any]]:
