@@ -163,7 +163,10 @@ def test_at_most_three_steps_and_measured_ones_come_first() -> None:
     steps = summarize(audit)["next_steps"]
     assert len(steps) == 3
     assert [step["measured"] for step in steps] == sorted((step["measured"] for step in steps), reverse=True)
-    assert steps[0]["text"].startswith("Train on 1,000 records instead of 300")
+    assert any(
+        step["text"].startswith("Train on 1,000 records instead of 300") and "measured on ridge" in step["text"]
+        for step in steps
+    )
 
 
 def test_labels_only_is_advised_where_labels_surely_give_less_away_and_only_there() -> None:
@@ -229,7 +232,15 @@ def test_a_study_says_what_it_was_measured_on() -> None:
     assert "need not hold for the other" in said[0]
     assert "does not say" in said[1]
     same = replace(sample_studies()[0], settings={"model": other.target.model})
-    assert "same name" in summarize(attach(other, [same]))["studies"][0]["measured_on"]
+    assert "same name" in summarize(attach(other, [same]))["studies"][-1]["measured_on"]
+
+
+def test_studies_of_two_models_stand_beside_each_other_and_a_newer_one_takes_the_place_of_its_like() -> None:
+    sweep = sample_studies()[0]
+    other = replace(sweep, settings={"learner": "logistic"})
+    newer = replace(other, answer="Nothing.")
+    kept = attach(attach(sample_audit(), [sweep, other]), [newer]).studies
+    assert kept == (sweep, newer)
 
 
 # --- scores only ----------------------------------------------------------------------------------------------------

@@ -23,7 +23,7 @@ from typing import Literal
 from leakscope.errors import InputError
 from leakscope.intervals import largest
 from leakscope.report.words import SENTENCE_LENGTH, describe, safe_text
-from leakscope.results import Estimate, Findings, Largest, Risk
+from leakscope.results import Estimate, Findings, Largest
 
 Outcome = Literal["failed", "passed", "uncertain"]
 COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
@@ -187,9 +187,9 @@ class Condition:
             return risk.tpr_at_fpr.get(self.rate), f"the rate {self.rate:g} was not measured"
         return getattr(risk, self.figure), ""
 
-    def _attack(self, audit: Findings) -> tuple[Risk | Largest | None, str]:
+    def _attack(self, audit: Findings) -> tuple[Largest | None, str]:
         if self.release is None:
-            return audit.largest or audit.strongest, ""  # a record of version 1 has the strongest attack only
+            return audit.largest, "this record has the strongest attack only: audit again"
         for risk in audit.by_release:
             if risk.release == self.release:
                 return risk.largest, ""

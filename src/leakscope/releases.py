@@ -82,7 +82,8 @@ class Release:
         if model.task not in self.tasks:
             return f"{self.name} is a release of {' and '.join(self.tasks)} models, not of {model.task}"
         if self.needs_probabilities and model.task == "classification" and not model.gives_probabilities:
-            return f"{self.name} needs probabilities, and this model gives labels only"
+            needs = "" if self.name == "probabilities" else f"{self.name} needs probabilities, and "
+            return f"{needs}this model gives labels only"
         return self.why_not(model) if self.why_not is not None else None
 
 

@@ -343,6 +343,17 @@ class Study:
     warnings: tuple[str, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def measured(self) -> str:
+        """The model, learner or models that it was measured on, as far as it says so."""
+        name = next((self.settings[key] for key in ("model", "learner", "models") if self.settings.get(key)), "")
+        return " and ".join(map(str, name)) if isinstance(name, list | tuple) else str(name)
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """The same for two studies of one thing."""
+        return self.kind, self.release, self.measured
+
 
 @dataclass(frozen=True)
 class Verdict:
@@ -527,7 +538,7 @@ class Audit(Findings):
     def with_studies(self, *results: Any) -> Audit:
         """The audit with other measurements beside it: results of leakage, reconstruction, frontier, causal, attributes.
 
-        A study of a kind and release that is there already takes its place.
+        A study takes the place of one of the same kind, release and model that is there already.
         """
         from leakscope.study import attach
 

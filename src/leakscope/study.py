@@ -47,7 +47,7 @@ def hold_against(bound: Bound, audit: Audit) -> Bound:
 
 
 def attach(audit: Audit, results: Sequence[Any]) -> Audit:
-    """The audit with studies beside it; a new one takes the place of an old one of the same kind and release.
+    """The audit with studies beside it; a new one takes the place of an old one of the same kind, release and model.
 
     Examples
     --------
@@ -59,10 +59,10 @@ def attach(audit: Audit, results: Sequence[Any]) -> Audit:
     >>> [one.kind for one in attach(found, [study]).studies]
     ['leakage']
     """
-    studies = {(study.kind, study.release): study for study in audit.studies}
+    studies = {study.key: study for study in audit.studies}
     for result in results:
         study = make_study(result)
-        studies[study.kind, study.release] = study
+        studies[study.key] = study
     return replace(audit, studies=tuple(studies.values()))
 
 

@@ -13,14 +13,14 @@ rival in both audits nothing is claimed; where chance split the records of both,
 1. the figure surely grew, and
 2. :math:`\theta - c` surely grew, and
 3. where a rival is surely off chance and the records are not the same in both audits, :math:`\theta` surely grew by more than
-   :math:`2(|c_{old} - ½| + |c_{new} - ½|)`;
+   :math:`2(|c_{old} - \tfrac{1}{2}| + |c_{new} - \tfrac{1}{2}|)`;
 
 "less" in the same way. Otherwise what surely moved "may be the data". The second finds shifts too small to be seen in a control;
 it would be enough if a shift moved :math:`\theta` and :math:`c` by the same amount. It does not. Let scores be shifted by
 :math:`d` for members and by :math:`t` for the holdout, and let :math:`F`, the law of the difference of two scores, be symmetric
 with one peak. The shift then moves the AUC from :math:`F(d)` to :math:`F(d - t)` and the control from ½ to :math:`F(-t)`, and
 
-.. math:: F(d) - F(d - t) \le F(t/2) - F(-t/2) = 2\,(F(t/2) - ½) \le 2\,(F(t) - ½):
+.. math:: F(d) - F(d - t) \le F(t/2) - F(-t/2) = 2\,(F(t/2) - \tfrac{1}{2}) \le 2\,(F(t) - \tfrac{1}{2}):
 
 at most twice as far, and with a large :math:`d` and :math:`t` nearly so. Hence the third. Where the records are the same, no shift
 came between the audits, and the first two say what the model did.

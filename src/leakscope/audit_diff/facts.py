@@ -173,8 +173,9 @@ def rank_correlation(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any], 
 
 def compare_studies(old: Findings, new: Findings) -> tuple[Listed, tuple[StudyNumber, ...]]:
     """Studies that came or went, and the numbers of those that stand beside both."""
-    before, after = ({(study.kind, study.release): study for study in side.studies} for side in (old, new))
-    names = [[f"{kind} of {release}" for kind, release in side] for side in (before, after)]
+    before, after = ({study.key: study for study in side.studies} for side in (old, new))
+    names = [[f"{kind} of {release}" + (f" ({model})" if model else "") for kind, release, model in side]
+             for side in (before, after)]  # fmt: skip
     numbers = []
     for key in before:
         known = {number.name: number.estimate for number in before[key].numbers}

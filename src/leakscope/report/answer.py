@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from leakscope.intervals import difference
-from leakscope.report.releases import in_pairs, in_plain_words, plain_name, speaks_in_pairs
+from leakscope.report.releases import in_pairs, in_plain_words, plain_name, prediction, speaks_in_pairs
 from leakscope.report.words import (
     SENTENCE_LENGTH,
     count,
@@ -74,12 +74,22 @@ def _why_not(findings: Findings) -> str:
             f"{pairs} times out of 100 is not excluded; {found[2]}"
         )
     elif auc.low > 0.5 and ", but " in sentence:
-        _, _, doubt = sentence.partition(", but ")
-        said = f"members and outsiders can be told apart, but that may be the data's doing and not the model's: {doubt}"
+        said = f"members and outsiders can be told apart, but that may be the data's doing and not the model's: {_doubt(sentence)}"
     else:
         said = sentence
     shown = safe_text(said, SENTENCE_LENGTH).rstrip(".")
     return shown[:1].upper() + shown[1:] + ("" if shown.endswith("…") else ".")
+
+
+def _doubt(sentence: str) -> str:
+    """What stands after "but" in a verdict, without figures of the field."""
+    _, _, doubt = sentence.partition(", but ")
+    advice = doubt.rpartition(": ")[2]
+    if "never saw the members" in doubt and "not surely more" in doubt:
+        return f"a model that never saw these people does not surely fare worse under the same attack, so {advice}"
+    if "without the model" in doubt and "not surely more" in doubt:
+        return f"their records alone, without the model, tell them apart about as well, so {advice}"
+    return doubt
 
 
 def _picture(findings: Findings) -> dict[str, Any] | None:
@@ -133,15 +143,17 @@ def summarize_next_steps(findings: Findings) -> list[dict[str, Any]]:
 
 def _steps(findings: Findings) -> Iterator[Step]:
     """All that apply, the more useful first."""
-    for study in findings.studies:
-        for advice in study.advice[:1]:
-            yield Step(_study_title(study.kind), safe_text(advice, SENTENCE_LENGTH), measured=True)
     yield from _cannot_tell(findings)
     if findings.verdict.kind == "leaks":
         yield from _release_less(findings)
         yield from _drop_explanation(findings)
         yield from _overfit(findings)
         yield from _look_at_group(findings)
+        yield from _scores_leak(findings)
+    for study in findings.studies:
+        for advice in study.advice[:1]:
+            on = f" (measured on {safe_text(study.measured)})" if study.measured else ""
+            yield Step(_study_title(study.kind), safe_text(advice, SENTENCE_LENGTH) + on, measured=True)
     if not findings.strongest.by_group and not any("nothing to compare" in said for said in findings.warnings):
         yield Step(
             "Compare groups of people",
@@ -187,18 +199,34 @@ def _cannot_tell(findings: Findings) -> Iterator[Step]:
             "difference in the data: draw both from the same people, at random.",
         )
     elif "more records" in findings.verdict.sentence:
-        yield Step("Judge more people", "Hold out more records: the answer above says how many it takes.")
+        known = "about" in findings.verdict.sentence
+        how = "the answer above says how many it takes" if known else "four times as many halve the width of a range"
+        yield Step("Judge more people", f"Hold out more records: {how}.")
     if risk.control.kind != "never trained" and findings.target.task == "scores":
         yield Step(
             "Say more about the scores",
             "Give the scores of a model that never saw these people (--control), or say that members and others were split at "
             "random (--random-split), if they were: without either, a difference in the data can't be told from a leak.",
         )
+    elif risk.control.kind != "never trained" and findings.settings.get("retrain") is False:
+        yield Step(
+            "Let the audit retrain the model",
+            "Leave --no-retrain out, so that the attack can be tried on a model that never saw these people.",
+        )
     elif risk.control.kind != "never trained":
         yield Step(
             "Let the audit retrain the model",
             "Give the model in a form that can be trained again (a scikit-learn estimator, or fit= in Python), so that the "
             "attack can be tried on a model that never saw these people.",
+        )
+
+
+def _scores_leak(findings: Findings) -> Iterator[Step]:
+    if findings.target.task == "scores":
+        yield Step(
+            "Let the model learn less by heart, or release less",
+            "More training records, stronger regularisation, earlier stopping or a blunter release usually lower such a leak. Score "
+            "again, and compare with leakscope diff.",
         )
 
 
@@ -270,5 +298,6 @@ def _not_measured(findings: Findings) -> Iterator[Step]:
     if not findings.extras:
         yield Step(
             "Before explanations are released, audit them",
-            "An explanation can give away more than the answer that it explains: --releases probabilities,gradient says how much.",
+            "An explanation can give away more than the answer that it explains: --releases "
+            f"{prediction(findings)},gradient says how much.",
         )

@@ -14,7 +14,9 @@ def summarize_caveats(findings: Findings) -> dict[str, Any]:
         "warnings": [safe_text(warning, SENTENCE_LENGTH) for warning in findings.warnings],
         "control": _control(findings.strongest, findings.target),
         "blind": _blind(findings.strongest),
-        "overlap": _overlap(findings.overlap),
+        "overlap": "Whether the same people stand on both sides can't be seen from scores."
+        if findings.target.task == "scores"
+        else _overlap(findings.overlap),
         "bounds": _bounds(findings.strongest),
         "not_run": [
             {

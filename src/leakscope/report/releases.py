@@ -21,7 +21,7 @@ _NAMES = {
     "outputs at the record": "The answer about the person",
 } | dict.fromkeys(LOSSES, "The loss, for whoever knows the true answer")
 _HOW = {
-    "explanations": "name them with --releases, such as --releases probabilities,gradient",
+    "explanations": "name them with --releases, such as --releases {},gradient",
     "record explanations": "leakscope reconstruct measures them, and --with puts them into this report",
     "parameters": "leakscope leakage measures them, and --with puts them into this report",
 }
@@ -78,7 +78,9 @@ def summarize_releases(findings: Findings) -> dict[str, Any]:
     rows += [_study_row(study, findings) for study in findings.studies if study.release in _HOW]
     return {
         "title": TITLE,
-        "note": "Each row is the strongest attack on that release; all ranges hold together.",
+        "note": "Each row is the strongest attack on that release; all ranges hold together."
+        if findings.by_release
+        else "This record is of an older version and has numbers for the strongest attack only; all attacks are listed below.",
         "bound_note": _bound_note(findings),
         "rows": rows,
         "not_measured": _not_measured(findings),
@@ -181,9 +183,16 @@ def _bound_note(findings: Findings) -> str:
         for study in findings.studies
         if study.bound is not None
     ]
-    return " ".join(said) or (
-        "No bound is known for this model, so that attacks stronger than those tried may find more. A bound comes from "
-        "differential privacy (--epsilon) or from measured leakage (leakscope leakage, added with --with)."
+    if said:
+        return " ".join(said)
+    unknown = "No bound is known for this model, so that attacks stronger than those tried may find more."
+    if findings.target.task == "scores":
+        return unknown
+    if any(study.kind == "leakage" for study in findings.studies):
+        return f"{unknown} The measured leakage gives none: its warnings say why."
+    return (
+        f"{unknown} A bound comes from differential privacy (--epsilon) or from measured leakage (leakscope leakage, added "
+        "with --with)."
     )
 
 
@@ -197,6 +206,13 @@ def _bound_words(bound: Bound) -> str:
     return f"No attack can gain an advantage of more than {most}: {safe_text(bound.why, 600)} ({safe_text(bound.source, 200)})."
 
 
+def prediction(findings: Findings) -> str:
+    """The prediction that this model gives, by the name of its release."""
+    if findings.target.task == "regression":
+        return "predictions"
+    return "probabilities" if any(risk.release == "probabilities" for risk in findings.by_release) else "labels"
+
+
 def _not_measured(findings: Findings) -> list[dict[str, str]]:
     """Kinds of release that nobody looked at, and how to: nothing is skipped in silence."""
     if findings.target.task == "scores":
@@ -206,7 +222,7 @@ def _not_measured(findings: Findings) -> list[dict[str, str]]:
     if any(risk.release not in usual for risk in findings.by_release):
         there.add("explanations")
     left_out = [
-        {"name": name[:1].upper() + name[1:], "reason": f"not measured: {how}"}
+        {"name": name[:1].upper() + name[1:], "reason": f"not measured: {how.format(prediction(findings))}"}
         for name, how in _HOW.items()
         if name not in there
     ]

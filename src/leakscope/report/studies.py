@@ -25,9 +25,8 @@ def summarize_studies(findings: Findings) -> list[dict[str, Any]]:
 
 def measured_on(study: Study, audited: str) -> str:
     """What a study was measured on, and whether that is the audited model by its name."""
-    settings = study.settings
-    name = settings.get("model") or settings.get("learner")
-    if name is None:
+    name = study.measured
+    if not name:
         return "The study does not say what it was measured on."
     if name == audited:
         return f"Measured on a model of the same name as the audited one, {safe_text(name)}."

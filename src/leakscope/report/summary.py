@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import Any, Literal
 
+from leakscope.intervals import FALSE_ALARMS_NEEDED
 from leakscope.report.answer import summarize_answer, summarize_next_steps
 from leakscope.report.caveats import summarize_caveats
 from leakscope.report.extras import summarize_extras
@@ -224,11 +225,11 @@ def _roc(findings: Findings) -> dict[str, Any]:
         "smallest": 1 / max(2, findings.target.judged),
         "curves": [_curve(risk) for risk in others] + [_curve(strongest)],
         "marks": marks,
-        "readings": _readings(strongest),
+        "readings": _readings(strongest, findings.target.judged),
     }
 
 
-def _readings(risk: Risk) -> list[dict[str, Any]]:
+def _readings(risk: Risk, judged: int) -> list[dict[str, Any]]:
     """Points of the curve whose values can be read off, evenly spread on a logarithmic axis; those of ``marks`` first.
 
     Without a band there are no others: a number without an interval is not shown.
@@ -237,7 +238,10 @@ def _readings(risk: Risk) -> list[dict[str, Any]]:
     roc = risk.roc
     for fpr, tpr, low, high in reversed(list(zip(roc.fpr, roc.tpr, roc.low, roc.high, strict=False))):
         if 0 < fpr < 1 and all(abs(math.log10(fpr / rate)) >= READINGS_APART for rate in found if rate > 0):
-            found[fpr] = (Estimate(tpr, low, high, risk.auc.confidence), False)
+            carried = fpr * judged >= FALSE_ALARMS_NEEDED  # below, only an upper bound is known
+            seen = (tpr, low, high) if carried else (high, 0.0, high)
+            kind: Literal["estimate", "upper bound"] = "estimate" if carried else "upper bound"
+            found[fpr] = (Estimate(*seen, risk.auc.confidence, kind), False)
     return [
         {
             "label": f"at {_rate_text(rate)} false alarms: {describe(tpr, 'percent')['text']} of members found",
@@ -334,7 +338,8 @@ def _groups_finding(groups: list[GroupRisk]) -> str:
     if not exposed:
         first = max(groups, key=lambda group: group.gap.value)
         return f"No group stands out: the largest gap to the rest, {_gap(first)}, may be chance."
-    more = f"; so are {count(len(exposed) - 1)} more" if len(exposed) > 1 else ""
+    others = len(exposed) - 1
+    more = f"; so {'is' if others == 1 else 'are'} {count(others)} more" if others else ""
     return f"More exposed than the rest: {_gap(exposed[0])} in AUC{more}."
 
 
