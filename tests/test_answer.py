@@ -60,6 +60,15 @@ def test_how_sure_names_the_confidence_the_choice_and_the_control() -> None:
     assert "was not retrained" in summarize(sample_audit(retrained=False))["answer"]["sure"]
 
 
+def test_a_row_that_lies_above_chance_by_itself_is_explained_where_the_verdict_does_not_follow_it() -> None:
+    audit = sample_audit("no evidence")
+    lucky = replace(audit.risks[0], auc=Estimate(0.52, 0.505, 0.535))
+    said = summarize(replace(audit, risks=(lucky, *audit.risks[1:])))["risks_note"]
+    assert "by chance" in said
+    calm = replace(audit.risks[0], auc=Estimate(0.5, 0.49, 0.51))
+    assert "by chance" not in summarize(replace(audit, risks=(calm,) * 3))["risks_note"]
+
+
 # --- the releases ---------------------------------------------------------------------------------------------------
 
 

@@ -189,7 +189,18 @@ def _risks_note(findings: Findings) -> str:
     return (
         f"Numbers stand above their {percent(_floor(others[0]))} intervals, each for its own row. The numbers of the "
         f"strongest attack allow for its having been picked from {count(len(others) + 1)}{wider}."
+        + _alone_above_chance(findings)
     )
+
+
+def _alone_above_chance(findings: Findings) -> str:
+    """A sentence where a row by itself lies above chance and all of them together do not."""
+    if findings.verdict.kind != "leaks" and any(risk.auc.low > 0.5 for risk in findings.risks):
+        return (
+            " Of so many rows one may lie above 0.5 by chance: the verdict looks at intervals that hold for all rows at once, and "
+            "“strongest” is then the attack of which the least is excluded."
+        )
+    return ""
 
 
 def _floor(confidence: float) -> float:
