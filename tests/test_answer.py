@@ -103,6 +103,12 @@ def test_nothing_is_left_out_in_silence() -> None:
     assert there == {"Record explanations", "The predicted value"}
 
 
+def test_values_of_a_regression_stand_in_the_table_too() -> None:
+    missing = summarize(sample_audit(task="regression"))["releases"]["not_measured"]
+    assert missing[0]["name"] == "The predicted value"
+    assert "through the loss" in missing[0]["reason"]
+
+
 @pytest.mark.parametrize(
     ("beyond", "shift", "outcome"),
     [(0.1, 0.5, "tells members apart"), (-0.1, 0.5, "may be the data"), (0.1, 0.0, "nothing sure")],
