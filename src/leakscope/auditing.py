@@ -163,6 +163,8 @@ def audit(
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
     found = _run(target, settings, select(target, attacks, releases), clock, again, progress)
     bounds = tuple(hold_against(bound, found) for bound in bounds)
+    asked = {"releases": None if releases is None else [str(name) for name in releases]}
+    found = replace(found, settings=found.settings | asked)
     return replace(found, bounds=bounds, warnings=(*_broken(bounds, found), *found.warnings), command=str(command))
 
 
@@ -203,12 +205,7 @@ def _run(
         with clock("shadow models"):
             target, hashes, shadows = _shadows(target, hashes, releases, settings, again)
     sample = Sample.draw(*hashes, _rng(draws))
-    if sample.judged < FEWEST:
-        side = "held-out" if len(np.unique(hashes[1])) == sample.judged else "training"
-        raise InputError(
-            f"there are only {sample.judged} different {side} records{' left' if overlap.removed else ''}: "
-            f"an audit needs at least {FEWEST} on each side"
-        )
+    _check_enough(sample, hashes, overlap)
     with clock("predict"):
         observed = [observe(target.model, side, releases, progress) for side in (target.members, target.nonmembers)]
     with clock("retrain"):
@@ -234,6 +231,7 @@ def _run(
         trials.append(replace(trial, target=replace(trial.target)))
         if progress is not None:
             progress("attacking", done, len(chosen))
+    own = {"retrain": settings.retrain, "drop overlap": settings.drop_overlap, "shadows": settings.shadows}
     risks, careful = [plain for plain, _ in both], [wide for _, wide in both]
     best = choose_strongest(careful)
     band = with_band(careful[best].roc, judged[best][0].ranking, chance)
@@ -250,7 +248,7 @@ def _run(
         warnings=tuple(warn_about(target, sample, overlap, count_copies(hashes[0]), audited, pooled)),
         target=audited,
         overlap=overlap,
-        settings=_settings(settings, chosen, chance),
+        settings=recorded(settings, own, chosen, chance),
         fingerprints=_fingerprints(target),
         versions=versions(),
         seconds=clock.seconds,
@@ -259,6 +257,17 @@ def _run(
         largest=largest_figures(careful),
         exposed=most_exposed(records),
         records=records,
+    )
+
+
+def _check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> None:
+    """Refuse an audit of too few different records."""
+    if sample.judged >= FEWEST:
+        return
+    side = "held-out" if len(np.unique(hashes[1])) == sample.judged else "training"
+    raise InputError(
+        f"there are only {sample.judged} different {side} records{' left' if overlap.removed else ''}: "
+        f"an audit needs at least {FEWEST} on each side"
     )
 
 
@@ -355,15 +364,15 @@ def exposure_table(members: Records, sample: Sample, judged: Judged, others: Flo
 # --- the record ----------------------------------------------------------------------------------------------------
 
 
-def _settings(settings: Settings, attacks: Sequence[Attack], chance: float) -> dict[str, Any]:
+def recorded(settings: Settings, own: dict[str, Any], attacks: Sequence[Attack], chance: float) -> dict[str, Any]:
+    """The settings as the record holds them; ``own`` are those of one kind of audit."""
     return {
         "seed": settings.seed,
         "confidence": settings.confidence,
         "confidence after the choice": chance,
         "margin": settings.margin,
         "false-positive rates": list(settings.fprs),
-        "retrain": settings.retrain,
-        "drop overlap": settings.drop_overlap,
+        **own,
         "smallest group": SMALLEST_GROUP,
         "attacks": [f"{attack.name} on {attack.release}" for attack in attacks],
     }

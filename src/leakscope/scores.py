@@ -18,7 +18,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
-from leakscope.auditing import FEWEST, MARGIN, Clock, Settings, exposure_table, judged_groups, read_rates
+from leakscope.auditing import FEWEST, MARGIN, Clock, Settings, exposure_table, judged_groups, read_rates, recorded
 from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
@@ -30,7 +30,6 @@ from leakscope.report.words import safe_text
 from leakscope.results import Audit, AuditedModel, NotRun, Overlap, Risk
 from leakscope.risk import (
     FALSE_POSITIVE_RATES,
-    SMALLEST_GROUP,
     Judged,
     Trial,
     assess,
@@ -336,7 +335,7 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
             members=inside, nonmembers=outside, judged=sample.judged, performance=None, control_models=None,
         ),
         overlap=Overlap(0),
-        settings=_settings(settings, words, attacks, chance),
+        settings=recorded(settings, words, attacks, chance),
         fingerprints=_fingerprints(given),
         versions=versions(),
         seconds=clock.seconds,
@@ -398,19 +397,6 @@ def _slips(given: _Given, higher: bool, plain: Risk) -> list[str]:
     if not higher:
         found, what = "higher", "leave lower-is-member out (higher_is_member=True, no --lower-is-member)"
     return [f"members have the {found} scores (AUC {plain.auc}): if that is how the score is meant, {what}"]
-
-
-def _settings(settings: Settings, words: dict[str, bool], attacks: Sequence[Attack], chance: float) -> dict[str, Any]:
-    return {
-        "seed": settings.seed,
-        "confidence": settings.confidence,
-        "confidence after the choice": chance,
-        "margin": settings.margin,
-        "false-positive rates": list(settings.fprs),
-        **words,
-        "smallest group": SMALLEST_GROUP,
-        "attacks": [f"{attack.name} on {attack.release}" for attack in attacks],
-    }
 
 
 def _fingerprints(given: _Given) -> dict[str, str]:

@@ -78,9 +78,14 @@ def summarize_reproduction(findings: Findings) -> dict[str, str]:
     if findings.command:
         return {"kind": "console", "text": safe_text(findings.command, 2000)}
     settings = findings.settings
+    if findings.target.task == "scores":
+        split = settings.get("random split", False)
+        shown = f"ls.audit_scores(scores, member, seed={settings.get('seed', 0)}, random_split={split})"
+        return {"kind": "python", "text": shown}
+    more = "".join(f", {name}={settings[name]!r}" for name in ("releases", "shadows") if settings.get(name))
     call = (
         f"ls.audit(model, train, holdout, seed={settings.get('seed', 0)}, confidence={settings.get('confidence', 0.95)}, "
         f"margin={settings.get('margin', 0.05)}, retrain={settings.get('retrain', True)}, "
-        f"drop_overlap={settings.get('drop overlap', False)})"
+        f"drop_overlap={settings.get('drop overlap', False)}{more})"
     )
     return {"kind": "python", "text": safe_text(call, 2000)}
