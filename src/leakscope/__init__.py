@@ -15,6 +15,7 @@ if TYPE_CHECKING:
         bounds,
         causal,
         datasets,
+        defenses,
         experiment,
         explanations,
         influence,
@@ -70,6 +71,7 @@ _HOMES = {
     "bounds": "",
     "causal": "",
     "datasets": "",
+    "defenses": "",
     "diff": "audit_diff",
     "experiment": "",
     "explain": "explanations",
@@ -95,7 +97,7 @@ _HOMES = {
 __all__ = [
     "Attack", "Audit", "Estimate", "Evidence", "GateResult", "Guesses", "InputError", "Known", "Learner", "Model",
     "Oracle", "Records", "Risk", "Target", "Verdict", "attacks", "attribute_inference", "audit", "audit_scores",
-    "bounds", "causal", "datasets", "diff", "experiment", "explain", "explanations", "frontier", "gate", "influence",
+    "bounds", "causal", "datasets", "defenses", "diff", "experiment", "explain", "explanations", "frontier", "gate", "influence",
     "leakage", "learners", "load", "load_model", "make_target", "pate", "reconstruct", "reconstruction", "remote_model", "score",
     "sensitivity", "toys", "worlds",
 ]  # fmt: skip

@@ -1,0 +1,63 @@
+"""What lowers the risk: one file per defense, each with its knob, its source and, where there is one, its guarantee.
+
+Every name here can be given to `leakscope.compare`, and to ``leakscope compare --defenses`` by its short name in `DEFENSES`.
+"""
+
+from importlib import import_module
+from typing import Any
+
+from leakscope.defenses.defense import Defended, Defense, Guarantee, apply
+
+#: Short name to the file and the class; each is imported when it is first used.
+DEFENSES: dict[str, tuple[str, str]] = {
+    "l2": ("l2", "L2"),
+    "early-stopping": ("early_stopping", "EarlyStopping"),
+    "dropout": ("dropout", "Dropout"),
+    "fewer-features": ("fewer_features", "FewerFeatures"),
+    "components": ("components", "Components"),
+    "more-data": ("more_data", "MoreData"),
+    "distillation": ("distillation", "Distillation"),
+    "parameter-noise": ("parameter_noise", "ParameterNoise"),
+    "objective-perturbation": ("objective_perturbation", "ObjectivePerturbation"),
+    "dp-sgd": ("dp_sgd", "DPSGD"),
+    "pate": ("pate", "PATE"),
+    "causal-features": ("causal_features", "CausalFeatures"),
+    "irm": ("irm", "IRM"),
+    "adversarial": ("adversarial", "AdversarialRegularisation"),
+    "leakage-penalty": ("leakage_penalty", "LeakagePenalty"),
+    "round": ("rounding", "Rounding"),
+    "top-classes": ("top_classes", "TopClasses"),
+    "temperature": ("temperature", "Temperature"),
+    "label-only": ("label_only", "LabelOnly"),
+    "memguard": ("memguard", "MemGuard"),
+    "smoothgrad": ("smoothgrad", "SmoothGrad"),
+    "top-features": ("top_features", "TopFeatures"),
+    "quantise": ("quantise", "Quantise"),
+}
+_HOMES = {kind: home for home, kind in DEFENSES.values()}
+
+__all__ = ["DEFENSES", "Defended", "Defense", "Guarantee", "apply", *_HOMES]
+
+
+def find(name: str) -> Any:
+    """The class of a defense by its short name.
+
+    Examples
+    --------
+    >>> find("round").knob
+    'digits'
+    """
+    home, kind = DEFENSES[name]
+    return getattr(import_module(f"leakscope.defenses.{home}"), kind)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'leakscope.defenses' has no attribute {name!r}")
+    value = getattr(import_module(f"leakscope.defenses.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *_HOMES])

@@ -1,0 +1,199 @@
+"""What every defense is: a knob, a source, and how one setting of it changes training, answers or explanations.
+
+A defense never trains by itself: it says how to train (`Defended.learner`), so that `compare` trains all versions, their
+controls and their shadow models in one place. `apply` is the short way from a target to the defended target.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.errors import InputError
+from leakscope.models import Model
+from leakscope.target import Learner, Target
+
+Floats = NDArray[np.float64]
+#: What is done to the model's answers before they leave: (n, k) probabilities, or (n,) values, to the same shape.
+Answers = Callable[[Floats], Floats]
+Setting = float | int | str
+
+
+@dataclass(frozen=True)
+class Guarantee:
+    r"""A proof of (ε, δ)-differential privacy, and what it rests on.
+
+    Parameters
+    ----------
+    epsilon, delta
+        The claim.
+    neighbours
+        Training sets that are told apart with difficulty: those that differ by the ``swap`` of one record, or by one
+        that is ``added or removed``.
+    covers
+        What may be released: ``parameters`` (and so everything computed from them), or ``answers``.
+    rests_on
+        What must be true for it, in plain words.
+    source
+        The statement behind it.
+
+    Examples
+    --------
+    >>> Guarantee(1.0, 1e-5, neighbours="added or removed").for_swaps()[0]
+    2.0
+    """
+
+    epsilon: float
+    delta: float = 0.0
+    neighbours: Literal["swap", "added or removed"] = "swap"
+    covers: Literal["parameters", "answers"] = "parameters"
+    rests_on: str = ""
+    source: str = ""
+
+    def for_swaps(self) -> tuple[float, float]:
+        """The same claim for the swap of one record: one removed and one added, (2ε, (1 + e^ε)δ) by group privacy."""
+        if self.neighbours == "swap":
+            return self.epsilon, self.delta
+        return 2 * self.epsilon, min(1.0, (1 + float(np.exp(min(self.epsilon, 50.0)))) * self.delta)
+
+
+@dataclass(frozen=True, eq=False)
+class Defended:
+    """One setting of a defense, ready to be trained and asked.
+
+    Parameters
+    ----------
+    learner
+        How the defended model is trained; None where training stays as it is.
+    answers
+        What is done to the model's answers; None where they leave as they are.
+    explanation
+        From the name of an explanation to the name of the defended one; None where explanations stay as they are.
+    guarantee
+        What is proven; None where nothing is.
+    notes
+        What a reader has to know of this setting, one sentence each.
+    """
+
+    learner: Learner | None = None
+    answers: Answers | None = None
+    explanation: Callable[[str], str] | None = None
+    guarantee: Guarantee | None = None
+    notes: tuple[str, ...] = ()
+
+
+@runtime_checkable
+class Defense(Protocol):
+    """What `compare` asks of a defense; each is a frozen dataclass in a file of its own."""
+
+    name: ClassVar[str]
+    #: What the setting is called, with its unit.
+    knob: ClassVar[str]
+    #: What it does, in a sentence that a lay reader understands.
+    what: ClassVar[str]
+    source: ClassVar[str]
+    #: Whether a larger or a smaller setting protects more, or neither.
+    stronger: ClassVar[Literal["larger", "smaller", ""]]
+
+    @property
+    def settings(self) -> tuple[Setting, ...]:
+        """The settings to compare."""
+        ...
+
+    def refuse(self, target: Target) -> str | None:
+        """Why such a target can't be defended so, as the end of a sentence, or None if it can."""
+        ...
+
+    def defend(self, target: Target, setting: Setting) -> Defended:
+        """How the target is trained or asked with this setting."""
+        ...
+
+
+def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) -> Target:
+    """The defended target: trained anew on the same members where the defense changes training, its answers changed.
+
+    Examples
+    --------
+    >>> from leakscope.defenses import Rounding
+    >>> from leakscope.toys import lookup
+    >>> from leakscope.target import make_target
+    >>> toy = lookup(n=100)
+    >>> target = make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
+    >>> apply(Rounding([1]), target, 1).model.predict(target.members.X[:1])
+    array([[0., 1.]])
+    """
+    if reason := defense.refuse(target):
+        raise InputError(f"{defense.name} can't defend this model: {reason}")
+    made = defense.defend(target, setting)
+    model, learner = target.model, target.learner
+    if made.learner is not None:
+        learner = made.learner
+        model = learner.fit(target.members.X, target.members.y, np.random.default_rng(seed))
+    if made.answers is not None:
+        model = with_answers(model, made.answers)
+        learner = None if learner is None else Learner(learner.name, _AnsweringFit(learner, made.answers), learner.key)
+    return replace(target, model=model, learner=learner)
+
+
+@dataclass(frozen=True)
+class _Answering:
+    predict: Callable[[Any], Floats]
+    answers: Answers
+
+    def __call__(self, X: Any) -> Floats:
+        return self.answers(self.predict(X))
+
+
+@dataclass(frozen=True)
+class _AnsweringFit:
+    learner: Learner
+    answers: Answers
+
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+        return with_answers(self.learner.fit(X, y, rng), self.answers)
+
+
+def with_answers(model: Model, answers: Answers) -> Model:
+    """The model with its answers changed before they leave."""
+    return replace(model, predict=_Answering(model.predict, answers))
+
+
+def make_learner(name: str, fit: Any) -> Learner:
+    """A learner from a picklable ``fit(X, y, rng) -> Model``; equal recipes have equal keys, which a cache relies on.
+
+    ``X`` are records as the target holds them, ``y`` codes of classes or values, and the model must have the target's classes.
+    """
+    from uuid import uuid4
+
+    from leakscope.fingerprints import fingerprint
+
+    try:
+        key = fingerprint(fit)
+    except InputError:
+        key = uuid4().hex  # never the same twice, so that a cache never answers for another learner
+    return Learner(name, fit, key)
+
+
+def read_settings(values: Any, what: str, check: Callable[[Any], bool], must: str) -> tuple[Any, ...]:
+    """One setting or several as a tuple, each checked and each once; ``must`` ends the sentence of an error.
+
+    Examples
+    --------
+    >>> read_settings(0.5, "λ", lambda value: value > 0, "above 0")
+    (0.5,)
+    >>> read_settings([0.5, -1], "λ", lambda value: value > 0, "above 0")
+    Traceback (most recent call last):
+    leakscope.errors.InputError: λ must be above 0, not -1
+    """
+    given = (values,) if np.ndim(values) == 0 else tuple(values)
+    if not given:
+        raise InputError(f"name at least one {what}")
+    for value in given:
+        number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
+        if not (number and check(value)):
+            raise InputError(f"{what} must be {must}, not {value!r}")
+    return tuple(dict.fromkeys(value.item() if isinstance(value, np.generic) else value for value in given))
