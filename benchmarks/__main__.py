@@ -15,6 +15,7 @@ NAMES = (
     "leave_one_out",
     "explanations",
     "bayesian_networks",
+    "comparison",
 )
 
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from leakscope.attribute import attribute_inference
     from leakscope.audit_diff import diff
     from leakscope.auditing import audit
+    from leakscope.comparison import Comparison, compare
     from leakscope.errors import InputError
     from leakscope.evidence import Attack, Evidence, Guesses, Known
     from leakscope.explanations import explain
@@ -51,6 +52,7 @@ __version__ = "0.1.0"
 _HOMES = {
     "Attack": "evidence",
     "Audit": "results",
+    "Comparison": "comparison",
     "Estimate": "results",
     "Evidence": "evidence",
     "GateResult": "gating",
@@ -70,6 +72,7 @@ _HOMES = {
     "audit_scores": "scores",
     "bounds": "",
     "causal": "",
+    "compare": "comparison",
     "datasets": "",
     "defenses": "",
     "diff": "audit_diff",
@@ -95,9 +98,9 @@ _HOMES = {
 }
 
 __all__ = [
-    "Attack", "Audit", "Estimate", "Evidence", "GateResult", "Guesses", "InputError", "Known", "Learner", "Model",
+    "Attack", "Audit", "Comparison", "Estimate", "Evidence", "GateResult", "Guesses", "InputError", "Known", "Learner", "Model",
     "Oracle", "Records", "Risk", "Target", "Verdict", "attacks", "attribute_inference", "audit", "audit_scores",
-    "bounds", "causal", "datasets", "defenses", "diff", "experiment", "explain", "explanations", "frontier", "gate", "influence",
+    "bounds", "causal", "compare", "datasets", "defenses", "diff", "experiment", "explain", "explanations", "frontier", "gate", "influence",
     "leakage", "learners", "load", "load_model", "make_target", "pate", "reconstruct", "reconstruction", "remote_model", "score",
     "sensitivity", "toys", "worlds",
 ]  # fmt: skip

@@ -198,14 +198,14 @@ def _run(
     chosen = selection.attacks
     draws = iter(np.random.SeedSequence(settings.seed).spawn(7 + 3 * len(chosen)))
     with clock("compare records"):
-        target, hashes, overlap = _find_overlap(target, settings.drop_overlap)
+        target, hashes, overlap = find_overlap(target, settings.drop_overlap)
     releases = _releases_of(chosen, target)
     shadows = None
     if settings.shadows:
         with clock("shadow models"):
             target, hashes, shadows = _shadows(target, hashes, releases, settings, again)
     sample = Sample.draw(*hashes, _rng(draws))
-    _check_enough(sample, hashes, overlap)
+    check_enough(sample, hashes, overlap)
     with clock("predict"):
         observed = [observe(target.model, side, releases, progress) for side in (target.members, target.nonmembers)]
     with clock("retrain"):
@@ -260,7 +260,7 @@ def _run(
     )
 
 
-def _check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> None:
+def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> None:
     """Refuse an audit of too few different records."""
     if sample.judged >= FEWEST:
         return
@@ -289,7 +289,7 @@ def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
     return tuple(dict.fromkeys([performance, *(name for attack in attacks for name in attack.releases)]))
 
 
-def _find_overlap(target: Target, drop: bool) -> tuple[Target, tuple[Hashes, Hashes], Overlap]:
+def find_overlap(target: Target, drop: bool) -> tuple[Target, tuple[Hashes, Hashes], Overlap]:
     """Hashes of all records, and the training records that stand in the holdout too, which on request goes on without."""
     inside, outside = (row_hashes(side.X, side.y) for side in (target.members, target.nonmembers))
     shared = np.isin(inside, outside)

@@ -14,6 +14,7 @@ import typer
 from leakscope.cli_attributes import attributes
 from leakscope.cli_audit import audit
 from leakscope.cli_causal import causal
+from leakscope.cli_compare import compare
 from leakscope.cli_diff import diff
 from leakscope.cli_frontier import frontier
 from leakscope.cli_gate import GATE_FAILED, gate
@@ -88,7 +89,7 @@ def _about(
 ) -> None: ...
 
 
-for command in (audit, scores, report, diff, gate, frontier, causal, attributes, leakage, reconstruct):
+for command in (audit, compare, scores, report, diff, gate, frontier, causal, attributes, leakage, reconstruct):
     app.command()(command)
 
 

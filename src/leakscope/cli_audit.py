@@ -116,7 +116,9 @@ def audit(
 
     rules = read_gate(fail_if, policy, on_uncertain, junit)
     prepare(rules, _scope(releases, groups), junit)
-    _check_options(task, outputs, epsilon, delta)
+    check_options(task, outputs)
+    if delta and epsilon is None:
+        raise InputError("--delta goes with --epsilon: name both")
     if out is not None:
         check_writable(out)
     studies = [load_study(folder) for folder in beside or ()]
@@ -158,12 +160,11 @@ def _without_secrets(argument: str) -> str:
     return argument if found is None else found["start"] + found["place"] + ("?…" if found["rest"] else "")
 
 
-def _check_options(task: str | None, outputs: str | None, epsilon: float | None, delta: float) -> None:
+def check_options(task: str | None, outputs: str | None) -> None:
+    """Refuse a task or a kind of outputs that is not known."""
     for value, name, known in ((task, "--task", TASKS), (outputs, "--outputs", OUTPUTS)):
         if value not in (None, *known):
             raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
-    if delta and epsilon is None:
-        raise InputError("--delta goes with --epsilon: name both")
 
 
 def _scope(releases: str | None, groups: str | None) -> Scope:

@@ -60,9 +60,9 @@ def control_world(
     record that it trained on, whichever side that stands on.
     """
     rng = np.random.default_rng(seed)
-    trains = _deal(hashes[0], target, rng)
+    trains = deal(hashes[0], target, rng)
     worlds = Worlds(len(target.members), 2, partial(_trained_in, trains))
-    world = _worlds_to_ask(sample, hashes, trains, rng)
+    world = worlds_to_ask(sample, hashes, trains, rng)
     rows = [np.flatnonzero(world == number) for number in (0, 1)]
     judged = _judged(target, sample)
     observation = _Observation(tuple(judged.take(part) for part in rows), releases)
@@ -78,7 +78,7 @@ def control_world(
     return ControlWorld(observed, world, int(np.bincount(trains, minlength=2).min()))
 
 
-def _deal(hashes: Hashes, target: Target, rng: np.random.Generator) -> Indices:
+def deal(hashes: Hashes, target: Target, rng: np.random.Generator) -> Indices:
     """Which of the two models each member trains: copies the same one, and both about equally many of each class."""
     _, first, copy = np.unique(hashes, return_index=True, return_inverse=True)
     order = rng.permutation(len(first))
@@ -93,7 +93,7 @@ def _trained_in(trains: Indices, world: int) -> Indices:
     return np.flatnonzero(trains == world)
 
 
-def _worlds_to_ask(sample: Sample, hashes: tuple[Hashes, Hashes], trains: Indices, rng: np.random.Generator) -> Indices:
+def worlds_to_ask(sample: Sample, hashes: tuple[Hashes, Hashes], trains: Indices, rng: np.random.Generator) -> Indices:
     """Members, and copies of members, are asked about in the world that did not train on them; others fill up."""
     inside = 1 - trains[sample.members[: sample.judged]]
     outside = half_of_twin(hashes[1][sample.nonmembers], hashes[0], 1 - trains)

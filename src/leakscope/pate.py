@@ -149,8 +149,8 @@ def pate(
     seen = retrain(ready, records, codes, worlds, observe, seed=seed, workers=workers, cache=cache, progress=progress)
     classes = np.unique(labels)
     votes = count_votes(np.stack([teacher["votes"] for teacher in seen]), len(classes))
-    noise = np.random.default_rng(np.random.SeedSequence((seed, NOISE))).laplace(scale=2 / gamma, size=votes.shape)
-    noisy, plain = (votes + noise).argmax(axis=1), votes.argmax(axis=1)
+    rng = np.random.default_rng(np.random.SeedSequence((seed, NOISE)))
+    noisy, plain = noisy_winners(votes, gamma, rng), votes.argmax(axis=1)
     spent, independent = epsilons(votes, gamma, delta)
     return Pate(
         labels=classes[noisy],
@@ -233,6 +233,28 @@ def epsilons(votes: Any, gamma: float, delta: float) -> tuple[Estimate, Estimate
     )
 
 
+def gamma_for(epsilon: float, queries: int, delta: float) -> float:
+    r"""The largest γ with which so many queries cost ε at most, whatever the votes.
+
+    The data-independent ε of the module is a minimum of terms that rise in γ. So it is at most ε as soon as one of them is, up to
+
+    .. math:: \gamma = \max\Bigl\{\frac{\varepsilon}{T},\
+              \max_l \sqrt{\frac{2(\varepsilon - \log(1/\delta)/l)_+}{T(l + 1)}}\Bigr\}.
+
+    Examples
+    --------
+    >>> gamma = gamma_for(4.0, queries=100, delta=1e-5)
+    >>> round(gamma, 3), epsilons(np.tile([1, 0], (100, 1)), gamma, 1e-5)[1]
+    (0.077, at most 4.00)
+    """
+    _check_privacy(epsilon, delta, "epsilon")
+    if queries < 1:
+        raise InputError(f"queries is a whole number from 1 on, not {queries!r}.")
+    spare = ((2 * (epsilon - math.log(1 / delta) / order) / (queries * (order + 1))) for order in ORDERS)
+    most = max(epsilon / queries, *(math.sqrt(max(0.0, square)) for square in spare))
+    return most * (1 - 1e-12)  # so that rounding never makes it cost more
+
+
 def _at_most(epsilon: float, queries: int, method: str) -> Estimate:
     return Estimate(epsilon, 0.0, epsilon, 1.0, "upper bound", n=queries, method=method)
 
@@ -288,6 +310,18 @@ def count_votes(said: NDArray[np.integer], classes: int) -> Counts:
     for teacher in said:
         votes[np.arange(said.shape[1]), teacher] += 1
     return votes
+
+
+def noisy_winners(votes: Counts, gamma: float, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The class of the most votes of each query, after noise Lap(2/γ) on every count: (γ, 0)-private for each query.
+
+    Examples
+    --------
+    >>> noisy_winners(np.array([[90, 10], [0, 100]]), gamma=1.0, rng=np.random.default_rng(0))
+    array([0, 1])
+    """
+    winners: NDArray[np.intp] = (votes + rng.laplace(scale=2 / gamma, size=votes.shape)).argmax(axis=1)
+    return winners
 
 
 def _prepare(learner: Learner, X: Any, labels: NDArray[Any], queries: Any) -> tuple[Learner, Any, NDArray[Any], Any]:
@@ -367,9 +401,9 @@ def _check(records: int, teachers: Any, gamma: Any, delta: Any) -> None:
     _check_privacy(gamma, delta)
 
 
-def _check_privacy(gamma: Any, delta: Any) -> None:
+def _check_privacy(gamma: Any, delta: Any, name: str = "gamma") -> None:
     if not isinstance(gamma, int | float | np.number) or not (math.isfinite(gamma) and gamma > 0):
-        raise InputError(f"gamma is a number above 0, not {gamma!r}.")
+        raise InputError(f"{name} is a number above 0, not {gamma!r}.")
     if not isinstance(delta, int | float | np.number) or not 0 < delta < 1:
         raise InputError(f"delta is a number between 0 and 1, not {delta!r}.")
 

@@ -9,9 +9,11 @@ With :math:`p_c(x)` the model's probability of class :math:`c` and :math:`f(x)` 
 ``log_loss``        :math:`-\ln p_y(x)`, probabilities held above 2.2e-16
 ``likelihood_loss`` :math:`1 - p_y(x)`, the loss of shokri2019, section 5.2
 ``squared_error``   :math:`(y - f(x))^2`; for classes :math:`\sum_c (p_c(x) - 1[y=c])^2`
+``label_stability`` share of the record and eight slightly changed copies of it for which the predicted class is y
 =================== =======================================================================
 
-The losses are what a release of probabilities or values gives to anyone who knows a record's label.
+The losses are what a release of probabilities or values gives to anyone who knows a record's label. The stability is what
+predicted labels give to anyone who knows the label and may ask about changed copies too (`leakscope.stability`).
 
 An explanation by features is a release too, under the name of its method with its settings (`explanations.settings`):
 ``gradient``, ``smoothgrad:sigma=0.1:samples=20``. It has one column per feature.
@@ -98,6 +100,12 @@ def _squared_error(block: Block) -> Floats:
     return np.asarray((block.outputs**2).sum(axis=1, keepdims=True) - likelihood**2 + (1 - likelihood) ** 2)
 
 
+def _label_stability(block: Block) -> Floats:
+    from leakscope.stability import label_stability
+
+    return label_stability(block.model, block.X, block.y, block.outputs.argmax(axis=1))[:, None]
+
+
 RELEASES: dict[str, Release] = {
     release.name: release
     for release in (
@@ -107,6 +115,7 @@ RELEASES: dict[str, Release] = {
         Release("log_loss", lambda block: -np.log(np.maximum(block.likelihood, SMALLEST_PROBABILITY))),
         Release("likelihood_loss", lambda block: 1 - block.likelihood),
         Release("squared_error", _squared_error, tasks=("classification", "regression")),
+        Release("label_stability", _label_stability, needs_probabilities=False),
     )
 }
 

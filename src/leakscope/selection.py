@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leakscope.attacks import ATTACKS, explanation_attacks, learned_prediction
+from leakscope.attacks import ATTACKS, explanation_attacks, label_only, learned_prediction
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.records import list_names, take_rows
@@ -16,6 +16,7 @@ from leakscope.target import Target
 #: What anyone can work out who gets the release on the left and knows a record's label.
 FOLLOWS = {
     "labels": ("labels",),
+    "label_stability": ("labels", "label_stability"),
     "probabilities": ("labels", "probabilities", "log_loss", "likelihood_loss", "squared_error"),
     "predictions": ("predictions", "squared_error"),
 }
@@ -81,7 +82,7 @@ def _by_release(target: Target, releases: Sequence[str]) -> Selection:
     readable = {name for release in plain for name in FOLLOWS.get(release, (release,))}
     chosen = [
         attack
-        for attack in ATTACKS[target.model.task]
+        for attack in (*ATTACKS[target.model.task], label_only())
         if set(attack.releases) <= readable and attack.refuse(target.model) is None
     ]
     explained = [release.name for release in found if release.name not in RELEASES]

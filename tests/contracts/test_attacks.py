@@ -7,7 +7,7 @@ import pytest
 from samples import draw
 
 from leakscope import toys
-from leakscope.attacks import ATTACKS, explanation_attacks, explanation_network, learned, learned_prediction
+from leakscope.attacks import ATTACKS, explanation_attacks, explanation_network, label_only, learned, learned_prediction
 from leakscope.crossfit import cross_guess, scale_of
 from leakscope.evidence import Evidence, Known
 from leakscope.releases import RELEASES, find_release
@@ -19,6 +19,7 @@ EVERY = [attack for attacks in ATTACKS.values() for attack in attacks] + [
     learned("likelihood_loss", "loss", "logistic regression"),
     learned_prediction("probabilities"),
     learned_prediction("predictions"),
+    label_only(),
 ]
 #: Toy models have no explanations: that these attacks find members is for the theory tests to show.
 ON_EXPLANATIONS = [

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,6 +19,7 @@ import numpy as np
 import leakscope as ls
 from leakscope import attacks
 from leakscope.attacks import ATTACKS, ATTRIBUTE_ATTACKS, RECONSTRUCTIONS, Attack, Evidence, Known
+from leakscope.attacks.membership_lira import REFERENCES
 from leakscope.attacks.membership_record_explanation import RELEASE
 from leakscope.attribute.evidence import AttributeEvidence, Reference
 from leakscope.influence import RecordExplanation, leave_one_out
@@ -41,8 +42,14 @@ def membership_attacks() -> list[tuple[Attack, str]]:
         (attacks.confidence_network(steps=2), "by name, from Python"),
         (attacks.explanation_network("gradient", prediction=True, true_label=True, epochs=2), "by name, from Python"),
     ]
+    adaptive = [
+        (attacks.label_only(), "compare, and audit with `--releases`"),
+        (attacks.lira(), "compare, classification"),
+        (attacks.lira("regression"), "compare, regression"),
+    ]
     return [
         *usual,
+        *adaptive,
         *explained,
         *by_name,
         *((attack, "reconstruct") for attack in (attacks.self_revelation(), attacks.influence_value())),
@@ -156,7 +163,7 @@ def membership_table(kinds: dict[str, Any]) -> str:
     rows = []
     for attack, where in membership_attacks():
         reads = " and ".join(f"`{name}`" for name in attack.releases)
-        labels = "yes" if attack.uses_labels or attack.release in LOSSES else "no"
+        labels = "yes" if attack.uses_labels or attack.release in (*LOSSES, "label_stability") else "no"
         runs = [_runs(attack, model) for model in kinds.values()]
         rows.append([_link(attack.guess, attack.name), reads, labels, count_fits(attack), *runs, where, attack.source])
     return table(head, rows)
@@ -165,6 +172,8 @@ def membership_table(kinds: dict[str, Any]) -> str:
 def _runs(attack: Attack, model: Any) -> str:
     if attack.release == RELEASE:  # `reconstruct` trains the model itself
         return ""
+    if attack.beside == REFERENCES:  # from shadow models, which `compare` trains for any model
+        attack = replace(attack, beside=None)
     return "yes" if attack.refuse(model) is None else "–"
 
 

@@ -7,7 +7,9 @@ from leakscope.attacks.membership_confidence_network import confidence_network
 from leakscope.attacks.membership_explanation_learned import learned_explanation, learned_prediction
 from leakscope.attacks.membership_explanation_network import explanation_network
 from leakscope.attacks.membership_explanation_norm import explanation_norm
+from leakscope.attacks.membership_label_only import label_only
 from leakscope.attacks.membership_learned import learned
+from leakscope.attacks.membership_lira import lira
 from leakscope.attacks.membership_record_explanation import (
     by_group,
     influence_value,
@@ -46,11 +48,13 @@ __all__ = [
     "imputation",
     "influence_value",
     "inversion",
+    "label_only",
     "learned",
     "learned_attribute",
     "learned_explanation",
     "learned_prediction",
     "likelihood_ratio",
+    "lira",
     "loss_threshold",
     "membership_risks",
     "self_revealing",

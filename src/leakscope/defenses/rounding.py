@@ -1,4 +1,10 @@
-"""Rounding: probabilities, or predicted values, leave with few digits."""
+r"""Rounding: probabilities, or predicted values, leave with few digits.
+
+Probabilities are rounded to so many digits after the point and divided by their sum, so that they stay probabilities; where
+all become 0, all are equal. The predicted class stays what it was: where rounding leaves it level with others, or behind
+them (0.46 and 0.54 both become 0.5), it is put ahead by :math:`10^{-9}`. An attacker therefore gets the label and the
+rounded numbers, and nothing else (Shokri et al. 2017, section VIII, round probabilities and say nothing of ties).
+"""
 
 from __future__ import annotations
 
@@ -10,12 +16,13 @@ import numpy as np
 from leakscope.defenses.defense import Defended, Floats, read_settings
 from leakscope.target import Target
 
+#: By how much the predicted class is put ahead of another that would have taken its place.
+AHEAD = 1e-9
+
 
 @dataclass(frozen=True)
 class Rounding:
     """Answers rounded to so many digits after the point.
-
-    Rounded probabilities are divided by their sum, so that they stay probabilities; where all become 0, all are equal.
 
     Examples
     --------
@@ -28,7 +35,7 @@ class Rounding:
     name: ClassVar[str] = "round"
     knob: ClassVar[str] = "digits"
     what: ClassVar[str] = "answers are rounded to a few digits"
-    source: ClassVar[str] = "Shokri et al. 2017, section VII"
+    source: ClassVar[str] = "Shokri et al. 2017, section VIII"
     stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
@@ -59,4 +66,32 @@ class _Rounded:
         if rounded.ndim == 1:
             return rounded
         sums = rounded.sum(axis=1, keepdims=True)
-        return np.where(sums > 0, rounded / np.where(sums > 0, sums, 1.0), 1 / rounded.shape[1])
+        shares = np.where(sums > 0, rounded / np.where(sums > 0, sums, 1.0), 1 / rounded.shape[1])
+        return keep_prediction(answers, shares)
+
+
+def refuse_without_probabilities(target: Target) -> str | None:
+    """Why there are no probabilities to change, as the end of a sentence, or None where there are."""
+    if target.model.task == "regression":
+        return "it predicts values, and this changes probabilities"
+    if not target.model.gives_probabilities:
+        return "it gives labels only, and this changes probabilities"
+    return None
+
+
+def keep_prediction(before: Floats, after: Floats) -> Floats:
+    """Changed probabilities whose largest stands where it stood before, put ahead by 1e-9 where it does not.
+
+    Examples
+    --------
+    >>> keep_prediction(np.array([[0.46, 0.54]]), np.array([[0.5, 0.5]])).argmax(axis=1)
+    array([1])
+    """
+    top = before.argmax(axis=1)
+    rows = np.flatnonzero(after.argmax(axis=1) != top)
+    if not len(rows):
+        return after
+    kept = after.copy()
+    kept[rows, top[rows]] = after[rows].max(axis=1) + AHEAD
+    kept[rows] /= kept[rows].sum(axis=1, keepdims=True)
+    return kept

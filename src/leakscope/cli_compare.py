@@ -1,0 +1,209 @@
+"""The command ``leakscope compare``."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leakscope.cli_audit import check_options, command_line
+from leakscope.cli_shared import (
+    Cluster,
+    Confidence,
+    Drop,
+    DropOverlap,
+    Holdout,
+    Id,
+    Json,
+    Label,
+    Retrain,
+    Seed,
+    Train,
+    Trust,
+    TrustPickle,
+    Workers,
+    progress_bars,
+)
+from leakscope.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from leakscope.defenses import Defense
+
+#: What is compared unless told otherwise: what most models can have, and no extra is needed for.
+USUAL = "l2,early-stopping,fewer-features,distillation,parameter-noise,round,temperature,label-only"
+
+
+def compare(
+    context: typer.Context,
+    model: Annotated[
+        str, typer.Argument(help="The model: .skops, .onnx, a pickle with --trust-pickle, or http(s)://….")
+    ],
+    train: Train,
+    holdout: Holdout,
+    label: Label,
+    defenses: Annotated[
+        str,
+        typer.Option(help="Defenses separated by commas, with settings after a colon: l2:0.01/0.1,round:1,label-only."),
+    ] = USUAL,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Folder for compare.html, compare.json, compare.csv and study.json.", file_okay=False),
+    ] = None,
+    groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
+    id: Id = None,  # noqa: A002
+    drop: Drop = None,
+    task: Annotated[str | None, typer.Option(help="classification or regression, where the file doesn't say.")] = None,
+    outputs: Annotated[
+        str | None,
+        typer.Option(help="What an ONNX or remote model gives: probabilities, logits or log-probabilities."),
+    ] = None,
+    explanations: Annotated[
+        str | None, typer.Option(help="Explanations that are released too, separated by commas: gradient, ….")
+    ] = None,
+    record_explanations: Annotated[
+        bool, typer.Option("--record-explanations", help="Explanations by training records are released too.")
+    ] = False,
+    price: Annotated[float, typer.Option(help="Loss of accuracy that a recommended version may cost.")] = 0.01,
+    delta: Annotated[float, typer.Option(help="The δ of defenses that promise differential privacy.")] = 1e-5,
+    more: Annotated[
+        Path | None, typer.Option(help="CSV of further labelled records, for more-data.", dir_okay=False)
+    ] = None,
+    public: Annotated[Path | None, typer.Option(help="CSV of public records, for pate.", dir_okay=False)] = None,
+    causes: Annotated[
+        str | None, typer.Option(help="Columns that cause the label, separated by commas, for causal-features.")
+    ] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="Column that tells environments apart, for irm and causal-features.")
+    ] = None,
+    shadows: Annotated[
+        int, typer.Option(help="Models that the attacker trains with each defense; 0 for none.", min=0)
+    ] = 8,
+    retrain: Retrain = True,
+    drop_overlap: DropOverlap = False,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    workers: Workers = None,
+    cluster: Cluster = None,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps finished retrainings; keep it private.", file_okay=False),
+    ] = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
+    as_json: Json = False,
+) -> None:
+    """Compare a model with defended versions: what lowers the risk, and at what price? Exit code 1: a guarantee is broken."""
+    from leakscope.comparison import compare as run
+    from leakscope.model_files import load_model
+    from leakscope.storage import check_writable
+    from leakscope.tables import read_sets
+    from leakscope.target import make_target
+
+    check_options(task, outputs)
+    if out is not None:
+        check_writable(out)
+    wanted = read_defenses(defenses)
+    loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
+    sets = read_sets((train, holdout), loaded, label=label, groups=groups, id_column=id, drop=drop)
+    target = make_target(
+        loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs or None
+    )  # type: ignore[arg-type]  # both were checked
+    given = Given(delta, more, public, causes, environment, sets.train[0], label)
+    chosen = [given.make(name, settings) for name, settings in wanted]
+    with progress_bars() as progress:
+        found = run(
+            target, chosen, explanations=() if explanations is None else explanations.split(","),
+            record_explanations=record_explanations, price=price,
+            shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers,
+            cluster=cluster, cache=cache, command=command_line(context), progress=progress,
+        )  # fmt: skip
+    if out is not None:
+        found.save(out)
+    if as_json:
+        print(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
+    else:
+        print(found)
+        if out is not None:
+            print(f"\nreport: {out / 'compare.html'}")
+    if found.broken:
+        raise typer.Exit(1)
+
+
+def read_defenses(text: str) -> list[tuple[str, tuple[Any, ...]]]:
+    """Short names of defenses, each with its settings if any were named.
+
+    Examples
+    --------
+    >>> read_defenses("l2:0.01/0.1, round")
+    [('l2', (0.01, 0.1)), ('round', ())]
+    """
+    from leakscope.defenses import DEFENSES
+
+    found = []
+    for part in text.split(","):
+        name, _, values = part.strip().partition(":")
+        if name not in DEFENSES:
+            raise InputError(f"there is no defense {name[:40]!r}: choose from {', '.join(DEFENSES)}")
+        if name in dict(found):
+            raise InputError(f"the defense {name} is named twice: write its settings as {name}:1/2")
+        found.append((name, tuple(_setting(value, part) for value in values.split("/")) if values else ()))
+    return found
+
+
+def _setting(text: str, part: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise InputError(f"the settings of {part.strip()[:40]!r} are not numbers: write them as l2:0.01/0.1")
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """What the command line gives to defenses that need more than a setting."""
+
+    delta: float
+    more: Path | None
+    public: Path | None
+    causes: str | None
+    environment: str | None
+    records: pd.DataFrame
+    label: str
+
+    def make(self, name: str, settings: tuple[Any, ...]) -> Defense:
+        """The defense of a name, with its settings and what else it needs."""
+        from leakscope.defenses import find
+
+        kind = find(name)
+        fields = {field.name for field in dataclasses.fields(kind)}
+        extra = {key: value for key, value in self._extra(name).items() if key in fields and value is not None}
+        first = dataclasses.fields(kind)[0].name if dataclasses.fields(kind) else ""
+        if settings and (not first or first in extra or name == "causal-features"):
+            first = next((field.name for field in dataclasses.fields(kind) if field.name in ("shares",)), "")
+            if not first:
+                raise InputError(f"{name} takes no settings here: write {name} alone")
+        made: Defense = kind(**({first: settings} if settings else {}), **extra)
+        return made
+
+    def _extra(self, name: str) -> dict[str, Any]:
+        from leakscope.tables import split_names
+
+        if name == "more-data" and self.more is not None:
+            return {"records": self._read(self.more, labelled=True)}
+        if name == "pate" and self.public is not None:
+            return {"public": self._read(self.public, labelled=False)[0], "delta": self.delta}
+        columns = None if self.causes is None else tuple(split_names(self.causes, self.records.columns))
+        return {"delta": self.delta, "environment": self.environment, "columns": columns}
+
+    def _read(self, path: Path, *, labelled: bool) -> tuple[Any, Any]:
+        from leakscope.tables import check_columns, read_table
+
+        table, names = read_table(path), [str(name) for name in self.records.columns]
+        check_columns(table, [*names, *([self.label] if labelled else [])], path, "training")
+        return table[names], table[self.label] if labelled else None

@@ -1,0 +1,88 @@
+"""Claimed ε beside what the attacks show: a lower bound above the claim means that the guarantee is broken.
+
+Members and non-members are paired within each half. Where training set and holdout were split at random, which record of a pair
+is the member is a fair coin, and turning it over is the swap of one record: so that the attacks on one trained model bound ε
+(`leakscope.epsilon`). Records that stand in the data more than once are left out, since for them the coin is not fair. If the
+two sets differ by themselves, the bound speaks of that and not of the training: it is held against models that never saw the
+members, and against the blind baseline.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.comparison.attacking import Case, Outcome
+from leakscope.crossfit import Hashes, Indices
+from leakscope.defenses.defense import Guarantee
+from leakscope.epsilon import epsilon_from_pairs
+from leakscope.intervals import auc, suspicious
+from leakscope.results import Estimate
+from leakscope.risk import Judged
+from leakscope.telling import finite
+
+
+def pair_records(half: Indices, judged: int, alone: NDArray[np.bool_]) -> tuple[Indices, Indices, Indices]:
+    """Positions of members and of non-members that make pairs, and the half of each pair.
+
+    Examples
+    --------
+    >>> pair_records(np.array([0, 1, 0, 1, 1, 0]), judged=3, alone=np.array([True, True, False, True, True, True]))
+    (array([0, 1]), array([5, 3]), array([0, 1]))
+    """
+    inside, outside, halves = [], [], []
+    for number in (0, 1):
+        rows = np.flatnonzero((half == number) & alone)
+        members, others = rows[rows < judged], rows[rows >= judged]
+        count = min(len(members), len(others))
+        inside.append(members[:count])
+        outside.append(others[:count])
+        halves.append(np.full(count, number))
+    return np.concatenate(inside), np.concatenate(outside), np.concatenate(halves)
+
+
+def stand_alone(hashes: tuple[Hashes, Hashes], case: Case) -> NDArray[np.bool_]:
+    """Which judged records stand in the data once."""
+    values, counts = np.unique(np.concatenate(hashes), return_counts=True)
+    judged = case.sample.judge(*hashes)
+    return np.asarray(counts[np.searchsorted(values, judged)] == 1)
+
+
+def smallest_epsilon(
+    case: Case, outcome: Outcome, alone: NDArray[np.bool_], delta: float, confidence: float
+) -> Estimate:
+    """The largest lower bound on ε by any attack, for the swap of one record; it pays for the choice of attack."""
+    each = 1 - (1 - confidence) / len(outcome.trials)
+    found = [_bound(case, trial.target, trial.attack.fixed_scale, alone, delta, each) for trial in outcome.trials]
+    return finite(max(found, key=lambda bound: bound.value))
+
+
+def _bound(
+    case: Case, judged: Judged, fixed_scale: bool, alone: NDArray[np.bool_], delta: float, confidence: float
+) -> Estimate:
+    inside, outside, half = pair_records(case.sample.half, case.sample.judged, alone)
+    score = judged.guesses.score
+    return epsilon_from_pairs(score[inside], score[outside], delta, confidence, half=None if fixed_scale else half)
+
+
+def hold_claim(
+    case: Case, outcome: Outcome, alone: NDArray[np.bool_], claim: Guarantee | None, confidence: float
+) -> tuple[Estimate, Literal["none", "holds", "broken", "in doubt"]]:
+    """The lower bound on ε, and what it makes of a claim."""
+    if claim is None:
+        return smallest_epsilon(case, outcome, alone, 0.0, confidence), "none"
+    epsilon, delta = claim.for_swaps()
+    found = smallest_epsilon(case, outcome, alone, delta, confidence)
+    if found.value <= epsilon:
+        return found, "holds"
+    return found, "in doubt" if _differ_anyway(case, outcome) else "broken"
+
+
+def _differ_anyway(case: Case, outcome: Outcome) -> bool:
+    """Whether the two sets of records may differ by themselves, so that an attack needs no leak."""
+    if suspicious(auc(case.blind.ranking, case.together)):
+        return True
+    controls = [risk.control.auc for risk in outcome.careful if risk.control.kind == "never trained"]
+    return any(control.low > 0.5 for control in controls)

@@ -1,0 +1,139 @@
+r"""Releases of explanations by records held against each other: every attack against every release, with the same seeds.
+
+With :math:`p_{v,a}` the expected share of the training records that attack a recovers through release v, the change of the
+largest share between two releases is
+
+.. math:: D_{vw} = \max_a p_{v,a} - \max_b p_{w,b} = \max_a\min_b\,(p_{v,a} - p_{w,b}).
+
+Intervals of all :math:`p_{v,a}` and, run by run, of all :math:`p_{v,a} - p_{w,a}` hold at once (Student's over runs, Bonferroni),
+and bound every term of it. They speak of the attacks' own randomness on this training set, not of other people's records; an
+attack whose runs all agree has an interval of length zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import cached_property
+from itertools import combinations
+
+import numpy as np
+
+from leakscope.attacks import RECONSTRUCTIONS
+from leakscope.intervals import difference
+from leakscope.learners.linear import Floats
+from leakscope.reconstruction.release import RecordRelease, Usefulness
+from leakscope.reconstruction.run import Case, over_runs, run_attack, usefulness_of
+from leakscope.results import Estimate, NotRun
+from leakscope.worlds import Progress
+
+
+class Rivals:
+    """Releases of explanations by records, each with the questions that one asker gets; comparable pair by pair."""
+
+    def __init__(self, case: Case, releases: Sequence[tuple[RecordRelease, int]], price: float, margin: float) -> None:
+        self.case, self.releases, self.price, self.margin = case, releases, price, margin
+        self.runs: list[dict[str, Floats]] = []  # for each release, by attack: share recovered in each run
+
+    def attack(self, progress: Progress | None) -> list[NotRun]:
+        """Run every attack that can run against every release, with the same seeds; those that can't are given back."""
+        refused, total = {}, len(self.releases) * len(RECONSTRUCTIONS)
+        for release, budget in self.releases:
+            case, shares = replace(self.case, budget=budget), {}
+            for done, (name, attack) in enumerate(RECONSTRUCTIONS.items(), start=1):
+                if reason := attack.refuse(release.values, case.prior):
+                    refused[attack.name] = NotRun(release.words, attack.name, reason)
+                else:
+                    found = run_attack(case, release, name)
+                    shares[attack.name] = np.array([len(run) for run in found]) / len(case.y)
+                if progress is not None:
+                    progress("attacking explanations by records", len(self.runs) * len(RECONSTRUCTIONS) + done, total)
+            self.runs.append(shares)
+        return list(refused.values())
+
+    # --- risk ---------------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def each(self) -> float:
+        """Confidence of each interval, so that those of all shares and all differences of one attack hold at once."""
+        pairs = combinations(self.runs, 2)
+        count = sum(map(len, self.runs)) + sum(len(ours.keys() & theirs.keys()) for ours, theirs in pairs)
+        return 1 - (1 - self.case.confidence) / count
+
+    @cached_property
+    def shares(self) -> list[dict[str, Estimate]]:
+        """For each release, by attack: the share that it recovers."""
+        return [
+            {name: over_runs(runs, self.each, high=self.ceiling(at)) for name, runs in by_attack.items()}
+            for at, by_attack in enumerate(self.runs)
+        ]
+
+    def ceiling(self, at: int) -> float:
+        """What one asker can't pass."""
+        release, budget = self.releases[at]
+        return min(1.0, budget * release.k / len(self.case.y))
+
+    def risk_change(self, ours: int, theirs: int) -> Estimate:
+        """Largest share of ours minus largest share of theirs."""
+        ends = [[self._apart(ours, a, theirs, b) for b in self.runs[theirs]] for a in self.runs[ours]]
+        low, high = (max(min(pair[side] for pair in row) for row in ends) for side in (0, 1))
+        tops = (max(share.value for share in self.shares[at].values()) for at in (ours, theirs))
+        value = next(tops) - next(tops)
+        # The ends are those of other pairs than the point and can cross it by the last digit of a float.
+        method = "paired over runs of the attacks, all pairs together"
+        return Estimate(
+            value, min(low, value), max(high, value), self.case.confidence, n=self.case.repeats, method=method
+        )
+
+    def _apart(self, ours: int, attack: str, theirs: int, other: str) -> tuple[float, float]:
+        """Ends for the share of an attack on ours minus that of another on theirs: paired where it is the same attack."""
+        first, second = self.shares[ours][attack], self.shares[theirs][other]
+        low, high = first.low - second.high, first.high - second.low
+        if attack == other:
+            paired = over_runs(self.runs[ours][attack] - self.runs[theirs][attack], self.each, low=-1.0, high=1.0)
+            low, high = max(low, paired.low), min(high, paired.high)
+        return low, high
+
+    # --- what honest users lose, and who beats whom ----------------------------------------------------------------------
+
+    @cached_property
+    def useful(self) -> list[Usefulness]:
+        """What honest users get of each release; all differences of them hold at once."""
+        count = 3 * max(1, len(self.releases) * (len(self.releases) - 1) // 2)
+        confidence = 1 - (1 - self.case.confidence) / count
+        known: dict[RecordRelease, Usefulness] = {}
+        for release, _ in self.releases:
+            if release not in known:
+                known[release] = usefulness_of(self.case, release, confidence)
+        return [known[release] for release, _ in self.releases]
+
+    def gains(self, ours: int, theirs: int) -> list[Estimate]:
+        """Answered, records found, and error of influences: of ours minus of theirs, so that more is better."""
+        first, second = self.useful[ours], self.useful[theirs]
+        if self.releases[ours][0] == self.releases[theirs][0]:
+            return [Estimate(0.0, 0.0, 0.0, kind="exact", method="the same explanations")]
+        found = [difference(first.answered, second.answered), difference(first.found, second.found)]
+        if first.error is not None and second.error is not None:
+            found.append(difference(second.error, first.error))
+        return found
+
+    def beats(self, ours: int, theirs: int, *, surely: bool) -> bool:
+        """Whether ours beats theirs; one that answers fewer questions never does, for what these are worth is not known."""
+        budgets = self.releases[ours][1] - self.releases[theirs][1]
+        risk, gains = self.risk_change(ours, theirs), self.gains(ours, theirs)
+        if budgets < 0 or risk.value > 0 or any(gain.value < 0 for gain in gains):
+            return False
+        if not surely:
+            return budgets > 0 or risk.value < 0 or any(gain.value > 0 for gain in gains)
+        better = budgets > 0 or any(gain.low > 0 for gain in gains)
+        return self.cheap(gains) and (risk.high < 0 or (better and risk.high <= self.margin))
+
+    def cheap(self, gains: Sequence[Estimate]) -> bool:
+        """Whether surely no more is lost than the price."""
+        return all(gain.low >= -self.price for gain in gains)
+
+    def beaten(self, at: int, *, surely: bool) -> int | None:
+        """The least risky release that beats this one, or None."""
+        better = [other for other in range(len(self.releases)) if other != at and self.beats(other, at, surely=surely)]
+        risk = {other: max(share.value for share in self.shares[other].values()) for other in better}
+        return min(better, key=risk.__getitem__) if better else None

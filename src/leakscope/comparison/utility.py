@@ -1,0 +1,178 @@
+r"""How well a version does its job, on held-out records, and what it costs beside the model as it is.
+
+=================== ====================================================================================================
+accuracy            share of held-out records whose most probable class is the true one
+log-loss            mean of :math:`-\ln p_y`, probabilities held above 2.2e-16: the surer and wronger, the larger
+calibration error   how far the probability of the class that is named lies from how often it is right: with b = 1 … 10 bins of
+                    equally many records, residuals :math:`r_i` = probability - 1[right], their means :math:`\bar r_b` and
+                    deviations :math:`s_b`, the root of :math:`\sum_b \frac{n_b}{n}(\bar r_b^2 - s_b^2/n_b)`, which is right on
+                    average where the plain mean of squares would be too large by chance (Kumar, Liang and Ma 2019, section 5)
+mean squared error  of a regression, in squared units of the label
+=================== ====================================================================================================
+
+Changes are paired: both versions are asked about the same records. All changes of one comparison hold together (Bonferroni).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope import intervals
+from leakscope.comparison.result import GroupPrice, Measured
+from leakscope.releases import SMALLEST_PROBABILITY
+from leakscope.results import Estimate
+from leakscope.risk import NOT_SHOWN, SMALL_GROUPS, SMALLEST_GROUP
+
+Floats = NDArray[np.float64]
+BINS = 10
+NO_CHANGE = Estimate(0.0, 0.0, 0.0, 1.0, "exact", method="the model as it is")
+BETTER: dict[str, Literal["more", "less"]] = {
+    "accuracy": "more",
+    "log-loss": "less",
+    "calibration error": "less",
+    "mean squared error": "less",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """Answers of one version on the held-out records, and the true labels."""
+
+    answers: Floats
+    labels: NDArray[Any]
+    task: Literal["classification", "regression"]
+
+    @cached_property
+    def per_record(self) -> dict[str, Floats]:
+        """Each metric that is a mean over records, at each record."""
+        if self.task == "regression":
+            return {"mean squared error": (self.answers - self.labels) ** 2}
+        likelihood = np.take_along_axis(self.answers, self.labels[:, None].astype(np.intp), axis=1)[:, 0]
+        return {"accuracy": self._right, "log-loss": -np.log(np.maximum(likelihood, SMALLEST_PROBABILITY))}
+
+    @cached_property
+    def _right(self) -> Floats:
+        return (self.answers.argmax(axis=1) == self.labels).astype(np.float64)
+
+    @property
+    def compared(self) -> tuple[Floats, ...]:
+        """The metrics that versions are compared by, at each record and so that more is better."""
+        return tuple(values if BETTER[name] == "more" else -1.0 * values for name, values in self.per_record.items())
+
+    def measure(self, confidence: float) -> dict[str, Estimate]:
+        """Every metric with its interval."""
+        found = {name: _mean(name, values, confidence) for name, values in self.per_record.items()}
+        if self.task == "classification":
+            found["calibration error"] = calibration_error(self.answers.max(axis=1), self._right, confidence)
+        return found
+
+
+def _mean(name: str, values: Floats, confidence: float) -> Estimate:
+    if name == "accuracy":
+        return intervals.proportion(int(values.sum()), len(values), confidence)
+    found = intervals.mean(values, confidence)
+    return replace(found, low=max(0.0, found.low))
+
+
+def calibration_error(said: Floats, right: Floats, confidence: float = 0.95) -> Estimate:
+    """How far the stated probabilities lie from the truth; see the module.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> said = rng.uniform(0.5, 1.0, 20_000)
+    >>> honest = calibration_error(said, (rng.random(20_000) < said).astype(float))
+    >>> honest.low, honest.high < 0.02
+    (0.0, True)
+    >>> calibration_error(said, (rng.random(20_000) < said - 0.2).astype(float))
+    0.20 [0.19, 0.21]
+    """
+    residual = (said - right)[np.argsort(said, kind="stable")]
+    square, variance = 0.0, 0.0
+    for part in np.array_split(residual, min(BINS, max(1, len(residual) // 2))):
+        share, mean = len(part) / len(residual), float(part.mean())
+        error = float(part.var(ddof=1)) / len(part) if len(part) > 1 else 0.0
+        square += share * (mean**2 - error)
+        variance += share**2 * (4 * mean**2 * error + 2 * error**2)
+    half = intervals.normal_quantile(confidence) * float(np.sqrt(variance))
+    value, low, high = (float(np.sqrt(max(0.0, end))) for end in (square, square - half, square + half))
+    return Estimate(
+        value, low, min(1.0, max(high, value)), confidence, n=len(said), method="debiased bins, delta method"
+    )
+
+
+def price(ours: Quality, theirs: Quality, confidence: float, together: float) -> tuple[Measured, ...]:
+    """Every metric of ours, and its change from theirs; ``together`` is the confidence at which all changes hold."""
+    own, other = ours.measure(confidence), theirs.measure(together)
+    careful = ours.measure(together)
+    found = []
+    for name, value in own.items():
+        if ours is theirs:
+            change = NO_CHANGE
+        elif name in ours.per_record:
+            change = _paired(ours.per_record[name] - theirs.per_record[name], together)
+        else:
+            change = intervals.difference(careful[name], other[name])
+        found.append(Measured(name, BETTER[name], value, change))
+    return tuple(found)
+
+
+def _paired(change: Floats, confidence: float) -> Estimate:
+    """Mean change; where no record changed, what a share of about 3 / n of unseen ones could still do."""
+    found = intervals.mean(change, confidence)
+    largest = float(np.abs(change).max(initial=0.0)) or 1.0
+    unseen = -float(np.log((1 - confidence) / 2)) / len(change) * largest
+    half = max(found.value - found.low, found.high - found.value, unseen if not change.any() else 0.0)
+    return replace(found, low=found.value - half, high=found.value + half, method="paired")
+
+
+def price_of_explanations(
+    ours: Mapping[str, Floats], theirs: Mapping[str, Floats], confidence: float, together: float
+) -> tuple[Measured, ...]:
+    """How faithful each explanation of ours is, and its change from the one in the same place of theirs."""
+    found = []
+    for (name, own), other in zip(ours.items(), theirs.values(), strict=True):
+        change = NO_CHANGE if own is other else _paired(own - other, together)
+        found.append(Measured(f"faithfulness of {name}", "more", intervals.mean(own, confidence), change))
+    return tuple(found)
+
+
+def price_by_group(
+    ours: Quality,
+    theirs: Quality,
+    groups: Mapping[str, NDArray[Any]],
+    confidence: float,
+    together: float,
+    exposed: Mapping[tuple[str, str], Estimate],
+) -> tuple[GroupPrice, ...]:
+    """The first metric and its change in every group; the changes of all groups and versions hold together."""
+    name = next(iter(ours.per_record))
+    own, other = ours.per_record[name], theirs.per_record[name]
+    found = []
+    for column, levels in groups.items():
+        for level in sorted(set(levels.tolist()) - {NOT_SHOWN}):
+            rows = levels == level
+            value = _mean(name, own[rows], confidence)
+            change = NO_CHANGE if ours is theirs else _paired((own - other)[rows], together)
+            found.append(GroupPrice(column, level, int(rows.sum()), name, value, change, exposed.get((column, level))))
+    return tuple(found)
+
+
+def pool_levels(levels: NDArray[Any]) -> NDArray[Any]:
+    """Levels of fewer than `SMALLEST_GROUP` records become one, or none where that is too small as well.
+
+    Examples
+    --------
+    >>> sorted(set(pool_levels(np.array(["a"] * 30 + ["b"] * 15 + ["c"] * 10, dtype=object)).tolist()))
+    ['(small groups)', 'a']
+    """
+    names, codes, counts = np.unique(levels.astype(object), return_inverse=True, return_counts=True)
+    small = counts < SMALLEST_GROUP
+    pooled = SMALL_GROUPS if counts[small].sum() >= SMALLEST_GROUP else NOT_SHOWN
+    return np.array([pooled if few else name for few, name in zip(small, names, strict=True)], object)[codes]

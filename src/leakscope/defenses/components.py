@@ -1,0 +1,127 @@
+r"""Components: the records are reduced to their first principal components before the model sees them.
+
+With centred records in the rows of Z, the components are the eigenvectors of :math:`Z^\top Z` with the largest eigenvalues,
+and a record becomes its k products with them. farokhi2020 (section 6, Figure 4) varies k: leakage grows with the number
+of features. Here the components are taken of what the last step of a pipeline would see, as it comes and not scaled
+again, and anew in each training; they are read from the training records and are part of the released model.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.encoding import make_encoding
+from leakscope.defenses.fewer_features import SIZES, is_size, read_size
+from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN
+from leakscope.errors import InputError
+from leakscope.target import EstimatorFit, Target
+
+
+@dataclass(frozen=True)
+class Components:
+    """The last step of the model sees the first principal components only.
+
+    Parameters
+    ----------
+    components
+        How many: a share of the columns that the last step would see, below 1, or a number from 1 on.
+
+    Examples
+    --------
+    >>> Components([0.5, 3]).settings
+    (0.5, 3)
+    """
+
+    components: Any = (0.5, 0.25)
+
+    name: ClassVar[str] = "components"
+    knob: ClassVar[str] = "components"
+    what: ClassVar[str] = "the model sees a few principal components of the records"
+    source: ClassVar[str] = "farokhi2020, section 6 (Figure 4)"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[float, ...]:
+        """Shares or numbers of components."""
+        return read_settings(self.components, "the number of components", is_size, SIZES)
+
+    def refuse(self, target: Target) -> str | None:
+        """It needs a scikit-learn model on numbers, or in a pipeline that makes numbers of the records."""
+        if target.learner is None:
+            return NO_LEARNER
+        if not isinstance(target.learner.fit, EstimatorFit):
+            return "it is trained by a function of your own, before whose last step nothing can be put: pass a scikit-learn model"
+        X = target.members.X
+        if len(getattr(target.learner.fit.estimator, "steps", ())) > 1:
+            try:
+                width = make_encoding(target).width
+            except InputError as error:
+                return str(error).rstrip(".")
+        elif X.ndim != 2 or not _holds_numbers(X):
+            return "its records are not all numbers: put what encodes them and the model into one pipeline"
+        else:
+            width = X.shape[1]
+        most = max(self.settings)
+        return f"its last step sees {width} columns, and {most:g} components were asked for" if most > width else None
+
+    def defend(self, target: Target, setting: Any) -> Defended:
+        """Training with principal components before the last step."""
+        if (reason := self.refuse(target)) or target.learner is None:
+            raise InputError(f"{self.name} can't defend this model: {reason}")
+        recipe: Any = target.learner.fit
+        fit = replace(recipe, estimator=with_components(recipe.estimator, float(setting)))
+        return Defended(make_learner(target.learner.name, fit), notes=(NOTHING_PROVEN,))
+
+
+def with_components(estimator: Any, setting: float) -> Any:
+    """A clone of an estimator, with principal components before its last step.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> list(with_components(Ridge(), 0.5).named_steps)
+    ['dense', 'components', 'first', 'last']
+    """
+    from sklearn.base import clone
+    from sklearn.decomposition import PCA
+    from sklearn.pipeline import Pipeline
+    from sklearn.preprocessing import FunctionTransformer
+
+    whole = clone(estimator)
+    steps = getattr(whole, "steps", [("last", whole)])
+    name, last = steps[-1]
+    if hasattr(last, "steps"):
+        return whole.set_params(**{name: with_components(last, setting)})
+    before = [(f"before_{place}", step) for place, (_, step) in enumerate(steps[:-1])]
+    return Pipeline(
+        [
+            *before,
+            ("dense", FunctionTransformer(_dense)),
+            ("components", PCA(svd_solver="covariance_eigh")),
+            ("first", FunctionTransformer(_first, kw_args={"setting": setting})),
+            ("last", last),
+        ]
+    )
+
+
+def _dense(table: Any) -> NDArray[np.float64]:
+    return np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=np.float64)
+
+
+def _first(scores: NDArray[np.float64], setting: float) -> NDArray[np.float64]:
+    """The first components; a share is one of all components, as many as columns unless there are fewer records."""
+    return scores[:, : read_size(setting, scores.shape[1])]
+
+
+def _holds_numbers(X: Any) -> bool:
+    kinds = X.dtypes if isinstance(X, pd.DataFrame) else [X.dtype]
+    return all(pd.api.types.is_numeric_dtype(kind) for kind in kinds)

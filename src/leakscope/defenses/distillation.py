@@ -1,0 +1,170 @@
+r"""Distillation: the model learns from the answers of models that did not see the record in question.
+
+The training set is dealt into k parts. Teacher j is trained like the audited model on all parts but part j, and answers for
+part j. The student, trained like the audited model too, sees for every record the answer of its own teacher in place of
+the label: what it says about a record then says less of that record's own label. With teacher answers :math:`q_i(c)` the
+student minimises
+
+.. math:: \sum_i \sum_c q_i(c)\,\text{loss}(M(x_i; \theta), c)
+
+where its estimator takes weights (each record stands once for each class, with weight :math:`q_i(c)`), and otherwise learns
+from labels drawn from :math:`q_i`. In a regression the teachers' values are the labels.
+
+This is knowledge cross-distillation (Chourasia et al. 2022) without the term for the true labels. SELENA (Tang et al. 2022)
+is close to it: there each record is left out by several of many teachers, whose answers are averaged; here by one. Records
+that stand once per class count as so many where an estimator counts records, as in the smallest size of a leaf.
+Distillation proves nothing, and attacks that know it can still find members (Jagielski et al. 2023).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.adapters import estimator_model, estimator_name
+from leakscope.defenses.defense import Defended, Floats, make_learner, read_settings
+from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, split_last
+from leakscope.errors import InputError
+from leakscope.models import Model, align, describe
+from leakscope.records import take_rows
+from leakscope.target import EstimatorFit, Learner, Target, seeded_numpy
+
+DRAWN = "the estimator takes no weights, so the labels are drawn from the teachers' probabilities"
+
+
+@dataclass(frozen=True)
+class Distillation:
+    """Every record labelled by a model that did not see it.
+
+    Parameters
+    ----------
+    parts
+        One number of parts or several, from 2 on; there is one teacher per part.
+
+    Examples
+    --------
+    >>> Distillation(3).settings
+    (3,)
+    """
+
+    parts: Any = (2, 5)
+
+    name: ClassVar[str] = "distillation"
+    knob: ClassVar[str] = "parts"
+    what: ClassVar[str] = "the model learns the answers of models that did not see the record"
+    source: ClassVar[str] = "Chourasia et al. 2022; Tang et al. 2022"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = ""
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[int, ...]:
+        """Numbers of parts."""
+        must = "a whole number from 2 on"
+        return read_settings(self.parts, "the number of parts", lambda value: 2 <= value == int(value), must)
+
+    def refuse(self, target: Target) -> str | None:
+        """It needs to be trained again."""
+        return NO_LEARNER if target.learner is None else None
+
+    def defend(self, target: Target, setting: Any) -> Defended:
+        """Training by way of teachers."""
+        if target.learner is None:
+            raise InputError(f"{self.name}: {NO_LEARNER}")
+        classes = 0 if target.model.classes is None else len(target.model.classes)
+        weighted = classes > 0 and takes_weights(target.learner)
+        notes = (DRAWN, NOTHING_PROVEN) if classes and not weighted else (NOTHING_PROVEN,)
+        fit = _DistilledFit(target.learner, int(setting), classes, weighted)
+        return Defended(make_learner(target.learner.name, fit), notes=notes)
+
+
+def takes_weights(learner: Learner) -> bool:
+    """Whether what is trained is a scikit-learn estimator, or a pipeline that ends in one, that takes sample weights."""
+    from sklearn.utils.validation import has_fit_parameter
+
+    if not isinstance(learner.fit, EstimatorFit):
+        return False
+    return bool(has_fit_parameter(split_last(learner.fit.estimator)[1], "sample_weight"))
+
+
+@dataclass(frozen=True)
+class _DistilledFit:
+    learner: Learner
+    parts: int
+    classes: int
+    weighted: bool
+
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+        if len(y) <= self.parts:
+            raise InputError(
+                f"{len(y)} records can't be dealt into {self.parts} parts to learn from: ask for fewer parts"
+            )
+        taught = teach(self.learner, X, y, deal(y, self.parts, self.classes > 0, rng), rng)
+        if not self.classes:
+            return self.learner.fit(X, taught, rng)
+        if not self.weighted:
+            return self.learner.fit(X, draw(taught, rng), rng)
+        rows = np.repeat(np.arange(len(y)), self.classes)
+        codes = np.tile(np.arange(self.classes), len(y))
+        return fit_weighted(self.learner.fit, take_rows(X, rows), codes, taught.ravel(), rng)
+
+
+def deal(y: NDArray[Any], parts: int, classification: bool, rng: np.random.Generator) -> NDArray[np.intp]:
+    """The part of each record: at random, and for classes so that each part has its share of each class.
+
+    Examples
+    --------
+    >>> y = np.array([0, 0, 0, 0, 1, 1])
+    >>> part = deal(y, 2, True, np.random.default_rng(0))
+    >>> np.bincount(part[y == 0]), np.bincount(part[y == 1])
+    (array([2, 2]), array([1, 1]))
+    """
+    order = rng.permutation(len(y))
+    if classification:
+        order = order[np.argsort(y[order], kind="stable")]
+    part = np.empty(len(y), dtype=np.intp)
+    part[order] = np.arange(len(y)) % parts
+    return part
+
+
+def teach(learner: Learner, X: Any, y: NDArray[Any], part: NDArray[np.intp], rng: np.random.Generator) -> Floats:
+    """For each record the answer of a model that was trained on the other parts: probabilities (n, k) or values (n,)."""
+    answers = []
+    for place in range(int(part.max()) + 1):
+        own = part == place
+        answers.append(learner.fit(take_rows(X, ~own), y[~own], rng).predict(take_rows(X, own)))
+    dealt = np.concatenate(answers)
+    taught = np.empty_like(dealt)
+    taught[np.argsort(part, kind="stable")] = dealt
+    return taught
+
+
+def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
+    """One class for each row, with the row's probabilities."""
+    below = rng.random((len(probabilities), 1)) < np.cumsum(probabilities, axis=1)
+    below[:, -1] = True  # where the sum falls short of 1 by rounding
+    codes: NDArray[np.int64] = np.argmax(below, axis=1).astype(np.int64)
+    return codes
+
+
+def fit_weighted(fit: Any, X: Any, y: NDArray[Any], weights: Floats, rng: np.random.Generator) -> Model:
+    """Train a clone as `EstimatorFit` does, with sample weights for the last step."""
+    from sklearn.base import clone
+
+    recipe: EstimatorFit = fit
+    estimator = clone(recipe.estimator)
+    seeds = [name for name in sorted(estimator.get_params()) if name.split("__")[-1] == "random_state"]
+    estimator.set_params(**{name: int(rng.integers(2**31)) for name in seeds})
+    path, _ = split_last(estimator)
+    labels = y if recipe.classes is None else recipe.classes[y]
+    try:
+        with seeded_numpy(rng):
+            estimator.fit(recipe.layout.arrange(X), labels, **{f"{path}sample_weight": weights})
+    except Exception as error:
+        name = estimator_name(estimator)
+        raise InputError(f"{name} can't be trained on weighted records: {describe(error)}.") from error
+    return align(estimator_model(estimator), recipe.classes)

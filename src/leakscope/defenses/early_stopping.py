@@ -1,0 +1,108 @@
+"""Early stopping: training ends after a few steps, before the model knows its training records by heart.
+
+A step is what the estimator counts: an iteration of the solver (logistic regression, support vectors), a pass over the
+records (SGD, networks), or a tree or round of boosting. A model that would stop by itself before that does so.
+
+Song & Mittal 2021 hold adversarial regularisation against plain early stopping, since much of what a defense seems to buy
+may come from training less. They stop networks by epochs; we do the same for every estimator that trains in steps.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.encoding import last_step
+from leakscope.defenses.retraining import NOTHING_PROVEN, known_class, refuse_other_steps, with_parameters
+from leakscope.errors import InputError
+from leakscope.models import Model
+from leakscope.target import Target
+
+#: The parameter that says how many steps an estimator trains at most.
+STEPS = {
+    "LogisticRegression": "max_iter",
+    "LinearSVC": "max_iter",
+    "LinearSVR": "max_iter",
+    "SGDClassifier": "max_iter",
+    "SGDRegressor": "max_iter",
+    "MLPClassifier": "max_iter",
+    "MLPRegressor": "max_iter",
+    "HistGradientBoostingClassifier": "max_iter",
+    "HistGradientBoostingRegressor": "max_iter",
+    "GradientBoostingClassifier": "n_estimators",
+    "GradientBoostingRegressor": "n_estimators",
+    "LGBMClassifier": "n_estimators",
+    "LGBMRegressor": "n_estimators",
+    "XGBClassifier": "n_estimators",
+    "XGBRegressor": "n_estimators",
+}
+XGBOOST_STEPS = 100  # what it takes where its parameter is None
+
+
+@dataclass(frozen=True)
+class EarlyStopping:
+    """Training stopped after so many steps of the estimator.
+
+    Parameters
+    ----------
+    iterations
+        One number of steps or several, from 1 on.
+
+    Examples
+    --------
+    >>> EarlyStopping(10).settings
+    (10,)
+    """
+
+    iterations: Any = (5, 20)
+
+    name: ClassVar[str] = "early-stopping"
+    knob: ClassVar[str] = "steps"
+    what: ClassVar[str] = "training stops after a few steps"
+    source: ClassVar[str] = "Song & Mittal 2021"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[int, ...]:
+        """Numbers of steps."""
+        must = "a whole number from 1 on"
+        return read_settings(self.iterations, "the number of steps", lambda value: 1 <= value == int(value), must)
+
+    def refuse(self, target: Target) -> str | None:
+        """Only estimators that train in steps."""
+        return refuse_other_steps(target, STEPS, "number of steps to stop at")
+
+    def defend(self, target: Target, setting: Any) -> Defended:
+        """Training with at most so many steps."""
+        if (reason := self.refuse(target)) or target.learner is None:
+            raise InputError(f"{self.name} can't defend this model: {reason}")
+        last = last_step(target)
+        parameter = STEPS[known_class(last, STEPS) or ""]
+        own = getattr(last, parameter)
+        most = XGBOOST_STEPS if own is None else int(own)
+        idle = f"the model trains for at most {most} steps as it is, so this setting changes nothing"
+        notes = (idle, NOTHING_PROVEN) if setting >= most else (NOTHING_PROVEN,)
+        fit = _StoppedFit(target.learner.fit, parameter, min(int(setting), most))
+        return Defended(make_learner(target.learner.name, fit), notes=notes)
+
+
+@dataclass(frozen=True)
+class _StoppedFit:
+    recipe: Any
+    parameter: str
+    steps: int
+
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+        from sklearn.exceptions import ConvergenceWarning
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # to stop before the end is what was asked for
+            return with_parameters(self.recipe, {self.parameter: self.steps})(X, y, rng)

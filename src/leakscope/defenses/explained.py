@@ -1,0 +1,44 @@
+"""What the defenses of explanations by features share: the name of an explanation in, the name of the defended one out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from leakscope.explanations import FeatureExplanation, parse
+
+
+@dataclass(frozen=True)
+class Changed:
+    """An explanation with some of its settings changed.
+
+    Examples
+    --------
+    >>> Changed({"top": 5})("gradient:digits=2")
+    'gradient:top=5:digits=2'
+    """
+
+    settings: dict[str, Any]
+
+    def __call__(self, name: str) -> str:
+        return replace(parse(name), **self.settings).name
+
+
+@dataclass(frozen=True)
+class Smoothed:
+    """SmoothGrad in the place of an explanation by a derivative, with what else is done to it kept.
+
+    Examples
+    --------
+    >>> Smoothed(0.5)("gradient:top=5")
+    'smoothgrad:sigma=0.5:top=5'
+    """
+
+    sigma: float
+
+    def __call__(self, name: str) -> str:
+        given = parse(name)
+        kept = {item: getattr(given, item) for item in ("output", "noise", "normalised", "top", "decimals", "digits")}
+        if given.method not in ("gradient", "smoothgrad"):
+            kept["output"] = None
+        return FeatureExplanation("smoothgrad", sigma=self.sigma, **kept).name

@@ -1,0 +1,228 @@
+r"""Invariant risk minimisation: a network that predicts alike in all environments takes the place of the model.
+
+An environment is where a record comes from: a hospital, a year. The network is that of `leakscope.causal.IRM`, which minimises the
+mean over environments of
+
+.. math:: R_e(1) + \lambda\, R_e'(1)^2,
+
+the log-loss and the squared derivative by a factor of the log-odds (Arjovsky et al. 2019, IRMv1). It is trained on the records as the
+model's last step sees them, without the environment itself. With λ = 0 it is the same network without the penalty, the baseline
+for the others: the network, and not only the penalty, tells it from the model as it is.
+
+A penalised network is hoped to use the causes of the label alone, as the networks of [tople2020, section 4.2] do, whose members are
+harder to tell from people under a shift [tople2020, Thm 5]. Neither is proven of a trained network, and no guarantee is given.
+
+Environments with few records of a class are put together, so that every half of the records has all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.causal import irm as invariant
+from leakscope.defenses.causal_features import Column, environment_column
+from leakscope.defenses.defense import Defended, Floats, make_learner, read_settings
+from leakscope.defenses.encoding import Encoding, make_encoding
+from leakscope.defenses.fewer_features import Blanking, blank_columns
+from leakscope.defenses.retraining import NOTHING_PROVEN
+from leakscope.errors import InputError, MissingExtraError
+from leakscope.fingerprints import row_hashes
+from leakscope.models import Model
+from leakscope.target import Target
+
+FEWEST = 20  # records of either class in an environment: a half has none of them once in a million times
+DEFAULT = invariant.IRM(anneal=100, steps=500, rate=0.03, widths=(16,))
+
+
+@dataclass(frozen=True)
+class IRM:
+    """A small network trained to predict alike in all environments.
+
+    Parameters
+    ----------
+    penalties
+        Weights λ of the penalty, one or several; 0 is the same network without it.
+    environment
+        A column of the records, which the network then does not see, or a group of the target.
+    network
+        How the network is built and trained; its own penalty is not used.
+
+    Examples
+    --------
+    >>> IRM((0, 100), environment="hospital").settings
+    (0, 100)
+    """
+
+    penalties: Any = (10.0, 1000.0)
+    environment: Column | None = None
+    network: invariant.IRM = DEFAULT
+
+    name: ClassVar[str] = "irm"
+    knob: ClassVar[str] = "penalty"
+    what: ClassVar[str] = "a network in the model's place is trained to predict alike wherever records come from"
+    source: ClassVar[str] = "Arjovsky et al. 2019, as used by tople2020, section 4.2"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[float, ...]:
+        """Weights of the penalty."""
+        return read_settings(self.penalties, "penalty", lambda value: value >= 0, "0 or more")
+
+    def refuse(self, target: Target) -> str | None:
+        """It needs two classes, and at least two environments."""
+        if target.model.classes is None or len(target.model.classes) != 2:
+            return "invariant training takes two classes"
+        if find_spec("torch") is None:
+            return str(MissingExtraError("invariant training", "torch"))
+        if self.environment is None:
+            return "it has to be told where records come from: name a column or group as environment= (--environment hospital)"
+        try:
+            environments = read_environments(target, self.environment)
+        except InputError as error:
+            return str(error).rstrip(".")
+        if environments.count < 2:
+            return f"{self.environment} has one environment with {FEWEST} or more records of each class, and two are needed"
+        return None
+
+    def defend(self, target: Target, setting: Any) -> Defended:
+        """The network's training."""
+        if target.model.classes is None or self.environment is None:
+            raise InputError(f"{self.name}: {self.refuse(target)}")
+        environments, X = read_environments(target, self.environment), target.members.X
+        place = environments.column
+        blanking = None if place is None else blank_columns(X, [k for k in range(X.shape[1]) if k != place])
+        table = Table.of(make_encoding(target), blanking, X)
+        network = replace(self.network, penalty=float(setting))
+        fit = _NetworkFit(network, environments, table, target.model.classes)
+        note = f"the model is replaced by another, {network.name}, trained over {environments.count} environments"
+        return Defended(make_learner(network.name, fit), notes=(note, NOTHING_PROVEN))
+
+
+# --- environments -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Environments:
+    """The number of each record's environment; one that was never seen belongs to the largest, number 0.
+
+    Parameters
+    ----------
+    column
+        Position of the column that says it; None where whole records are looked up among those of the audit, and records that
+        are alike in all columns belong where the first of them does.
+    keys, numbers
+        Hashes of its values, or of the records, in order, and the environment of each.
+    count
+        How many there are.
+    """
+
+    column: int | None
+    keys: NDArray[np.uint64]
+    numbers: NDArray[np.int64]
+    count: int
+
+    def __call__(self, X: Any) -> NDArray[np.int64]:
+        hashes = _hashes(X, self.column)
+        places = np.minimum(np.searchsorted(self.keys, hashes), len(self.keys) - 1)
+        return np.where(self.keys[places] == hashes, self.numbers[places], 0)
+
+
+def read_environments(target: Target, name: Column) -> Environments:
+    """The environments of a target by a column or group."""
+    if target.members.X.ndim != 2:
+        raise InputError("its records are not a table of columns")
+    levels, place = environment_column(target, name)
+    codes, known = pd.factorize(levels, use_na_sentinel=False)
+    pooled = pool(codes, target.members.y)
+    hashes, numbers = _hashes(target.members.X, place), pooled[codes]
+    if place is None:  # shadow models are trained on holdout records as well, whose rows do not say their group
+        others = pd.Index(known).get_indexer(pd.Index(target.nonmembers.groups[str(name)]))
+        numbers = np.append(numbers, np.where(others >= 0, pooled[others], 0))
+        hashes = np.append(hashes, _hashes(target.nonmembers.X, None))
+    keys, first = np.unique(hashes, return_index=True)
+    return Environments(place, keys, numbers[first], int(pooled.max()) + 1)
+
+
+def pool(codes: NDArray[Any], y: NDArray[Any]) -> NDArray[np.int64]:
+    """From levels to environments, the largest first: small levels are one environment together, or part of the largest.
+
+    Examples
+    --------
+    >>> pool(np.repeat([0, 1, 2, 3], [50, 100, 30, 30]), np.arange(210) % 2)
+    array([1, 0, 2, 2])
+    """
+    counts = np.zeros((int(codes.max()) + 1, 2), np.int64)
+    np.add.at(counts, (codes, y), 1)
+    small = counts.min(axis=1) < FEWEST
+    order = np.argsort(-np.where(small, -1, counts.sum(axis=1)), kind="stable")
+    numbers = np.empty(len(counts), np.int64)
+    numbers[order] = np.arange(len(counts))
+    own = int((~small).sum())
+    numbers[small] = own if counts[small].sum(axis=0).min() >= FEWEST else 0
+    return numbers
+
+
+def _hashes(X: Any, column: int | None) -> NDArray[np.uint64]:
+    if column is None:
+        return row_hashes(X)
+    return row_hashes(X.iloc[:, [column]] if isinstance(X, pd.DataFrame) else X[:, [column]])
+
+
+# --- training ---------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Encoded records, centred, and columns of standard deviation above 1 scaled to it, so that one rate fits all."""
+
+    encoding: Encoding
+    blanking: Blanking | None
+    centre: Floats
+    scale: Floats
+
+    @classmethod
+    def of(cls, encoding: Encoding, blanking: Blanking | None, X: Any) -> Table:
+        """The table with centre and scale of these records."""
+        raw = cls(encoding, blanking, np.zeros(1), np.ones(1))(X)
+        return cls(encoding, blanking, raw.mean(axis=0), np.maximum(raw.std(axis=0), 1.0))
+
+    def __call__(self, X: Any) -> Floats:
+        encoded = self.encoding(X if self.blanking is None else self.blanking(X))
+        return (encoded - self.centre) / self.scale
+
+
+@dataclass(frozen=True, eq=False)
+class _NetworkFit:
+    network: invariant.IRM
+    environments: Environments
+    table: Table
+    classes: NDArray[Any]
+
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+        numbers, table = self.environments(X), self.table(X)
+        mixed = [number for number in np.unique(numbers) if len(np.unique(y[numbers == number])) == 2]
+        if mixed:  # an environment that has one class in these records joins the largest
+            numbers = np.where(np.isin(numbers, mixed), numbers, mixed[0])
+        parts = [(table[numbers == number], y[numbers == number]) for number in np.unique(numbers)]
+        trained = self.network.fit(parts, rng)
+        predict = _Answers(self.network, trained, self.table)
+        return Model(self.network.name, "classification", self.classes, True, predict)
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    network: invariant.IRM
+    trained: invariant.InvariantModel
+    table: Table
+
+    def __call__(self, X: Any) -> Floats:
+        return self.network.probabilities(self.trained, self.table(X))

@@ -1,0 +1,178 @@
+r"""l2: a penalty on large parameters, which leaves less room for what is peculiar to one record.
+
+The model minimises
+
+.. math:: \lambda\,\|\theta\|^2 + \frac1n\sum_{i=1}^n \text{loss}(M(x_i; \theta), y_i)
+
+over its n training records [farokhi2020, Eq. 1]. λ is translated into the parameter of each estimator, by what
+its own objective adds up, and with the n of each training set, so that models on halves have the same λ:
+
+* LogisticRegression, LinearSVC, SVC, LinearSVR, SVR minimise :math:`C\sum\text{loss} + \tfrac12\|\theta\|^2`: C = 1 / (2λn);
+* Ridge, RidgeClassifier :math:`\sum\text{loss} + \alpha\|\theta\|^2`: α = λn;
+* SGDClassifier, SGDRegressor :math:`\tfrac1n\sum\text{loss} + \tfrac\alpha2\|\theta\|^2`: α = 2λ;
+* MLPClassifier, MLPRegressor, batch by batch of b records (all n with lbfgs),
+  :math:`\tfrac1b\sum\text{loss} + \tfrac\alpha{2b}\|\theta\|^2`: α = 2λb;
+* gradient boosting (on histograms, LightGBM, XGBoost), tree by tree with values v in its leaves,
+  :math:`\sum\text{loss} + \tfrac\mu2\|v\|^2`: μ = 2λn.
+
+The loss is the estimator's own: log-loss, hinge or squared error. Where an estimator counts half of the squared error (SGD,
+MLP and boosting as regressors), its parameter is half of that, so that λ stands beside the full squared error.
+
+Deviations: intercepts, which count in the paper, are not penalised (except by liblinear); the penalty of SVC and SVR is on the function
+in the space of their kernel; that of boosting is on the values in the leaves, tree by tree, and not on all parameters together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.encoding import last_step
+from leakscope.defenses.retraining import NOTHING_PROVEN, known_class, refuse_other_steps, split_last, with_parameters
+from leakscope.errors import InputError
+from leakscope.models import Model
+from leakscope.target import EstimatorFit, Target
+
+LEAVES = "the penalty is on the values in the leaves, tree by tree, and not on all parameters together"
+#: Names of the squared error where an estimator counts half of it; None is the default of LightGBM and XGBoost.
+HALF_SQUARES = (None, "squared_error", "reg:squarederror", "regression", "regression_l2", "l2", "mse")
+
+
+@dataclass(frozen=True)
+class L2:
+    """A penalty λ‖θ‖² beside the mean loss.
+
+    Parameters
+    ----------
+    weights
+        One λ or several, above 0.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> from leakscope.defenses import apply
+    >>> from leakscope.target import make_target
+    >>> X, y = np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.array([-1.0, 1.0, -1.0, 1.0])
+    >>> target = make_target(Ridge().fit(X, y), (X, y), (X, y))
+    >>> apply(L2(1.0), target, 1.0).model.predict(X)
+    array([-0.5,  0.5, -0.5,  0.5])
+    """
+
+    weights: Any = (0.001, 0.01, 0.1)
+
+    name: ClassVar[str] = "l2"
+    knob: ClassVar[str] = "λ"
+    what: ClassVar[str] = "large parameters are penalised in training"
+    source: ClassVar[str] = "farokhi2020, Eq. 1 and Figure 3"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[float, ...]:
+        """Weights λ."""
+        return read_settings(self.weights, "λ", lambda value: value > 0, "above 0")
+
+    def refuse(self, target: Target) -> str | None:
+        """Only estimators whose objective has such a term."""
+        return refuse_other_steps(target, PENALTIES, "such penalty")
+
+    def defend(self, target: Target, setting: Any) -> Defended:
+        """Training with the penalty."""
+        if (reason := self.refuse(target)) or target.learner is None:
+            raise InputError(f"{self.name} can't defend this model: {reason}")
+        boosting = PENALTIES[known_class(last_step(target), PENALTIES) or ""] in (_on_leaves, _on_histogram_leaves)
+        notes = (LEAVES, NOTHING_PROVEN) if boosting else (NOTHING_PROVEN,)
+        return Defended(
+            make_learner(target.learner.name, _PenalisedFit(target.learner.fit, float(setting))), notes=notes
+        )
+
+
+@dataclass(frozen=True)
+class _PenalisedFit:
+    recipe: Any
+    weight: float
+
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+        recipe: EstimatorFit = self.recipe
+        _, last = split_last(recipe.estimator)
+        parameters = penalty_parameters(last, self.weight, len(y))
+        return with_parameters(recipe, parameters)(X, y, rng)
+
+
+def penalty_parameters(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+    """The parameters with which an estimator has the penalty λ‖θ‖² beside its mean loss over n records.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import Ridge
+    >>> penalty_parameters(Ridge(), weight=0.1, n=50)
+    {'alpha': 5.0}
+    """
+    kind = known_class(estimator, PENALTIES)
+    if kind is None:
+        raise InputError(f"{type(estimator).__name__} has no such penalty; these have one: {', '.join(PENALTIES)}")
+    return PENALTIES[kind](estimator, weight, n)
+
+
+def _inverse(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+    parameters = {"C": 1 / (2 * weight * n)}
+    if hasattr(estimator, "penalty"):  # the defaults mean l2 in every version of scikit-learn, by different names
+        default = type(estimator)().get_params()
+        parameters |= {name: default[name] for name in ("penalty", "l1_ratio") if name in default}
+    return parameters
+
+
+def _ridge(estimator: Any, weight: float, n: int) -> dict[str, Any]:  # noqa: ARG001
+    return {"alpha": weight * n}
+
+
+def _descent(estimator: Any, weight: float, n: int) -> dict[str, Any]:  # noqa: ARG001
+    return {"penalty": "l2", "alpha": 2 * weight * _share(estimator, "loss", "SGDRegressor")}
+
+
+def _network(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+    batch = 200 if estimator.batch_size == "auto" else estimator.batch_size
+    size = n if estimator.solver == "lbfgs" else min(batch, n)
+    return {"alpha": 2 * weight * size * _share(estimator, "loss", "MLPRegressor")}
+
+
+def _on_histogram_leaves(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+    return {"l2_regularization": 2 * weight * n * _share(estimator, "loss", "HistGradientBoostingRegressor")}
+
+
+def _on_leaves(estimator: Any, weight: float, n: int) -> dict[str, Any]:
+    return {"reg_lambda": 2 * weight * n * _share(estimator, "objective", "LGBMRegressor", "XGBRegressor")}
+
+
+def _share(estimator: Any, loss: str, *regressors: str) -> float:
+    """One half for regressors that count half of the squared error, and one for all others."""
+    halved = known_class(estimator, dict.fromkeys(regressors)) is not None
+    return 0.5 if halved and getattr(estimator, loss, "squared_error") in HALF_SQUARES else 1.0
+
+
+PENALTIES: dict[str, Callable[[Any, float, int], dict[str, Any]]] = {
+    "LogisticRegression": _inverse,
+    "LinearSVC": _inverse,
+    "LinearSVR": _inverse,
+    "SVC": _inverse,
+    "SVR": _inverse,
+    "Ridge": _ridge,
+    "RidgeClassifier": _ridge,
+    "SGDClassifier": _descent,
+    "SGDRegressor": _descent,
+    "MLPClassifier": _network,
+    "MLPRegressor": _network,
+    "HistGradientBoostingClassifier": _on_histogram_leaves,
+    "HistGradientBoostingRegressor": _on_histogram_leaves,
+    "LGBMClassifier": _on_leaves,
+    "LGBMRegressor": _on_leaves,
+    "XGBClassifier": _on_leaves,
+    "XGBRegressor": _on_leaves,
+}

@@ -1,0 +1,52 @@
+"""Label only: the predicted class leaves, and no probability.
+
+The answer is 1 for the most probable class and 0 for the others, the first of equally probable ones (as a defense Shokri et
+al. 2017, section VIII). Labels still tell members from others where the model is right about more members than others, and
+asked about slightly changed records they tell more: Choquette-Choo et al. 2021 and Li and Zhang 2021 attack them in this way
+(`leakscope.attacks.label_only`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+
+from leakscope.defenses.defense import Defended, Floats
+from leakscope.defenses.rounding import refuse_without_probabilities
+from leakscope.target import Target
+
+
+@dataclass(frozen=True)
+class LabelOnly:
+    """The predicted class alone; there is one setting, ``labels``.
+
+    Examples
+    --------
+    >>> LabelOnly().defend(None, "labels").answers(np.array([[0.3, 0.7]]))
+    array([[0., 1.]])
+    """
+
+    name: ClassVar[str] = "label-only"
+    knob: ClassVar[str] = "answers"
+    what: ClassVar[str] = "only the predicted class is told, and no probability"
+    source: ClassVar[str] = "Shokri et al. 2017, section VIII; attacked by Choquette-Choo et al. 2021"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = ""
+
+    @property
+    def settings(self) -> tuple[str, ...]:
+        """The one setting."""
+        return ("labels",)
+
+    def refuse(self, target: Target) -> str | None:
+        """A regression has no classes, and some models say labels alone anyway."""
+        return refuse_without_probabilities(target)
+
+    def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
+        """The answers as labels."""
+        return Defended(answers=_as_labels)
+
+
+def _as_labels(answers: Floats) -> Floats:
+    return np.asarray(np.eye(answers.shape[1])[answers.argmax(axis=1)])

@@ -1,0 +1,223 @@
+r"""PATE: a student learns public records whose labels are a noisy vote of teachers that share no record.
+
+The training records are dealt at random among M teachers, each trained by the model's own learner. T public records get the
+label :math:`\arg\max_k\{n_k + \mathrm{Lap}(2/\gamma)\}` of the votes :math:`n_k`, and the student, trained by the same learner,
+sees these records and labels alone (Papernot et al. 2017; [tople2020, Thm 4] for the noise). `leakscope.pate` has the proof: a
+swapped record changes one teacher, and so an answer is (γ, 0)-private; all T together are (ε, δ)-private whatever the votes are,
+and γ is the largest for which they cost the ε asked for (`leakscope.pate.gamma_for`). The student is computed from the answers, and
+is as private as they are. The smaller ε that holds for the votes at hand is private itself and not used here.
+
+Who teaches which record is settled by its position and by chance, never by its label: were each class dealt evenly, a swap
+could move many records to other teachers, and the proof would not hold. A teacher whose records have one class votes for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.defenses.defense import Defended, Floats, Guarantee, make_learner, read_settings
+from leakscope.defenses.retraining import NO_LEARNER
+from leakscope.errors import InputError
+from leakscope.fingerprints import row_hashes
+from leakscope.models import Model, describe
+from leakscope.pate import count_votes, gamma_for, noisy_winners
+from leakscope.records import list_names, read_features, take_rows
+from leakscope.target import Learner, Target
+
+RESTS_ON = (
+    "the public records are public and not chosen by looking at the training records, the classes are known beforehand, each "
+    "teacher is trained on its own records alone, and the seed is secret"
+)
+
+
+@dataclass(frozen=True, eq=False)
+class PATE:
+    """A student of teachers that vote with noise.
+
+    Parameters
+    ----------
+    epsilon
+        What all answers of the teachers cost together, one value or several.
+    teachers
+        How many: more of them drown out the noise, but each learns from fewer records.
+    queries
+        How many public records are labelled at most: more teach the student more, but each label gets more noise.
+    delta
+        Failure probability of the guarantee.
+    public
+        Records of other people, whose features are public: a table or array like the training records, or a pair (X, y) whose
+        labels are not used.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from leakscope.defenses import apply
+    >>> from leakscope.target import make_target
+    >>> rng = np.random.default_rng(0)
+    >>> X, public = rng.normal(size=(1000, 2)), rng.normal(size=(300, 2))
+    >>> y = (X[:, 0] > 0).astype(int)
+    >>> target = make_target(LogisticRegression().fit(X, y), (X, y), (X + 1, y))
+    >>> student = apply(PATE(8.0, public=public), target, 8.0).model
+    >>> bool((student.predict(X).argmax(axis=1) == y).mean() > 0.9)
+    True
+    """
+
+    epsilon: Any = (1.0, 4.0, 8.0)
+    teachers: int = 50
+    queries: int = 100
+    delta: float = 1e-5
+    public: Any = field(default=None, repr=False)
+
+    name: ClassVar[str] = "pate"
+    knob: ClassVar[str] = "ε"
+    what: ClassVar[str] = (
+        "a student is trained on public records, labelled by a noisy vote of models that share no record"
+    )
+    source: ClassVar[str] = "Papernot et al. 2017"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+        for name, least in (("teachers", 2), ("queries", 1)):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+                raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
+        read_settings(self.delta, "delta", lambda value: 0 < value < 1, "between 0 and 1")
+
+    @property
+    def settings(self) -> tuple[float, ...]:
+        """Values of ε."""
+        return read_settings(self.epsilon, "epsilon", lambda value: value > 0, "above 0")
+
+    def refuse(self, target: Target) -> str | None:
+        """Teachers need classes to vote for, records each, a learner, and public records to label."""
+        if target.model.task != "classification":
+            return "teachers vote for classes, and it is a regression model"
+        if target.learner is None:
+            return NO_LEARNER
+        if len(target.members) < 2 * self.teachers:
+            most = len(target.members) // 2
+            return f"{len(target.members)} training records are too few for {self.teachers} teachers; {most} at most"
+        if self.public is None:
+            return "teachers label public records: give some without labels as public= (--public public.csv)"
+        try:
+            _read_public(self.public, target.members.X)
+        except InputError as error:
+            return str(error)
+        return None
+
+    def defend(self, target: Target, setting: Any) -> Defended:
+        """The student's training, and its guarantee for the swap of one training record."""
+        if target.learner is None or target.model.classes is None:
+            raise InputError(f"{self.name}: {NO_LEARNER}")
+        public = _read_public(self.public, target.members.X)
+        asked = min(int(self.queries), len(public))
+        gamma = gamma_for(float(setting), asked, self.delta)
+        classes, gives_probabilities = target.model.classes, target.model.gives_probabilities
+        fit = PateFit(target.learner, public, classes, gives_probabilities, int(self.teachers), asked, gamma)
+        guarantee = Guarantee(
+            float(setting),
+            float(self.delta),
+            neighbours="swap",
+            covers="parameters",
+            rests_on=RESTS_ON,
+            source="Papernot et al. 2017, Theorem 2",
+        )
+        notes = (f"{self.teachers} teachers labelled {asked} public records, each with noise Lap({2 / gamma:.3g})",)
+        return Defended(
+            make_learner(f"{target.learner.name}, PATE", fit),
+            guarantee=guarantee,
+            notes=(*notes, *_overlap(target, public)),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PateFit:
+    """Train teachers, let them vote on some of the public records, and train the student."""
+
+    learner: Learner
+    public: Any
+    classes: NDArray[Any]
+    gives_probabilities: bool
+    teachers: int
+    queries: int
+    gamma: float
+
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+        choice, noise, study, rest = rng.spawn(4)
+        chosen = np.sort(choice.choice(len(self.public), self.queries, replace=False))
+        queries = take_rows(self.public, chosen)
+        labels = noisy_winners(self.votes(X, y, queries, rest), self.gamma, noise)
+        if (labels == labels[0]).all():
+            predict = _Certain(int(labels[0]), len(self.classes))
+            return Model("student of one label", "classification", self.classes, self.gives_probabilities, predict)
+        return self.learner.fit(queries, labels.astype(np.int64), study)
+
+    def votes(self, X: Any, y: NDArray[Any], queries: Any, rng: np.random.Generator) -> NDArray[np.int64]:
+        """The votes for each class, (queries, classes); they are private."""
+        deal, *own = rng.spawn(1 + self.teachers)
+        order = deal.permutation(len(y))
+        said = [self._vote(X, y, np.sort(order[k :: self.teachers]), queries, own[k]) for k in range(self.teachers)]
+        return count_votes(np.stack(said), len(self.classes))
+
+    def _vote(
+        self, X: Any, y: NDArray[Any], rows: NDArray[np.intp], queries: Any, rng: np.random.Generator
+    ) -> NDArray[np.int64]:
+        """What a teacher of these records says of the queries."""
+        labels = y[rows]
+        if not len(labels) or (labels == labels[0]).all():
+            # A teacher without records votes for the first class, which tells nobody anything.
+            return np.full(len(queries), labels[0] if len(labels) else 0, dtype=np.int64)
+        teacher = self.learner.fit(take_rows(X, rows), labels, rng)
+        try:
+            said: NDArray[np.int64] = teacher.predict(queries).argmax(axis=1)
+        except Exception as error:
+            raise InputError(
+                f"a teacher trained on {len(rows)} records can't answer for the public ones: {describe(error)} (ask for fewer "
+                "teachers, or let the encoders of the pipeline ignore unknown categories)"
+            ) from error
+        return said
+
+
+@dataclass(frozen=True)
+class _Certain:
+    """A student that learned one label says it to everything."""
+
+    label: int
+    classes: int
+
+    def __call__(self, X: Any) -> Floats:
+        return np.tile(np.eye(self.classes)[self.label], (len(X), 1))
+
+
+def _read_public(public: Any, X: Any) -> Any:
+    """The public records with the columns of the training records."""
+    table = read_features(public[0] if isinstance(public, tuple) else public, "the public records")
+    if isinstance(table, pd.DataFrame) != isinstance(X, pd.DataFrame):
+        raise InputError("training and public records must both be tables with named columns, or both arrays")
+    if isinstance(X, pd.DataFrame):
+        if lacking := [name for name in X.columns if name not in table.columns]:
+            raise InputError(f"the public records lack the columns {list_names(lacking)}")
+        table = table[list(X.columns)]
+    elif table.shape[1:] != X.shape[1:]:
+        raise InputError(f"public records have shape {table.shape[1:]} and training records {X.shape[1:]}")
+    if not len(table):
+        raise InputError("there are no public records: give some without labels as public= (--public public.csv)")
+    return table
+
+
+def _overlap(target: Target, public: Any) -> tuple[str, ...]:
+    """A warning where public records are the audit's own: the student would learn the features of those it is asked about."""
+    audited = np.concatenate([row_hashes(target.members.X), row_hashes(target.nonmembers.X)])
+    same = int(np.isin(row_hashes(public), audited).sum())
+    if not same:
+        return ()
+    return (
+        f"{same:,} of {len(public):,} public records equal a training or holdout record: if they are the same people, the "
+        "figures of this defense mislead, and other people's records are needed",
+    )

@@ -1,0 +1,47 @@
+"""Quantisation: the values of an explanation are rounded to a few significant digits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.explained import Changed
+from leakscope.target import Target
+
+
+@dataclass(frozen=True)
+class Quantise:
+    """Explanations are rounded to so many significant digits.
+
+    Examples
+    --------
+    >>> Quantise([1]).defend(None, 1).explanation("gradient")
+    'gradient:digits=1'
+    """
+
+    digits: Any = (2, 1)
+
+    name: ClassVar[str] = "quantise"
+    knob: ClassVar[str] = "significant digits"
+    what: ClassVar[str] = "explanations are rounded to a few digits"
+    source: ClassVar[str] = "Shokri et al. 2017, section VII (rounded answers), carried to explanations"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[int, ...]:
+        """Numbers of digits."""
+        return read_settings(
+            self.digits, "significant digits", lambda value: value == int(value) and 1 <= value <= 15, "1 to 15"
+        )
+
+    def refuse(self, target: Target) -> str | None:  # noqa: ARG002
+        """None: whether a model can be explained is asked for the explanation itself."""
+        return None
+
+    def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
+        """The explanation, rounded."""
+        return Defended(explanation=Changed({"digits": int(setting)}))

@@ -1,0 +1,45 @@
+"""SmoothGrad: the gradient is averaged over noisy copies of the record (Smilkov et al. 2017)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.explained import Smoothed
+from leakscope.target import Target
+
+
+@dataclass(frozen=True)
+class SmoothGrad:
+    """Explanations become SmoothGrad with noise of so large a deviation, in units of the explained columns.
+
+    Examples
+    --------
+    >>> SmoothGrad([0.5]).defend(None, 0.5).explanation("gradient")
+    'smoothgrad:sigma=0.5'
+    """
+
+    sigmas: Any = (0.2, 1.0)
+
+    name: ClassVar[str] = "smoothgrad"
+    knob: ClassVar[str] = "noise deviation"
+    what: ClassVar[str] = "explanations are averaged over noisy copies of the record"
+    source: ClassVar[str] = "Smilkov et al. 2017; as a defense shokri2019, section 4.5"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[float, ...]:
+        """Deviations of the noise."""
+        return read_settings(self.sigmas, "the deviation of the noise", lambda value: value > 0, "above 0")
+
+    def refuse(self, target: Target) -> str | None:  # noqa: ARG002
+        """None: whether a model can be explained is asked for the explanation itself."""
+        return None
+
+    def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
+        """SmoothGrad in the place of the explanation."""
+        return Defended(explanation=Smoothed(float(setting)))

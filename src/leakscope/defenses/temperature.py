@@ -1,0 +1,66 @@
+r"""Temperature: probabilities are drawn towards each other, :math:`p_c' \propto p_c^{1/T}`.
+
+This is the softmax of :math:`\ln p_c / T`, and so of the model's scores divided by T (Guo et al. 2017, section 4.2; as a
+defense Shokri et al. 2017, section VIII). At T = 1 nothing changes; as T grows, all classes of positive probability become
+equally probable, and a probability of exactly 0 stays 0. The order of the classes stays as it is.
+
+**It hides nothing.** Raising the answers to the power T and dividing by their sum gives the old ones back, up to rounding
+error. With two classes not even that is needed: :math:`p_y'` grows with :math:`p_y`, so that an attack which compares losses
+ranks all records as before. What it does is to spoil attacks that expect the losses of the model as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+from leakscope.defenses.defense import Defended, Floats, read_settings
+from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
+from leakscope.target import Target
+
+
+@dataclass(frozen=True)
+class Temperature:
+    """Probabilities drawn towards each other by a temperature of at least 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> Temperature(2).defend(None, 2).answers(np.array([[0.8, 0.2]])).round(3)
+    array([[0.667, 0.333]])
+    """
+
+    temperatures: Any = (2.0, 5.0)
+
+    name: ClassVar[str] = "temperature"
+    knob: ClassVar[str] = "temperature"
+    what: ClassVar[str] = "probabilities are drawn towards each other, so that the model sounds less sure"
+    source: ClassVar[str] = "Guo et al. 2017, section 4.2; Shokri et al. 2017, section VIII"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[float, ...]:
+        """Temperatures."""
+        return read_settings(self.temperatures, "temperature", lambda value: value >= 1, "1 or more")
+
+    def refuse(self, target: Target) -> str | None:
+        """Only probabilities have a temperature."""
+        return refuse_without_probabilities(target)
+
+    def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
+        """The answers at this temperature."""
+        note = "a temperature can be undone by anyone who knows it: it hides nothing"
+        return Defended(answers=_Tempered(float(setting)), notes=(note,))
+
+
+@dataclass(frozen=True)
+class _Tempered:
+    temperature: float
+
+    def __call__(self, answers: Floats) -> Floats:
+        # In units of the largest, small probabilities do not vanish, and 0 stays 0.
+        powers = (answers / answers.max(axis=1, keepdims=True)) ** (1 / self.temperature)
+        return keep_prediction(answers, powers / powers.sum(axis=1, keepdims=True))

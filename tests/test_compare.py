@@ -1,0 +1,289 @@
+"""The comparison as a whole: known-answer worlds, prices by hand, claims that hold and claims that are broken."""
+
+# ruff: noqa: ARG001, ARG002  # the interface of a defense asks for more than these toys use
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.tree import DecisionTreeClassifier
+
+import leakscope as ls
+from leakscope.comparison.result import Comparison
+from leakscope.defenses import Defended, Guarantee, LabelOnly, Rounding, apply
+from leakscope.defenses.defense import make_learner
+from leakscope.errors import InputError
+from leakscope.target import Target
+from leakscope.toys import constant_model, lookup, lookup_model
+
+
+def toy_target(n: int = 300, **options: Any) -> Target:
+    toy = lookup(n=n)
+    return ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit, **options)
+
+
+def people(n: int, seed: int = 0, shift: float = 0.0) -> tuple[tuple[Any, Any], tuple[Any, Any]]:
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(2 * n, 8))
+    X[n:] += shift
+    y = (X[:, 0] + rng.normal(size=2 * n) > shift).astype(int)
+    return (X[:n], y[:n]), (X[n:], y[n:])
+
+
+def tree_target(n: int = 300, **options: Any) -> Target:
+    train, holdout = people(n)
+    return ls.make_target(DecisionTreeClassifier(random_state=0).fit(*train), train, holdout, **options)
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A defense of the tests: it trains as it is told and claims what it is told."""
+
+    fit: Any
+    claim: float | None = None
+    values: tuple[int, ...] = (1,)
+
+    name: ClassVar[str] = "mechanism"
+    knob: ClassVar[str] = "number"
+    what: ClassVar[str] = "a mechanism of the tests"
+    source: ClassVar[str] = "none"
+    stronger: ClassVar[Any] = ""
+
+    @property
+    def settings(self) -> tuple[int, ...]:
+        return self.values
+
+    def refuse(self, target: Target) -> str | None:
+        return None
+
+    def defend(self, target: Target, setting: Any) -> Defended:
+        claim = None if self.claim is None else Guarantee(self.claim)
+        return Defended(make_learner("mechanism", self.fit), guarantee=claim)
+
+
+def forget_nothing(X: Any, y: Any, rng: np.random.Generator) -> Any:
+    return lookup_model(X, y)
+
+
+def know_nobody(X: Any, y: Any, rng: np.random.Generator) -> Any:
+    return constant_model()
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    return ls.compare(tree_target(), [LabelOnly(), Rounding([1]), Mechanism(know_nobody)], shadows=4)
+
+
+def test_a_model_that_knows_nobody_has_no_risk_and_its_price_is_known(found: Comparison) -> None:
+    version = found["mechanism 1"]
+    assert version.risk.auc.low <= 0.5 <= version.risk.auc.high
+    assert version.lowered is not None
+    assert version.lowered.high < 0
+    _, holdout = people(300)
+    assert version.main.value.value == np.mean(holdout[1] == 0)  # equal probabilities name the first class
+    assert found.as_it_is.risk.auc.low > 0.6
+
+
+def test_masking_confidences_of_a_tree_hides_nothing(found: Comparison) -> None:
+    """A tree that fits its records says 0 or 1 anyway: labels are all that it says, and rounding changes nothing."""
+    as_it_is = found.as_it_is
+    for name in ("label-only", "round 1"):
+        assert found[name].risk.auc.value == pytest.approx(as_it_is.risk.auc.value, abs=0.02)
+        assert found[name].lowered.low <= 0 <= found[name].lowered.high
+        assert found[name].main.change.value == 0
+
+
+def test_prices_are_those_of_the_defended_model_itself() -> None:
+    train, holdout = people(200)
+    target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
+    found = ls.compare(target, Rounding([1]), shadows=0, retrain=False)
+    model = apply(Rounding([1]), target, 1).model
+    answers = model.predict(holdout[0])
+    version = found["round 1"]
+    assert version.utility[0].value.value == np.mean(answers.argmax(axis=1) == holdout[1])
+    likelihood = np.maximum(answers[np.arange(200), holdout[1]], np.finfo(float).eps)
+    assert version.utility[1].value.value == pytest.approx(-np.log(likelihood).mean())
+    raw = target.model.predict(holdout[0])[np.arange(200), holdout[1]]
+    assert version.utility[1].change.value == pytest.approx(np.mean(-np.log(likelihood) + np.log(raw)))
+
+
+def test_the_model_as_it_is_has_the_risk_that_an_audit_finds() -> None:
+    """The same attacks on the same model: another draw of halves, the same truth."""
+    train, holdout = people(300)
+    model = DecisionTreeClassifier(random_state=0).fit(*train)
+    audited = ls.audit(model, train, holdout)
+    compared = ls.compare(ls.make_target(model, train, holdout), Rounding([1]), shadows=0).as_it_is
+    names = {(risk.attack, risk.release): risk.auc for risk in audited.risks}
+    for attacked in compared.attacks:
+        if (attacked.attack, attacked.release) in names:
+            assert attacked.auc.value == pytest.approx(names[attacked.attack, attacked.release].value, abs=0.08)
+
+
+def test_equal_seeds_give_equal_results_with_any_number_of_workers() -> None:
+    runs = [
+        ls.compare(tree_target(80), [Rounding([1]), Mechanism(know_nobody)], shadows=2, seed=3, workers=workers)
+        for workers in (1, 1, 2)
+    ]
+    first, *others = [run.as_dict() for run in runs]
+    for document in (first, *others):
+        del document["run"]["seconds"]
+    assert first == others[0] == others[1]
+    assert ls.compare(tree_target(80), Rounding([1]), shadows=2, seed=4).as_dict()["versions"] != first["versions"][:2]
+
+
+def test_versions_that_change_answers_share_all_models() -> None:
+    trained = []
+
+    def fit(X: Any, y: Any, rng: np.random.Generator) -> Any:
+        trained.append(len(y))
+        return lookup_model(X, y)
+
+    toy = lookup(n=60)
+    target = ls.make_target(toy.model, toy.train, toy.holdout, fit=fit)
+    ls.compare(target, [Rounding([0, 1, 2]), LabelOnly()], shadows=4, workers=1)
+    assert trained == [30, 30, 60, 60, 60, 60]  # two controls and four shadow models, once
+
+
+def test_defended_training_is_seen_by_controls_and_shadow_models() -> None:
+    trained = []
+
+    def fit(X: Any, y: Any, rng: np.random.Generator) -> Any:
+        trained.append(len(y))
+        return lookup_model(X, y)
+
+    ls.compare(toy_target(60), Mechanism(fit), shadows=2, workers=1)
+    assert trained == [60, 30, 30, 60, 60]  # the version itself, two controls, two shadow models
+
+
+# --- claims -----------------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_forgets_nothing_breaks_its_promise() -> None:
+    found = ls.compare(toy_target(300), Mechanism(forget_nothing, claim=1.0), shadows=0)
+    version = found["mechanism 1"]
+    assert version.promise == "broken"
+    assert version.epsilon.value > 1.0
+    assert version in found.broken
+    assert found.recommendation.version is None
+    assert "the guarantee is broken" in str(found)
+
+
+def test_a_promise_that_is_kept_holds() -> None:
+    found = ls.compare(toy_target(300), Mechanism(know_nobody, claim=0.1), shadows=0)
+    assert found["mechanism 1"].promise == "holds"
+    assert found["mechanism 1"].epsilon.value <= 0.1
+
+
+def test_a_shifted_holdout_casts_doubt_and_breaks_nothing() -> None:
+    """Records that differ by themselves would look like a broken promise of a model that learned nothing of anyone."""
+
+    def fixed(X: Any, y: Any, rng: np.random.Generator) -> Any:
+        return replace(constant_model(), predict=_by_first_column)
+
+    train, holdout = people(400, shift=3.0)
+    target = ls.make_target(replace(constant_model(), predict=_by_first_column), train, holdout, fit=fixed)
+    version = ls.compare(target, Mechanism(fixed, claim=0.5), shadows=0)["mechanism 1"]
+    assert version.epsilon.value > 0.5
+    assert version.promise == "in doubt"
+
+
+def _by_first_column(X: Any) -> Any:
+    second = 1 / (1 + np.exp(-X[:, 0]))
+    return np.column_stack([1 - second, second])
+
+
+# --- recommendations --------------------------------------------------------------------------------------------------
+
+
+def test_a_defense_that_costs_nothing_is_recommended() -> None:
+    """The lookup table is as good as a coin on others: a constant model is as good, and knows nobody."""
+    found = ls.compare(toy_target(400), Mechanism(know_nobody), shadows=0, price=0.2)
+    assert found.recommendation.kind == "use"
+    assert found.recommendation.version == "mechanism 1"
+    assert found["as it is"].surely_beaten_by == "mechanism 1" or found["as it is"].beaten_by == "mechanism 1"
+
+
+def test_a_costly_defense_is_not_recommended(found: Comparison) -> None:
+    assert found.recommendation.kind == "at a price"
+    assert found.recommendation.version is None
+    assert "mechanism 1" in found.recommendation.sentence
+
+
+def test_where_nothing_leaks_there_is_nothing_to_lower() -> None:
+    train, holdout = people(400)
+    target = ls.make_target(constant_model(), train, holdout, fit=know_nobody)
+    assert ls.compare(target, Rounding([1]), shadows=0).recommendation.kind == "nothing to lower"
+
+
+def test_groups_show_who_pays() -> None:
+    train, holdout = people(400)
+    town = [np.where(np.arange(400) % 4 == 0, "small town", "city") for _ in range(2)]
+    model = DecisionTreeClassifier(random_state=0).fit(*train)
+    target = ls.make_target(model, train, holdout, groups=tuple(map(_frame, town)))
+    version = ls.compare(target, Mechanism(know_nobody), shadows=0)["mechanism 1"]
+    by_level = {group.level: group for group in version.groups}
+    assert set(by_level) == {"small town", "city"}
+    rows = town[1] == "small town"
+    right = model.predict(holdout[0]) == holdout[1]
+    paid = np.mean((holdout[1] == 0)[rows]) - np.mean(right[rows])
+    assert by_level["small town"].change.value == pytest.approx(paid)
+    assert by_level["city"].auc is not None
+
+
+def _frame(levels: Any) -> Any:
+    import pandas as pd
+
+    return pd.DataFrame({"town": levels})
+
+
+# --- what may be asked ------------------------------------------------------------------------------------------------
+
+
+def test_a_model_that_cannot_be_trained_again_has_its_answers_defended() -> None:
+    train, holdout = people(100)
+    target = ls.make_target(_by_first_column, train, holdout, classes=[0, 1])
+    found = ls.compare(target, [Rounding([1]), "l2"])
+    assert [version.name for version in found.versions] == ["as it is", "round 1"]
+    assert [refused.attack for refused in found.not_run] == ["l2"]
+    assert found.as_it_is.control_kind == "permuted"
+    assert found.as_it_is.retrained is None
+
+
+@pytest.mark.parametrize(
+    ("defenses", "options", "words"),
+    [
+        ([], {}, "name at least one defense"),
+        (["no-such"], {}, "there is no defense 'no-such'"),
+        ([42], {}, "is not a defense"),
+        ([Rounding([1]), Rounding([1])], {}, "asked for twice"),
+        (["round"], {"price": 2}, "price"),
+        (["round"], {"shadows": 3}, "even number"),
+        (["round"], {"explanations": ["labels"]}, "is no explanation"),
+        (["round"], {"explanations": ["no-such"]}, "there is no release"),
+        (["more-data"], {}, "more-data"),
+    ],
+)
+def test_wrong_input_ends_in_a_sentence(defenses: Any, options: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        ls.compare(toy_target(60), defenses, **options)
+
+
+def test_a_comparison_takes_a_target() -> None:
+    with pytest.raises(InputError, match="make_target"):
+        ls.compare("model.skops", ["round"])  # type: ignore[arg-type]
+
+
+def test_files(found: Comparison, tmp_path: Any) -> None:
+    import csv
+    import json
+
+    found.save(tmp_path / "out")
+    document = json.loads((tmp_path / "out" / "compare.json").read_text())
+    assert [version["name"] for version in document["versions"]] == [version.name for version in found.versions]
+    rows = list(csv.DictReader((tmp_path / "out" / "compare.csv").read_text().splitlines()))
+    assert float(rows[0]["auc value"]) == found.as_it_is.risk.auc.value
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "compare.json", "compare.csv", "compare.html", "study.json",
+    }  # fmt: skip

@@ -1,0 +1,95 @@
+"""Differences of risk between versions on the same records: against literal references, and their coverage."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from leakscope import intervals
+from leakscope.comparison.paired import PairedAucs, largest_quantile, pair_aucs
+from leakscope.ranking import Scale, split
+
+
+def scores_of(rng: np.random.Generator, n: int, shifts: list[float], shared: float = 0.9) -> tuple[np.ndarray, list]:
+    """Scores of the same records by several attacks: members are shifted, and all share most of their noise."""
+    member = np.repeat([True, False], n)
+    common = rng.normal(size=2 * n)
+    own = [np.sqrt(shared) * common + np.sqrt(1 - shared) * rng.normal(size=2 * n) + shift * member for shift in shifts]
+    return member, own
+
+
+def test_single_difference_is_delong_paired() -> None:
+    member, scores = scores_of(np.random.default_rng(0), 400, [0.5, 0.2])
+    parts = [split(one, member) for one in scores]
+    paired = pair_aucs(parts)
+    theirs = intervals.paired_auc_difference(*parts)(0.95)
+    ours = paired.difference([0], [1])
+    assert ours.value == pytest.approx(theirs.value, abs=1e-12)
+    deviation = (theirs.high - theirs.low) / 2 / intervals.normal_quantile(0.95)
+    assert paired.deviations[0, 1] == pytest.approx(deviation, rel=1e-9)
+
+
+def test_strata_add_their_errors_as_the_house_does() -> None:
+    member, scores = scores_of(np.random.default_rng(1), 300, [0.5, 0.2])
+    half = np.arange(600) % 2
+    scale = Scale(half, np.zeros_like(half))
+    parts = [split(one, member, scale) for one in scores]
+    theirs = intervals.paired_auc_difference(*parts)(0.95)
+    deviation = (theirs.high - theirs.low) / 2 / intervals.normal_quantile(0.95)
+    assert pair_aucs(parts).deviations[0, 1] == pytest.approx(deviation, rel=1e-9)
+
+
+def test_difference_of_the_largest_by_enumeration() -> None:
+    """The largest of smallest over all pairs of single intervals, written out."""
+    member, scores = scores_of(np.random.default_rng(2), 200, [0.1, 0.4, 0.3, 0.2])
+    paired = pair_aucs([split(one, member) for one in scores])
+    found = paired.difference([0, 1], [2, 3])
+    half = np.maximum(paired.quantile * paired.deviations, paired.unseen)
+    low = max(min(paired.values[a] - paired.values[b] - half[a, b] for b in (2, 3)) for a in (0, 1))
+    high = max(min(paired.values[a] - paired.values[b] + half[a, b] for b in (2, 3)) for a in (0, 1))
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert found.value == pytest.approx(paired.values[[0, 1]].max() - paired.values[[2, 3]].max())
+
+
+def test_a_version_against_itself_and_with_sides_exchanged() -> None:
+    member, scores = scores_of(np.random.default_rng(3), 200, [0.1, 0.4, 0.3])
+    paired = pair_aucs([split(one, member) for one in scores])
+    same = paired.difference([0, 1], [0, 1])
+    assert same.value == 0
+    assert same.low <= 0 <= same.high
+    one, other = paired.difference([0], [1, 2]), paired.difference([1, 2], [0])
+    assert one.value == pytest.approx(-other.value)
+    assert one.low == pytest.approx(-other.high)
+
+
+def test_more_pairs_need_a_larger_quantile_and_correlation_a_smaller_one() -> None:
+    independent = [largest_quantile(np.eye(size), 0.95) for size in (2, 5, 20)]
+    assert independent == sorted(independent)
+    # The range of five independent normals over √2: Tukey's studentised range with infinitely many degrees of freedom.
+    exact = stats.studentized_range.ppf(0.95, 5, np.inf) / np.sqrt(2)
+    assert independent[1] == pytest.approx(exact, abs=0.08)  # three standard errors of a quantile of 4,000 draws
+    # Two groups whose numbers are nearly the same: within a group differences are tiny but standardised all the same.
+    pairs = 20 * 19 / 2
+    assert independent[2] <= intervals.normal_quantile(1 - 0.05 / pairs)
+
+
+def test_all_differences_hold_together() -> None:
+    """Coverage of the whole family: the difference of two versions with three attacks each, and all single pairs."""
+    runs, n, failed = 400, 150, 0
+    shifts = [0.3, 0.5, 0.45, 0.2, 0.25, 0.1]
+    truth = np.array([stats.norm.cdf(shift / np.sqrt(2)) for shift in shifts])
+    for run in range(runs):
+        member, scores = scores_of(np.random.default_rng([4, run]), n, shifts, shared=0.8)
+        paired = pair_aucs([split(one, member) for one in scores], seed=run)
+        failed += not _covers(paired, truth)
+    # 5 % may fail; 36 is the 99.9 % quantile of a binomial with 400 runs.
+    assert failed <= stats.binom.ppf(0.999, runs, 0.05)
+
+
+def _covers(paired: PairedAucs, truth: np.ndarray) -> bool:
+    places = [[place] for place in range(len(truth))] + [[0, 1, 2], [3, 4, 5]]
+    for ours in places:
+        for theirs in places:
+            found, exact = paired.difference(ours, theirs), truth[ours].max() - truth[theirs].max()
+            if not found.low - 1e-12 <= exact <= found.high + 1e-12:
+                return False
+    return True

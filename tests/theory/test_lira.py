@@ -1,0 +1,215 @@
+"""Carlini et al. 2022: the likelihood ratio of each record, where the law of φ is known."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
+
+from leakscope.attacks import lira, loss_threshold
+from leakscope.attacks.membership_lira import REFERENCES, SMALLEST, phi_of, reference_statistics
+from leakscope.errors import InputError
+from leakscope.evidence import Evidence, Known
+from leakscope.releases import RELEASES
+from leakscope.risk import score
+from leakscope.target import Model
+
+N = 20_000
+#: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.
+ERROR = 4 * math.sqrt(0.25 / N)
+
+
+def loss_of(phi):
+    """The log-loss at log-odds φ."""
+    return np.logaddexp(0, -phi)[:, None]
+
+
+def guesses_of(phi, references, attack=None):
+    loss = loss_of(phi)
+    known = Known(loss, None, np.arange(len(phi)) % 2 == 0, references)
+    return (attack or lira()).guess(Evidence(loss, None, known, references), np.random.default_rng(0))
+
+
+def world(spread, seed=0):
+    """Records of difficulty N(0, spread²): φ is N(d + 1, 1) of a member and N(d, 1) of another."""
+    rng = np.random.default_rng(seed)
+    member = np.repeat([True, False], N)
+    difficulty = rng.normal(0, spread, 2 * N)
+    return difficulty, member, difficulty + member + rng.normal(size=2 * N), rng
+
+
+def true_references(difficulty):
+    return np.column_stack([difficulty + 1, difficulty, np.ones((len(difficulty), 2))])
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+def test_with_the_true_laws_the_auc_is_that_of_two_gaussians_whatever_the_difficulties(spread):
+    difficulty, member, phi, _ = world(spread)
+    guesses = guesses_of(phi, true_references(difficulty))
+    assert score(guesses.score, member).auc.value == pytest.approx(norm.cdf(1 / math.sqrt(2)), abs=ERROR)
+    # "Member" where φ is nearer to d + 1 than to d: right with probability Φ(1/2) on both sides.
+    right = np.mean(guesses.says_member == member)
+    assert right == pytest.approx(norm.cdf(0.5), abs=4 * math.sqrt(0.25 / (2 * N)))
+
+
+@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+def test_a_threshold_on_the_loss_does_not_know_the_difficulties(spread):
+    _, member, phi, _ = world(spread)
+    guesses = guesses_of(phi, None, loss_threshold("log_loss"))
+    expected = norm.cdf(1 / math.sqrt(2 * (1 + spread**2)))
+    assert score(guesses.score, member).auc.value == pytest.approx(expected, abs=ERROR)
+
+
+def test_the_more_shadow_models_the_nearer_to_the_true_laws():
+    difficulty, member, phi, rng = world(3.0)
+    aucs = []
+    for models in (4, 16, 128):
+        inside = np.arange(models)[:, None] % 2 == rng.integers(0, 2, 2 * N)
+        shadow = (difficulty + inside + rng.normal(size=(models, 2 * N))).astype(float)
+        references = reference_statistics(shadow, inside)
+        assert references[0, 2:] == pytest.approx([1, 1], abs=4 / math.sqrt(2 * N * (models - 2)))
+        aucs.append(score(guesses_of(phi, references).score, member).auc.value)
+    best, alone = norm.cdf(1 / math.sqrt(2)), norm.cdf(1 / math.sqrt(20))
+    assert alone + ERROR < aucs[0] < aucs[1] < aucs[2] < best + ERROR
+    # The records' means are known to 1/64 each, which costs no more than that part of the variance.
+    assert aucs[2] > norm.cdf(1 / math.sqrt(2 * (1 + 4 / 64))) - ERROR
+
+
+def test_the_score_is_the_ratio_of_two_densities():
+    rng = np.random.default_rng(0)
+    phi = rng.normal(size=200)
+    references = np.column_stack([rng.normal(size=(200, 2)), rng.uniform(0.5, 2, (200, 2))])
+    expected = [
+        math.log(norm.pdf(value, a, s)) - math.log(norm.pdf(value, b, t))
+        for value, (a, b, s, t) in zip(phi, references, strict=True)
+    ]
+    guesses = guesses_of(phi, references)
+    np.testing.assert_allclose(guesses.score, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(guesses.says_member, np.array(expected) > 0)
+
+
+def test_memberships_that_the_attacker_knows_are_not_used():
+    rng = np.random.default_rng(0)
+    loss, references = rng.random((50, 1)), rng.random((50, 4))
+    attack = lira()
+    assert attack.fixed_scale
+    assert attack.releases == ("log_loss", REFERENCES)
+    one, two = (
+        attack.guess(Evidence(loss, None, Known(loss, None, known, references), references), rng)
+        for known in (np.ones(50, bool), np.zeros(50, bool))
+    )
+    np.testing.assert_array_equal(one.score, two.score)
+
+
+# --- φ and the table of references ---
+
+
+def test_phi_of_answers_and_of_the_release_are_the_same():
+    rng = np.random.default_rng(0)
+    answers, y = rng.dirichlet(np.full(3, 0.05), 500), rng.integers(0, 3, 500)
+    model = Model("given", "classification", np.arange(3), True, lambda X: answers)
+    phi = phi_of(answers, y, "classification")
+    expected = [math.log(p / (1 - p)) for p in np.clip(answers[np.arange(500), y], 1e-12, 1 - 1e-12)]
+    np.testing.assert_allclose(phi, expected, rtol=1e-9, atol=1e-12)
+    # Beside references of unit deviation and means 1 and 0 the score is φ - 1/2.
+    loss = RELEASES["log_loss"](model, np.zeros((500, 1)), y)
+    beside = np.tile([1.0, 0.0, 1.0, 1.0], (500, 1))
+    ratio = lira().guess(Evidence(loss, None, Known(loss, None, y == 0, beside), beside), rng).score
+    # A probability next to 1 is known from its loss to 2e-16, which at 1e-12 from 1 is 2e-4 of the odds.
+    np.testing.assert_allclose(ratio, phi - 0.5, atol=1e-3)
+
+
+def test_phi_of_a_regression_is_the_root_of_the_error():
+    values, y = np.array([1.0, 2.0, 5.0]), np.array([1.0, 6.0, 5.25])
+    phi = phi_of(values, y, "regression")
+    np.testing.assert_allclose(phi, [0, -2, -0.5])
+    observed, beside = (values - y)[:, None] ** 2, np.tile([1.0, 0.0, 1.0, 1.0], (3, 1))
+    known = Known(observed, None, np.array([True, False, True]), beside)
+    ratio = lira("regression").guess(Evidence(observed, None, known, beside), np.random.default_rng(0)).score
+    np.testing.assert_allclose(ratio, phi - 0.5)
+
+
+def literal_statistics(phi, inside):
+    """The definition, record by record and model by model."""
+    models, n = phi.shape
+    sides = {
+        side: [[phi[m, i] for m in range(models) if inside[m, i] == side] for i in range(n)] for side in (True, False)
+    }
+    shifts = [np.mean(a) - np.mean(b) for a, b in zip(sides[True], sides[False], strict=True) if a and b]
+    deviations = []
+    for side in (True, False):
+        squares = sum((value - np.mean(part)) ** 2 for part in sides[side] for value in part)
+        deviations.append(math.sqrt(squares / sum(len(part) - 1 for part in sides[side] if part)))
+    rows = []
+    for a, b in zip(sides[True], sides[False], strict=True):
+        rows.append(
+            [np.mean(a) if a else np.mean(b) + np.mean(shifts), np.mean(b) if b else np.mean(a) - np.mean(shifts)]
+        )
+    return np.column_stack([rows, np.tile(deviations, (n, 1))])
+
+
+@pytest.mark.parametrize("models", [3, 8])
+def test_the_references_against_a_literal_loop(models):
+    rng = np.random.default_rng(models)
+    phi, inside = rng.normal(3, 5, (models, 60)), rng.random((models, 60)) < 0.5
+    assert (models > 3) or inside.all(axis=0).any()  # some records that all models had, or none
+    np.testing.assert_allclose(reference_statistics(phi, inside), literal_statistics(phi, inside), rtol=1e-12)
+
+
+def test_one_model_gives_references_too():
+    phi, inside = np.array([[1.0, 3.0, 0.0, 1.0]]), np.array([[True, True, False, False]])
+    found = reference_statistics(phi, inside)
+    np.testing.assert_allclose(found[:, 0] - found[:, 1], 1.5)  # no record has both: the shift of all
+    np.testing.assert_allclose(found[:2, 0], [1, 3])
+    np.testing.assert_allclose(found[:, 2:], np.tile([1.0, 0.5], (4, 1)))
+
+
+def test_models_without_randomness_give_finite_scores():
+    inside = np.random.default_rng(0).random((8, 40)) < 0.5
+    found = reference_statistics(np.where(inside, 27.0, 0.0), inside)
+    np.testing.assert_allclose(found[:, 2:], SMALLEST * np.std(np.where(inside, 27.0, 0.0)))
+    ratio = guesses_of(np.repeat([27.0, 0.0], 20), found)
+    assert np.isfinite(ratio.score).all()
+    assert ratio.says_member.tolist() == [1.0] * 20 + [0.0] * 20
+    same = guesses_of(np.zeros(40), reference_statistics(np.zeros((8, 40)), inside))
+    np.testing.assert_array_equal(same.score, 0)
+
+
+@pytest.mark.parametrize(
+    ("phi", "inside", "message"),
+    [
+        (np.zeros((2, 3)), np.zeros((2, 4), bool), r"φ has shape \(2, 3\)"),
+        (np.zeros(3), np.zeros(3, bool), r"give \(models, n\) twice"),
+        (np.zeros((2, 3)), np.ones((2, 3), bool), "train more of them"),
+        (np.zeros((0, 3)), np.zeros((0, 3), bool), "train more of them"),
+    ],
+)
+def test_wrong_references_end_in_one_sentence(phi, inside, message):
+    with pytest.raises(InputError, match=message):
+        reference_statistics(phi, inside)
+
+
+def test_without_references_it_says_what_it_needs():
+    with pytest.raises(InputError, match="LiRA needs what shadow models say"):
+        guesses_of(np.zeros(4), None)
+
+
+def test_on_real_models_it_beats_the_threshold_on_the_loss():
+    """Logistic regression on half as many features as records; each model is attacked with the others as shadows."""
+    rng = np.random.default_rng(0)
+    n, features, models = 200, 50, 32
+    X = rng.normal(size=(n, features))
+    y = (X[:, 0] * rng.choice([0.1, 4.0], n) + rng.normal(size=n) > 0).astype(int)
+    inside = np.array([rng.permutation(n) < n // 2 for _ in range(models)])
+    answers = [LogisticRegression().fit(X[part], y[part]).predict_proba(X) for part in inside]
+    phi = np.array([phi_of(part, y, "classification") for part in answers])
+    gains = []
+    for target in range(models):
+        others = np.arange(models) != target
+        references = reference_statistics(phi[others], inside[others])
+        by_record = guesses_of(phi[target], references).score
+        by_loss = guesses_of(phi[target], None, loss_threshold("log_loss")).score
+        aucs = [score(scores, inside[target]).auc.value for scores in (by_record, by_loss)]
+        gains.append(aucs[0] - aucs[1])
+    assert np.mean(gains) > 4 * np.std(gains) / math.sqrt(models)
