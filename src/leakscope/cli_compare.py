@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
@@ -109,10 +109,13 @@ def compare(
         check_writable(out)
     wanted = read_defenses(defenses)
     loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
-    sets = read_sets((train, holdout), loaded, label=label, groups=groups, id_column=id, drop=drop)
+    # A column that the model does not use reaches the defenses as a group.
+    shown = ",".join(dict.fromkeys(name for name in (groups, environment) if name)) or None
+    sets = read_sets((train, holdout), loaded, label=label, groups=shown, id_column=id, drop=drop)
     target = make_target(
-        loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs or None
-    )  # type: ignore[arg-type]  # both were checked
+        loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
+        task=cast("Any", task), outputs=cast("Any", outputs),
+    )  # fmt: skip
     given = Given(delta, more, public, causes, environment, sets.train[0], label)
     chosen = [given.make(name, settings) for name, settings in wanted]
     with progress_bars() as progress:
@@ -144,7 +147,7 @@ def read_defenses(text: str) -> list[tuple[str, tuple[Any, ...]]]:
     """
     from leakscope.defenses import DEFENSES
 
-    found = []
+    found: list[tuple[str, tuple[Any, ...]]] = []
     for part in text.split(","):
         name, _, values = part.strip().partition(":")
         if name not in DEFENSES:
@@ -181,14 +184,12 @@ class Given:
         from leakscope.defenses import find
 
         kind = find(name)
-        fields = {field.name for field in dataclasses.fields(kind)}
-        extra = {key: value for key, value in self._extra(name).items() if key in fields and value is not None}
-        first = dataclasses.fields(kind)[0].name if dataclasses.fields(kind) else ""
-        if settings and (not first or first in extra or name == "causal-features"):
-            first = next((field.name for field in dataclasses.fields(kind) if field.name in ("shares",)), "")
-            if not first:
-                raise InputError(f"{name} takes no settings here: write {name} alone")
-        made: Defense = kind(**({first: settings} if settings else {}), **extra)
+        fields = [field.name for field in dataclasses.fields(kind)]
+        takes = {"more-data": "shares", "causal-features": ""}.get(name, fields[0] if fields else "")
+        if settings and not takes:
+            raise InputError(f"{name} takes no settings here: write {name} alone")
+        extra = self._extra(name) | ({"delta": self.delta} if "delta" in fields else {})
+        made: Defense = kind(**({takes: settings} if settings else {}), **extra)
         return made
 
     def _extra(self, name: str) -> dict[str, Any]:
@@ -197,9 +198,12 @@ class Given:
         if name == "more-data" and self.more is not None:
             return {"records": self._read(self.more, labelled=True)}
         if name == "pate" and self.public is not None:
-            return {"public": self._read(self.public, labelled=False)[0], "delta": self.delta}
-        columns = None if self.causes is None else tuple(split_names(self.causes, self.records.columns))
-        return {"delta": self.delta, "environment": self.environment, "columns": columns}
+            return {"public": self._read(self.public, labelled=False)[0]}
+        if name == "causal-features" and self.causes is not None:
+            return {"columns": tuple(split_names(self.causes, self.records.columns))}
+        if name in ("causal-features", "irm") and self.environment is not None:
+            return {"environment": self.environment}
+        return {}
 
     def _read(self, path: Path, *, labelled: bool) -> tuple[Any, Any]:
         from leakscope.tables import check_columns, read_table

@@ -20,7 +20,7 @@ With = Annotated[
     list[Path] | None,
     typer.Option(
         "--with",
-        help="Folder that leakage, reconstruct, frontier, causal or attributes wrote; kept in audit.json; may be repeated.",
+        help="Folder that compare, leakage, reconstruct, frontier, causal or attributes wrote; kept in audit.json; may be repeated.",
     ),
 ]
 OutFile = Annotated[Path | None, typer.Option("--out", help="File to write to.", dir_okay=True)]

@@ -290,7 +290,11 @@ class Series:
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture as numbers. ``marked`` names the points of a scatter that nothing beats."""
+    """A picture as numbers.
+
+    ``marked`` names the points of a scatter that nothing beats; ``chance`` is where guessing stands on the vertical axis; with
+    ``from_zero`` both axes reach zero.
+    """
 
     title: str
     description: str
@@ -301,6 +305,8 @@ class Figure:
     logarithmic_x: bool = False
     logarithmic_y: bool = False
     marked: tuple[str, ...] = ()
+    chance: float | None = None
+    from_zero: bool = True
 
 
 @dataclass(frozen=True)
@@ -319,7 +325,7 @@ class Study:
     Parameters
     ----------
     kind
-        Which command made it: ``leakage``, ``reconstruction``, ``frontier``, ``causal`` or ``attributes``.
+        Which command made it: ``leakage``, ``reconstruction``, ``frontier``, ``causal``, ``attributes`` or ``comparison``.
     release
         What is released: ``parameters``, ``record explanations``, …
     question, answer
@@ -332,7 +338,7 @@ class Study:
         What the measured comparisons say would lower the risk, the most useful first.
     """
 
-    kind: Literal["leakage", "reconstruction", "frontier", "causal", "attributes"]
+    kind: Literal["leakage", "reconstruction", "frontier", "causal", "attributes", "comparison"]
     release: str
     question: str
     answer: str
@@ -536,7 +542,7 @@ class Audit(Findings):
         return render(self)
 
     def with_studies(self, *results: Any) -> Audit:
-        """The audit with other measurements beside it: results of leakage, reconstruction, frontier, causal, attributes.
+        """The audit with other measurements beside it: of leakage, reconstruction, frontier, causal, attributes, compare.
 
         A study takes the place of one of the same kind, release and model that is there already.
         """

@@ -1,8 +1,8 @@
 """Other measurements beside the attacks of an audit: read from a folder, attached to the record, shown in the report.
 
-A result of `leakage.sweep`, `reconstruct`, `frontier`, `causal.study` or `attribute_inference` says with ``.study()`` what a
-reader of an audit needs of it (`results.Study`): an answer in words, numbers with intervals, pictures as numbers, what no attack
-can pass, and advice drawn from measured comparisons. Its ``save`` writes that as ``study.json``.
+A result of `leakage.sweep`, `reconstruct`, `frontier`, `causal.study`, `attribute_inference` or `compare` says with ``.study()``
+what a reader of an audit needs of it (`results.Study`): an answer in words, numbers with intervals, pictures as numbers, what no
+attack can pass, and advice drawn from measured comparisons. Its ``save`` writes that as ``study.json``.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def make_study(result: Any) -> Study:
     if not callable(getattr(result, "study", None)):
         raise InputError(
             f"{type(result).__name__} can't stand beside an audit: give what leakage.sweep, reconstruct, frontier, "
-            "causal.study or attribute_inference returned"
+            "causal.study, attribute_inference or compare returned"
         )
     return result.study()  # type: ignore[no-any-return]
 
@@ -93,15 +93,15 @@ def load_study(folder: str | Path) -> Study:
     --------
     >>> load_study("no/such/folder")
     Traceback (most recent call last):
-    leakscope.errors.InputError: no study in no/such/folder: it has no study.json, which leakscope leakage, reconstruct, frontier, causal and attributes write with --out
+    leakscope.errors.InputError: no study in no/such/folder: it has no study.json, which leakscope leakage, reconstruct, frontier, causal, attributes and compare write with --out
     """
     from pydantic import TypeAdapter
 
     path = Path(folder) / FILE
     if not path.is_file():
         raise InputError(
-            f"no study in {folder}: it has no {FILE}, which leakscope leakage, reconstruct, frontier, causal and attributes "
-            "write with --out"
+            f"no study in {folder}: it has no {FILE}, which leakscope leakage, reconstruct, frontier, causal, attributes and "
+            "compare write with --out"
         )
     try:
         return TypeAdapter(Study).validate_python(json.loads(path.read_bytes(), parse_constant=_no_number))

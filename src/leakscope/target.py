@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -286,12 +287,15 @@ class EstimatorFit:
 
     def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
         from sklearn.base import clone
+        from sklearn.exceptions import ConvergenceWarning
 
         estimator = clone(self.estimator)
         seeds = [name for name in sorted(estimator.get_params()) if name.split("__")[-1] == "random_state"]
         estimator.set_params(**{name: int(rng.integers(2**31)) for name in seeds})
         try:
-            with seeded_numpy(rng):
+            with seeded_numpy(rng), warnings.catch_warnings():
+                # whoever trained the model has seen this warning; of hundreds of retrainings it says nothing new
+                warnings.simplefilter("ignore", ConvergenceWarning)
                 estimator.fit(self.layout.arrange(X), y if self.classes is None else self.classes[y])
         except Exception as error:
             name = estimator_name(estimator)

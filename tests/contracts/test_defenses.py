@@ -16,6 +16,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import leakscope as ls
 from leakscope.defenses import DEFENSES, Defense, Guarantee, apply, find
+from leakscope.reconstruction import RecordRelease
 from leakscope.target import Target
 
 N = 120
@@ -43,7 +44,7 @@ def make(name: str) -> Defense:
         "causal-features": {"columns": ["age", "income"]},
         "irm": {"environment": "year"},
         "dp-sgd": {"epochs": 1},
-        "adversarial": {"epochs": 2},
+        "adversarial": {"steps": 2},
     }
     return find(name)(**given.get(name, {}))
 
@@ -98,7 +99,7 @@ def test_is_a_way_from_target_to_target(name: str, targets: list[Target]) -> Non
     before = pickle.dumps((target.members.X, target.members.y))
     for setting in defense.settings:
         made = defense.defend(target, setting)
-        assert (made.learner, made.answers, made.explanation) != (None, None, None)
+        assert (made.learner, made.answers, made.explanation, made.records) != (None, None, None, None)
         defended = apply(defense, target, setting, seed=1)
         answers = defended.model.predict(target.nonmembers.X)
         assert answers.shape == (N, len(target.model.classes))
@@ -117,9 +118,11 @@ def test_its_learner_travels_and_trains_on_any_half(name: str, targets: list[Tar
     setting = defense.settings[0]
     made, again = (defense.defend(target, setting) for _ in range(2))
     if made.learner is None:
-        sent = pickle.loads(cloudpickle.dumps(made.answers or made.explanation))
-        given = np.array([[0.2, 0.8]]) if made.answers else "gradient"
-        assert np.array_equal(sent(given), (made.answers or made.explanation)(given))
+        change = made.answers or made.explanation or made.records
+        given: Any = (np.array([[0.2, 0.8]]),) if made.answers else ("gradient",)
+        given = (RecordRelease(), 10_000) if made.records else given
+        sent, kept = pickle.loads(cloudpickle.dumps(change))(*given), change(*given)
+        assert sent == kept if made.records else np.array_equal(sent, kept)
         return
     assert again.learner is not None
     assert made.learner.key == again.learner.key, "equal recipes must have equal keys"

@@ -213,3 +213,5 @@ def test_wrong_input_ends_in_a_sentence():
     few = replace(target, members=target.members.take(np.arange(8)))
     assert "fewer than 12" in AdversarialRegularisation().refuse(few)
     assert AdversarialRegularisation().refuse(target) is None
+    with pytest.raises(InputError, match="needs 3 or more, not 2"):
+        fit_of(target, 1.0)(target.members.X[:2], target.members.y[:2], np.random.default_rng(0))

@@ -211,7 +211,7 @@ def test_what_cannot_be_defended_is_refused_in_words():
         fit=lambda X, y, rng: lambda X: np.full((len(X), 2), 0.5),
     )
     for defense, given, words in [
-        (CausalFeatures(), target, "--causal age,education"),
+        (CausalFeatures(), target, "--causes age,education"),
         (CausalFeatures([0]), fixed, "can't be trained again"),
         (CausalFeatures([0]), flat, "not a table"),
         (CausalFeatures(["age"]), target, "no column 'age': the columns are 0, 1, 2"),

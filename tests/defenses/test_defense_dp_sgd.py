@@ -66,7 +66,7 @@ def test_without_sampling_the_accounted_epsilon_is_that_of_the_gaussian_mechanis
     assert gaussian_delta(spent - 3 * error, one) > DELTA
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 1.0, 4.0, 8.0])
+@pytest.mark.parametrize("epsilon", [1.0, 4.0, 8.0])
 def test_what_is_spent_is_at_most_what_is_allowed_and_not_much_less(epsilon):
     noise, spent = find_noise(epsilon, DELTA, SHARE, STEPS)
     assert 0.99 * epsilon <= spent <= epsilon
@@ -74,10 +74,10 @@ def test_what_is_spent_is_at_most_what_is_allowed_and_not_much_less(epsilon):
 
 
 def test_noise_falls_with_epsilon_and_rises_with_steps_and_share():
-    noises = [find_noise(epsilon, DELTA, SHARE, STEPS)[0] for epsilon in (0.5, 1.0, 4.0, 8.0)]
+    noises = [find_noise(epsilon, DELTA, SHARE, STEPS)[0] for epsilon in (1.0, 4.0, 8.0)]
     assert all(np.diff(noises) < 0)
-    assert find_noise(1.0, DELTA, SHARE, 2 * STEPS)[0] > noises[1]
-    assert find_noise(1.0, DELTA, 2 * SHARE, STEPS)[0] > noises[1]
+    assert find_noise(1.0, DELTA, SHARE, 2 * STEPS)[0] > noises[0]
+    assert find_noise(1.0, DELTA, 2 * SHARE, STEPS)[0] > noises[0]
 
 
 def composed_deltas(epsilon, noise, share, steps, step=2e-4, reach=40.0):
@@ -99,25 +99,33 @@ def composed_deltas(epsilon, noise, share, steps, step=2e-4, reach=40.0):
     return deltas
 
 
-@pytest.mark.parametrize(("epsilon", "share", "steps"), [(1.0, SHARE, STEPS), (8.0, SHARE, STEPS), (2.0, 0.5, 4)])
-def test_both_directions_composed_by_hand_stay_within_delta(epsilon, share, steps):
-    noise, spent = find_noise(epsilon, DELTA, share, steps)
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "share", "steps"),
+    [(1.0, DELTA, SHARE, STEPS), (8.0, DELTA, SHARE, STEPS), (1.0, 1e-3, 0.5, 3)],
+)
+def test_both_directions_composed_by_hand_stay_within_delta(epsilon, delta, share, steps):
+    noise, spent = find_noise(epsilon, delta, share, steps)
     # the grid moves the sum of 200 losses by some 2e-4·√(200/12) = 0.0008; the accountant adds 0.004 to ε at the least
     removed, added = composed_deltas(spent, noise, share, steps)
-    assert removed <= DELTA
+    assert removed <= delta
     assert added <= removed
-    assert composed_deltas(0.97 * spent, noise, share, steps)[0] > DELTA  # the claim is not idle either
+    assert composed_deltas(0.97 * spent, noise, share, steps)[0] > delta  # the claim is not idle either
 
 
 def test_the_guarantee_says_what_was_accounted_and_what_it_rests_on():
     target = target_of(LogisticRegression())
-    made = DPSGD([4.0], delta=1e-4).defend(target, 4.0)
-    noise, spent = find_noise(4.0, 1e-4, SHARE, STEPS)
+    made = DPSGD([4.0], share=1.0, epochs=20, delta=1e-4).defend(target, 4.0)
+    noise, spent = find_noise(4.0, 1e-4, 1.0, 20)
     assert made.learner.fit.noise == noise
     assert (made.guarantee.epsilon, made.guarantee.delta) == (spent, 1e-4)
     assert made.guarantee.neighbours == "added or removed"
     assert made.guarantee.covers == "parameters"
-    for condition in ("encoded", "number of training records is public", "seed is secret"):
+    for condition in (
+        "encoded",
+        "number of training records is public",
+        "seed is secret",
+        "a removed record is the worse",
+    ):
         assert condition in made.guarantee.rests_on
 
 
@@ -181,7 +189,7 @@ def test_without_noise_and_clipping_it_finds_what_logistic_regression_finds():
     y = (rng.random(400) < 1 / (1 + np.exp(-X @ [1.0, -1.0]))).astype(int)
     estimator = make_pipeline(StandardScaler(), LogisticRegression(C=1e6)).fit(X, y)
     target = make_target(estimator, (X, y), (X, y))
-    fit = plain(target, noise=0.0, clip=1e6, share=1.0, steps=500, rate=1.0)
+    fit = plain(target, noise=0.0, clip=1e6, share=1.0, steps=200, rate=1.0)
     model = fit(X, y, np.random.default_rng(0))
     np.testing.assert_allclose(model.predict(X), estimator.predict_proba(X), atol=1e-3)
 
@@ -223,7 +231,7 @@ def simulated_scores(noise, runs, *, inside, steps, share, seed):
 
 
 def test_the_real_training_is_the_mechanism_that_is_accounted_for():
-    runs, noise, steps, share = 150, 1.5, 3, 0.5
+    runs, noise, steps, share = 100, 1.5, 3, 0.5
     for inside in (True, False):
         scores = canary_scores(noise, runs, inside=inside)
         variance = steps * (noise**2 + inside * share * (1 - share))

@@ -86,10 +86,12 @@ def recommend(
     price: float,
     broken: Sequence[bool],
     faithful: Sequence[Sequence[Measured]] = (),
+    better: str | None = None,
 ) -> Recommendation:
     """What the intervals allow to say; a version whose guarantee is broken is never recommended.
 
-    ``faithful`` says what versions cost in the faithfulness of explanations, where these are released.
+    ``faithful`` says what versions cost in the faithfulness of explanations, where these are released; ``better`` names a
+    version that surely beats the model as it is.
     """
     metric = main[0].metric
     if risks[0].low <= 0.5:
@@ -105,7 +107,7 @@ def recommend(
             "no sure gain",
             None,
             "None of these versions surely lowers the risk: the intervals of all changes reach 0, so that nothing can be "
-            "recommended by these records.",
+            f"recommended by these records.{_still_better(better)}",
         )
     further = faithful or [()] * len(names)
     cheap = [at for at in sure if all(one.gain.low >= -price for one in (main[at], *further[at]))]
@@ -124,4 +126,12 @@ def recommend(
         names[best],
         f"Use “{safe_text(names[best])}”: it surely lowers the risk, the AUC changes by {lowered[best]} to {risks[best]} (0.5 is "
         f"chance), and the {metric} by {main[best].change}, surely no loss of more than {price:g}.",
+    )
+
+
+def _still_better(name: str | None) -> str:
+    if name is None:
+        return ""
+    return (
+        f" “{safe_text(name)}” surely does its job better than the model as it is, at a risk that is not surely lower."
     )

@@ -27,6 +27,8 @@ from leakscope.reconstruction.run import Case, over_runs, run_attack, usefulness
 from leakscope.results import Estimate, NotRun
 from leakscope.worlds import Progress
 
+NO_LOSS = Estimate(0.0, 0.0, 0.0, kind="exact", method="both releases do the same")
+
 
 class Rivals:
     """Releases of explanations by records, each with the questions that one asker gets; comparable pair by pair."""
@@ -110,10 +112,18 @@ class Rivals:
     def gains(self, ours: int, theirs: int) -> list[Estimate]:
         """Answered, records found, and error of influences: of ours minus of theirs, so that more is better."""
         first, second = self.useful[ours], self.useful[theirs]
-        if self.releases[ours][0] == self.releases[theirs][0]:
-            return [Estimate(0.0, 0.0, 0.0, kind="exact", method="the same explanations")]
-        found = [difference(first.answered, second.answered), difference(first.found, second.found)]
-        if first.error is not None and second.error is not None:
+        (release, _), (other, _) = self.releases[ours], self.releases[theirs]
+        same_points, same_records = (
+            release.near == other.near,
+            replace(release, digits=None) == replace(other, digits=None),
+        )
+        found = [
+            NO_LOSS if same_points else difference(first.answered, second.answered),
+            NO_LOSS if same_records else difference(first.found, second.found),
+        ]
+        if release == other:
+            found.append(NO_LOSS)
+        elif first.error is not None and second.error is not None:
             found.append(difference(second.error, first.error))
         return found
 

@@ -30,7 +30,7 @@ from leakscope.fingerprints import fingerprint
 from leakscope.intervals import mean_of_runs
 from leakscope.reconstruction.release import RecordRelease
 from leakscope.releases import RELEASES, Progress
-from leakscope.results import Estimate
+from leakscope.results import Estimate, NotRun
 from leakscope.risk import FALSE_POSITIVE_RATES, assess
 from leakscope.selection import read_releases
 from leakscope.target import Records, Target
@@ -100,8 +100,8 @@ def compare(
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
     >>> found = compare(target, ls.defenses.LabelOnly(), shadows=4)
-    >>> [(version.name, version.risk.auc.value) for version in found.versions]
-    [('as it is', 1.0), ('label-only', 1.0)]
+    >>> [(version.name, round(version.risk.auc.value, 2)) for version in found.versions]
+    [('as it is', 1.0), ('label-only', 0.84)]
     """
     settings = Settings(seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, shadows).checked()
     _check(target, price)
@@ -119,7 +119,8 @@ def compare(
     case, alone, warnings = _prepare(target, settings, planned, explained, clock)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache)
     with clock("train"):
-        trained = _train_all(case, planned, explained, again, progress)
+        models_of, failed = _train_all(case, planned, explained, again, progress)
+    planned, trained = [version for version, _ in models_of], [models for _, models in models_of]
     with clock("attack"):
         outcomes = []
         for done, (version, models) in enumerate(zip(planned, trained, strict=True), start=1):
@@ -160,10 +161,16 @@ def compare(
         allowed,
         [version.promise == "broken" for version in found],
         [version.faithfulness for version in found],
+        found[0].surely_beaten_by,
     )
-    if len(found) == 1 and recommendation.kind == "no sure gain":
+    if by_records is not None:
+        warnings.append(
+            "risk is that of telling who was trained on; through explanations by records as they are, attacks see a share of "
+            f"{by_records.as_it_is.share} of the training records themselves"
+        )
+    if of_records and not failed and len(found) == 1 and recommendation.kind == "no sure gain":
         recommendation = Recommendation("no sure gain", None, NO_OTHER)
-    return Comparison(tuple(found), tuple(refused), recommendation, tuple(warnings), run, by_records)
+    return Comparison(tuple(found), (*refused, *failed), recommendation, tuple(warnings), run, by_records)
 
 
 def _check(target: Target, price: float) -> None:
@@ -227,27 +234,34 @@ def _both(members: Records, nonmembers: Records) -> Records:
 
 def _train_all(
     case: Case, planned: Sequence[Planned], explained: Sequence[str], again: Any, progress: Progress | None
-) -> list[Trained]:
-    """The models of every version; versions with the same learner share them."""
+) -> tuple[list[tuple[Planned, Trained]], list[NotRun]]:
+    """The models of every version, and the versions that could not be trained; those with the same learner share them.
+
+    That one of several defenses fails is told beside the others, which it takes nothing from; that the model as it is can't
+    be trained again is an error.
+    """
     by_learner: dict[int, list[Planned]] = {}
     for version in planned:
         by_learner.setdefault(id(version.learner(case.target)), []).append(version)
     found: dict[int, Trained] = {}
+    failed: list[NotRun] = []
     for done, (key, sharing) in enumerate(by_learner.items()):
         names = tuple(dict.fromkeys(name for version in sharing for name in explained_by(version, explained)))
         releases = (STABILITY, *names) if case.target.model.task == "classification" else names
         steps = None if progress is None else partial(_step, progress, done, len(by_learner))
-        found[key] = train(
-            case.target,
-            sharing[0].learner(case.target),
-            case.design,
-            releases,
-            case.seed,
-            partial(again, progress=steps),
-        )
+        learner = sharing[0].learner(case.target)
+        try:
+            found[key] = train(case.target, learner, case.design, releases, case.seed, partial(again, progress=steps))
+        except InputError as error:
+            if learner is case.target.learner:
+                raise
+            failed += [NotRun("", version.name, str(error).rstrip(".")) for version in sharing]
         if progress is not None:
             progress("training", 100 * (done + 1), 100 * len(by_learner))
-    return [found[id(version.learner(case.target))] for version in planned]
+    if len(failed) == len(planned) - 1 and failed:
+        raise InputError(f"none of the versions could be trained; {failed[0].attack}: {failed[0].reason}")
+    keys = [id(version.learner(case.target)) for version in planned]
+    return [(version, found[key]) for version, key in zip(planned, keys, strict=True) if key in found], failed
 
 
 def _step(progress: Progress, before: int, learners: int, stage: str, done: int, total: int) -> None:  # noqa: ARG001

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
-from leakscope.comparison import words
+from leakscope.comparison import record_words, words
 from leakscope.comparison.result import Comparison, Version
 from leakscope.report.axes import short_number
 from leakscope.report.words import SENTENCE_LENGTH, count, safe_text
@@ -28,10 +28,13 @@ def describe(comparison: Comparison) -> str:
     None of these versions surely lowers the risk: the intervals of al
     """
     lines = _wrap(safe_text(comparison.recommendation.sentence, SENTENCE_LENGTH))
+    if comparison.record_explanations is not None:
+        lines += ["", *_wrap(safe_text(comparison.record_explanations.recommendation.sentence, SENTENCE_LENGTH))]
     lines += [line for version in comparison.broken for line in ("", *_wrap(f"! {words.promise(version)}", "  "))]
     lines += ["", *_wrap(_measured(comparison)), "", *_table(comparison), ""]
     lines += _wrap(_legend(comparison))
     lines += _explained(comparison)
+    lines += _by_records(comparison)
     for sentence in _remarks(comparison):
         lines += _wrap(f"- {sentence}", "  ")
     return "\n".join(lines)
@@ -101,6 +104,15 @@ def _explained(comparison: Comparison) -> list[str]:
         return []
     rows = [["  version", "explanation (0: no better than a random order)", "found", "its change"], *rows]
     return ["", *_aligned(rows), ""]
+
+
+def _by_records(comparison: Comparison) -> list[str]:
+    """What explanations by records give away; nothing where none are released."""
+    found = comparison.record_explanations
+    if found is None:
+        return []
+    said = [line for sentence in record_words.remarks(found) for line in _wrap(f"- {sentence}", "  ")]
+    return ["", "Explanations by records:", *_aligned(record_words.rows(found)), *said, ""]
 
 
 def _aligned(rows: list[list[str]]) -> list[str]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from leakscope.comparison import words
+from leakscope.comparison.record_words import summarize_records
 from leakscope.comparison.result import Attacked, Comparison, GroupPrice, Measured, Version
 from leakscope.comparison.telling import answer, figure
 from leakscope.report.studies import figure_words
@@ -63,6 +64,7 @@ def summarize(comparison: Comparison) -> dict[str, Any]:
         "figure": figure_words(figure(comparison)),
         "metrics": [safe_text(one.metric) for one in comparison.as_it_is.utility],
         "versions": [_version(one, number, comparison) for number, one in enumerate(comparison.versions, start=1)],
+        "by_records": summarize_records(comparison.record_explanations),
         "explained": [_explained(version, one) for version in comparison.versions for one in version.faithfulness],
         "groups": _groups(comparison),
         "attacks": [_attack(one, attack) for one in comparison.versions for attack in one.attacks],
@@ -72,10 +74,8 @@ def summarize(comparison: Comparison) -> dict[str, Any]:
             {"name": safe_text(item.attack), "reason": safe_text(item.reason, SENTENCE_LENGTH)}
             for item in comparison.not_run
         ],
-        "notes": [
-            {"versions": listed(names, 6), "note": safe_text(note, SENTENCE_LENGTH)}
-            for note, names in words.noted(comparison).items()
-        ],
+        "foundations": _noted(words.foundations(comparison)),
+        "notes": _noted(words.noted(comparison)),
         "warnings": [safe_text(warning, SENTENCE_LENGTH) for warning in comparison.warnings],
         "meaning": list(MEANING),
         "glossary": [{"term": term, "meaning": meaning} for term, meaning in GLOSSARY],
@@ -136,7 +136,6 @@ def _version(version: Version, number: int, comparison: Comparison) -> dict[str,
         ],
         "claim": words.claim(version),
         "covers": "" if version.guarantee is None else f"covers the {version.guarantee.covers}",
-        "rests_on": "" if version.guarantee is None else safe_text(version.guarantee.rests_on, SENTENCE_LENGTH),
         "epsilon": describe(finite(version.epsilon)),
         "promise": PROMISES[version.promise],
         "promise_tone": {"broken": "leaks", "in doubt": "", "holds": "no-evidence"}.get(version.promise, "plain-tag"),
@@ -219,6 +218,10 @@ def _retrained(comparison: Comparison) -> list[dict[str, Any]]:
         for version in comparison.versions
         if version.retrained is not None
     ]
+
+
+def _noted(notes: dict[str, list[str]]) -> list[dict[str, str]]:
+    return [{"versions": listed(names, 6), "note": safe_text(note, SENTENCE_LENGTH)} for note, names in notes.items()]
 
 
 def _sources(comparison: Comparison) -> list[dict[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from leakscope.comparison import words
 from leakscope.comparison.result import Comparison, Version
+from leakscope.frontier_study.dominance import beaten_by_points
 from leakscope.report.words import count, out_of, percent, safe_text
 from leakscope.results import Figure, Number, Point, Series, Study
 from leakscope.telling import LONGEST, finite, plain
@@ -21,8 +22,8 @@ def tell(comparison: Comparison) -> Study:
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
     >>> found = ls.compare(target, ls.defenses.Rounding([1]), shadows=0, retrain=False)
-    >>> tell(found).figures[0].marked == tuple(version.name for version in found.best)
-    True
+    >>> tell(found).kind, tell(found).figures[0].marked
+    ('comparison', ('as it is', 'round 1'))
     """
     return Study(
         kind="comparison",
@@ -44,10 +45,11 @@ def answer(comparison: Comparison) -> tuple[str, str]:
     """Two sentences: what to do, and what it buys and costs."""
     version, before = words.proposed(comparison), comparison.as_it_is
     pairs = f"{out_of(100, before.risk.auc)} times out of 100"
+    where = "here" if comparison.record_explanations is None else "in the answers"
     match comparison.recommendation.kind:
         case "nothing to lower":
             return (
-                "There is no sure risk here that a defense could be seen to lower.",
+                f"There is no sure risk {where} that a defense could be seen to lower.",
                 f"Of one person from the training data and one outsider, the best attack on the model as it is picks the right "
                 f"one {pairs}; a coin gets 50. That is no proof that nothing leaks.",
             )
@@ -142,7 +144,7 @@ def figure(comparison: Comparison) -> Figure:
         title="What each version buys, and what it costs",
         description=f"Each point is a version of the model: further {side} does its job better, further down gives less away. "
         "Lines are ranges; the upper end of the vertical one is the risk that is not excluded. Diamonds: no other version is "
-        "both less risky and better, by points.",
+        f"better in both, risk and {metric}, by points.",
         kind="scatter",
         x_label=f"{metric[:1].upper()}{metric[1:]} on held-out records ({side} is better)",
         y_label="Risk: largest AUC of any attack",
@@ -153,10 +155,18 @@ def figure(comparison: Comparison) -> Figure:
             )
             for defense in defenses
         ),
-        marked=tuple(safe_text(version.name) for version in comparison.best),
+        marked=tuple(safe_text(version.name) for version in _frontier(comparison)),
         chance=CHANCE,
         from_zero=False,
     )
+
+
+def _frontier(comparison: Comparison) -> list[Version]:
+    """The versions that no other beats by points in the two things that the picture shows."""
+    gains = [version.main.gain.value for version in comparison.versions]
+    risks = [version.risk.auc.value for version in comparison.versions]
+    beaten = beaten_by_points(gains, risks)
+    return [version for version, other in zip(comparison.versions, beaten, strict=True) if other is None]
 
 
 def _point(version: Version) -> Point:

@@ -58,7 +58,7 @@ class Quality:
 
     @cached_property
     def _right(self) -> Floats:
-        return (self.answers.argmax(axis=1) == self.labels).astype(np.float64)
+        return np.asarray(self.answers.argmax(axis=1) == self.labels, dtype=np.float64)
 
     @property
     def compared(self) -> tuple[Floats, ...]:
@@ -91,7 +91,7 @@ def calibration_error(said: Floats, right: Floats, confidence: float = 0.95) -> 
     >>> honest.low, honest.high < 0.02
     (0.0, True)
     >>> calibration_error(said, (rng.random(20_000) < said - 0.2).astype(float))
-    0.20 [0.19, 0.21]
+    0.20 [0.19, 0.20]
     """
     residual = (said - right)[np.argsort(said, kind="stable")]
     square, variance = 0.0, 0.0

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import re
-from typing import Any
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
 
 from leakscope.comparison.result import Comparison, Version
 from leakscope.report.words import describe, safe_text
 from leakscope.results import Estimate
 from leakscope.telling import finite
+
+if TYPE_CHECKING:
+    from leakscope.comparison.record_explanations import RecordVersion
 
 BROKEN = "the guarantee is broken"
 IN_DOUBT = (
@@ -51,7 +56,7 @@ def said_change(change: Estimate) -> str:
     return str(signed(change)["text"]).replace("\u00a0", " ")
 
 
-def standing(version: Version) -> str:
+def standing(version: Version | RecordVersion) -> str:
     """How a version stands beside the others."""
     if version.surely_beaten_by is not None:
         return f"surely beaten by {quoted(version.surely_beaten_by)}"
@@ -67,8 +72,20 @@ def claim(version: Version) -> str:
     swap = guarantee.neighbours == "swap"
     said_of = "the swap of one record" if swap else "one record added or removed"
     epsilon, _ = guarantee.for_swaps()
-    doubled = "" if swap else f", that is ε = {epsilon:g} for the swap of one"
-    return f"ε = {guarantee.epsilon:g}{delta} for {said_of}{doubled}"
+    doubled = "" if swap else f", that is ε = {rounded_up(epsilon)} for the swap of one"
+    return f"ε = {rounded_up(guarantee.epsilon)}{delta} for {said_of}{doubled}"
+
+
+def rounded_up(epsilon: float) -> str:
+    """A claim with three digits, never less than it is.
+
+    >>> rounded_up(3.96307), rounded_up(0.5), rounded_up(7.996)
+    ('3.97', '0.5', '8')
+    """
+    if not epsilon > 0:
+        return f"{epsilon:g}"
+    step = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
+    return f"{math.ceil(round(epsilon / step, 9)) * step:.3g}"
 
 
 def promise(version: Version) -> str:
@@ -108,8 +125,20 @@ def group_costs(version: Version) -> list[tuple[str, Estimate]]:
 
 def noted(comparison: Comparison) -> dict[str, list[str]]:
     """Every note once, with the names of the versions that it belongs to."""
-    notes: dict[str, list[str]] = {}
-    for version in comparison.versions:
-        for note in version.notes:
-            notes.setdefault(note, []).append(version.name)
-    return notes
+    return _each_once((note, version.name) for version in comparison.versions for note in version.notes)
+
+
+def foundations(comparison: Comparison) -> dict[str, list[str]]:
+    """What guarantees rest on, each once, with the names of the versions that it belongs to."""
+    return _each_once(
+        (version.guarantee.rests_on, version.name)
+        for version in comparison.versions
+        if version.guarantee is not None and version.guarantee.rests_on
+    )
+
+
+def _each_once(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for text, name in pairs:
+        found.setdefault(text, []).append(name)
+    return found

@@ -33,6 +33,9 @@ DEFENSES: dict[str, tuple[str, str]] = {
     "smoothgrad": ("smoothgrad", "SmoothGrad"),
     "top-features": ("top_features", "TopFeatures"),
     "quantise": ("quantise", "Quantise"),
+    "fewer-records": ("fewer_records", "FewerRecords"),
+    "round-influences": ("rounded_influences", "RoundedInfluences"),
+    "query-budget": ("query_budget", "QueryBudget"),
 }
 _HOMES = {kind: home for home, kind in DEFENSES.values()}
 

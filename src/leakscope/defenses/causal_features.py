@@ -91,7 +91,7 @@ class CausalFeatures:
             return NO_LEARNER
         if self.columns is None and self.environment is None:
             return (
-                "it has to be told the causes of the label: name them as columns= (--causal age,education), or a column of "
+                "it has to be told the causes of the label: name them as columns= (--causes age,education), or a column of "
                 "environments in which they can be found as environment= (--environment hospital)"
             )
         try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.target import Learner, Target
+
+if TYPE_CHECKING:
+    from leakscope.reconstruction.release import RecordRelease
 
 Floats = NDArray[np.float64]
 #: What is done to the model's answers before they leave: (n, k) probabilities, or (n,) values, to the same shape.
@@ -73,6 +76,8 @@ class Defended:
         What is done to the model's answers; None where they leave as they are.
     explanation
         From the name of an explanation to the name of the defended one; None where explanations stay as they are.
+    records
+        From explanations by records, and how many of them one asker gets, to the defended ones; None where they stay.
     guarantee
         What is proven; None where nothing is.
     notes
@@ -82,6 +87,7 @@ class Defended:
     learner: Learner | None = None
     answers: Answers | None = None
     explanation: Callable[[str], str] | None = None
+    records: Callable[[RecordRelease, int], tuple[RecordRelease, int]] | None = None
     guarantee: Guarantee | None = None
     notes: tuple[str, ...] = ()
 
@@ -172,7 +178,7 @@ def make_learner(name: str, fit: Any) -> Learner:
     from leakscope.fingerprints import fingerprint
 
     try:
-        key = fingerprint(fit)
+        key = fingerprint(fit, fitted=True)  # what was fitted before, such as an encoding, is part of the recipe
     except InputError:
         key = uuid4().hex  # never the same twice, so that a cache never answers for another learner
     return Learner(name, fit, key)

@@ -100,7 +100,7 @@ class ParameterNoise:
     >>> made.guarantee.epsilon, made.guarantee.delta, made.guarantee.neighbours
     (4.0, 1e-05, 'swap')
     >>> made.notes
-    ('with 285 records the noise has deviation 0.777 on each parameter',)
+    ('with 285 records and a penalty of 0.0049 the noise has deviation 0.777 on each parameter',)
     """
 
     epsilon: Any = (1.0, 4.0)
@@ -158,7 +158,8 @@ class ParameterNoise:
         guarantee = Guarantee(
             fit.epsilon, self.delta if gaussian else 0.0, rests_on="; ".join(rests_on), source=self._proof
         )
-        return Defended(learner, guarantee=guarantee, notes=(f"with {n:,} records the noise has {size}",))
+        note = f"with {n:,} records and a penalty of {fit.weight(n):.2g} the noise has {size}"
+        return Defended(learner, guarantee=guarantee, notes=(note,))
 
     @property
     def _proof(self) -> str:

@@ -25,7 +25,7 @@ class Quantise:
     name: ClassVar[str] = "quantise"
     knob: ClassVar[str] = "significant digits"
     what: ClassVar[str] = "explanations are rounded to a few digits"
-    source: ClassVar[str] = "Shokri et al. 2017, section VII (rounded answers), carried to explanations"
+    source: ClassVar[str] = "Shokri et al. 2017, section VIII (rounded answers), carried to explanations"
     stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:

@@ -25,7 +25,7 @@ class TopFeatures:
     name: ClassVar[str] = "top-features"
     knob: ClassVar[str] = "features shown"
     what: ClassVar[str] = "explanations show the few most important features only"
-    source: ClassVar[str] = "Shokri et al. 2017, section VII (top-k answers), carried to explanations"
+    source: ClassVar[str] = "Shokri et al. 2017, section VIII (top-k answers), carried to explanations"
     stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:

@@ -33,7 +33,7 @@ from leakscope.influence.logistic import LeaveOneOut, leave_one_out
 from leakscope.learners.linear import Floats, read_records
 from leakscope.oracle import MOST_DIGITS, Prior, Recovered
 from leakscope.reconstruction.reading import check_effort, check_releases, read_groups, read_holdout
-from leakscope.reconstruction.release import RecordRelease, nearest
+from leakscope.reconstruction.release import RecordRelease, Usefulness, nearest
 from leakscope.reconstruction.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
 from leakscope.records import Records
 from leakscope.results import Estimate, NotRun, Risk
@@ -127,8 +127,7 @@ def reconstruct(
     names_of = np.arange(len(labels)) if ids is None else np.asarray(ids)
     if names_of.shape != labels.shape:
         raise InputError(f"ids must be one id for each of the {len(labels)} training records")
-    known = features if outside is None else np.vstack([features, outside[0]])
-    prior = Prior(known.min(axis=0), known.max(axis=0), None if outside is None else outside[0])
+    prior = prior_of(features, None if outside is None else outside[0])
     ready, refused = _choose(names, release, prior)
     models = leave_one_out(features, labels, l2, progress=progress)
     case = Case(models, features, labels, prior, int(budget), int(repeats), seed, confidence)
@@ -137,7 +136,7 @@ def reconstruct(
     count = _Count(len(ready) + len(names) * len(others) + len(rounded), progress)
     runs = {}
     for name in ready:
-        runs[name] = _run(case, release, name)
+        runs[name] = run_attack(case, release, name)
         count.up()
     ks = [k for k in sorted({*SELF, release.k}) if k <= len(labels)]
     shown = _explained(case, release, max(ks))
@@ -157,6 +156,12 @@ def reconstruct(
         settings=_settings(case, release, names, l2) | {"left_out_of_holdout": left_out},
         per_record=_per_record(own, runs, names_of),
     )
+
+
+def prior_of(features: Floats, outside: Floats | None) -> Prior:
+    """What an attacker knows: the range of each column over all records, and the records that were not trained on."""
+    known = features if outside is None else np.vstack([features, outside])
+    return Prior(known.min(axis=0), known.max(axis=0), outside)
 
 
 def _how_unusual(X: Floats) -> NDArray[Any]:
@@ -239,7 +244,7 @@ def _choose(names: Sequence[str], release: RecordRelease, prior: Prior) -> tuple
     return ready, refused
 
 
-def _run(case: Case, release: RecordRelease, name: str) -> list[Recovered]:
+def run_attack(case: Case, release: RecordRelease, name: str) -> list[Recovered]:
     """Runs of one attack, each with an oracle and a generator of its own; the numbers don't depend on other attacks."""
     from joblib import cpu_count
 
@@ -254,11 +259,11 @@ def _run(case: Case, release: RecordRelease, name: str) -> list[Recovered]:
         return list(pool.map(run, range(case.repeats)))
 
 
-def _over_runs(values: Any, confidence: float, low: float = 0.0, high: float = np.inf) -> Estimate:
+def over_runs(values: Any, confidence: float, low: float = 0.0, high: float = np.inf) -> Estimate:
     """Mean over runs of an attack with Student's interval, held inside what is possible."""
     values = np.asarray(values, dtype=np.float64)
     if len(values) < 2 or np.ptp(values) == 0:
-        value = float(values.mean())
+        value = float(values[0])
         same = f"{len(values)} runs that agree" if len(values) > 1 else "one run, which has no interval"
         return Estimate(value, value, value, confidence, n=len(values), method=same)
     found = intervals.mean(values, confidence)
@@ -278,13 +283,11 @@ def _summarise(case: Case, name: str, runs: Sequence[Recovered], groups: Mapping
     return Reconstructed(
         attack=RECONSTRUCTIONS[name].name,
         source=RECONSTRUCTIONS[name].source,
-        records=_over_runs([len(run) for run in runs], case.confidence, high=n),
-        share=_over_runs([len(run) / n for run in runs], case.confidence, high=1.0),
-        queries=_over_runs([run.queries for run in runs], case.confidence, high=case.budget),
+        records=over_runs([len(run) for run in runs], case.confidence, high=n),
+        share=over_runs([len(run) / n for run in runs], case.confidence, high=1.0),
+        queries=over_runs([run.queries for run in runs], case.confidence, high=case.budget),
         wrong=sum(_wrong(case, run) for run in runs),
-        curve=tuple(
-            (int(at), _over_runs(shares[:, place], case.confidence, high=1.0)) for place, at in enumerate(grid)
-        ),
+        curve=tuple((int(at), over_runs(shares[:, place], case.confidence, high=1.0)) for place, at in enumerate(grid)),
         by_group=tuple(by_group(fell, groups, case.confidence)),
         why=str(runs[-1].notes.get("why", "")),
     )
@@ -358,25 +361,30 @@ def _defend(case: Case, release: RecordRelease, names: Sequence[str], count: _Co
         else:
             count.up()
     strongest = max(shares, key=lambda name: shares[name].value) if shares else ""
+    useful = usefulness_of(case, release, case.confidence)
+    return DefendedRelease(release.words, strongest, shares.get(strongest), shares, useful)
+
+
+def usefulness_of(case: Case, release: RecordRelease, confidence: float) -> Usefulness:
+    """What honest users still get who ask about records that were not trained on, or about the training records."""
     honest = case.X if case.prior.records is None else case.prior.records
     points = honest[np.random.default_rng(case.seed).permutation(len(honest))[:HONEST]]
-    useful = release.usefulness(
+    return release.usefulness(
         case.models,
         case.X,
         case.y,
         points,
         trained=case.prior.records is None,
         seed=case.seed,
-        confidence=case.confidence,
+        confidence=confidence,
     )
-    return DefendedRelease(release.words, strongest, shares.get(strongest), shares, useful)
 
 
 def _recovered(case: Case, release: RecordRelease, name: str, count: _Count) -> Estimate:
     """Share that one attack recovers."""
-    found = [len(run) / len(case.y) for run in _run(case, release, name)]
+    found = [len(run) / len(case.y) for run in run_attack(case, release, name)]
     count.up()
-    return _over_runs(found, case.confidence, high=1.0)
+    return over_runs(found, case.confidence, high=1.0)
 
 
 def _accuracy(case: Case, X: Floats, y: NDArray[Any]) -> Estimate:

@@ -144,16 +144,14 @@ def summarize_next_steps(findings: Findings) -> list[dict[str, Any]]:
 def _steps(findings: Findings) -> Iterator[Step]:
     """All that apply, the more useful first."""
     yield from _cannot_tell(findings)
+    yield from _advised(findings, comparisons=True)
     if findings.verdict.kind == "leaks":
         yield from _release_less(findings)
         yield from _drop_explanation(findings)
         yield from _overfit(findings)
         yield from _look_at_group(findings)
         yield from _scores_leak(findings)
-    for study in findings.studies:
-        for advice in study.advice[:1]:
-            on = f" (measured on {safe_text(study.measured)})" if study.measured else ""
-            yield Step(_study_title(study.kind), safe_text(advice, SENTENCE_LENGTH) + on, measured=True)
+    yield from _advised(findings, comparisons=False)
     if not findings.strongest.by_group and not any("nothing to compare" in said for said in findings.warnings):
         yield Step(
             "Compare groups of people",
@@ -161,6 +159,15 @@ def _steps(findings: Findings) -> Iterator[Step]:
         )
     yield from _not_measured(findings)
     yield from _watch(findings)
+
+
+def _advised(findings: Findings, *, comparisons: bool) -> Iterator[Step]:
+    """The first advice of each study; a comparison of defenses was made to say what to do, and comes before all others."""
+    for study in findings.studies:
+        if (study.kind == "comparison") == comparisons:
+            for advice in study.advice[:1]:
+                on = f" (measured on {safe_text(study.measured)})" if study.measured else ""
+                yield Step(_study_title(study.kind), safe_text(advice, SENTENCE_LENGTH) + on, measured=True)
 
 
 def _watch(findings: Findings) -> Iterator[Step]:
@@ -183,6 +190,7 @@ def _study_title(kind: str) -> str:
         "frontier": "Choose another explanation",
         "causal": "Use other columns",
         "attributes": "Protect the sensitive column",
+        "comparison": "Put a defense in place",
     }[kind]
 
 
@@ -270,7 +278,8 @@ def _overfit(findings: Findings) -> Iterator[Step]:
             "Let the model learn less by heart",
             f"It is right on {describe(performance.train, 'percent')['text']} of its training records and on "
             f"{describe(performance.holdout, 'percent')['text']} of others: stronger regularisation, fewer features, smaller trees "
-            "or earlier stopping usually lower both this gap and the leak. Audit again, and compare with leakscope diff.",
+            "or earlier stopping usually lower both this gap and the leak: leakscope compare measures what each of them buys and "
+            "costs.",
         )
 
 

@@ -20,8 +20,13 @@ class Axis(NamedTuple):
     high: float
 
 
-def linear_axis(values: Sequence[Triple], start: float, end: float) -> Axis:
-    """Holds zero, all values, and the ends of their intervals as far as they are not much farther out."""
+def linear_axis(values: Sequence[Triple], start: float, end: float, *, from_zero: bool = True) -> Axis:
+    """Holds zero, all values, and the ends of their intervals as far as they are not much farther out.
+
+    Without ``from_zero`` it holds the values and all finite ends of their intervals, and no more.
+    """
+    if not from_zero:
+        return _close_axis(values, start, end)
     centres = [0.0, *(value for value, _, _ in values)]
     reach = 3 * (max(centres) - min(centres)) or 1.0
     ends = [end for _, *pair in values for end in pair]
@@ -31,6 +36,13 @@ def linear_axis(values: Sequence[Triple], start: float, end: float) -> Axis:
         high = low + 1.0
     pad = 0.04 * (high - low)
     low, high = low - (pad if low < 0 else 0), high + pad
+    return Axis(svg.scale(low, high, start, end), svg.ticks(low, high, 5), low, high)
+
+
+def _close_axis(values: Sequence[Triple], start: float, end: float) -> Axis:
+    held = [number for triple in values for number in triple if math.isfinite(number)]
+    pad = 0.04 * (max(held) - min(held)) or 0.05 * abs(held[0]) or 0.05
+    low, high = min(held) - pad, max(held) + pad
     return Axis(svg.scale(low, high, start, end), svg.ticks(low, high, 5), low, high)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 
 from markupsafe import Markup
@@ -21,6 +21,7 @@ LETTER = 6.9  # about the width of one at this size: legends and labels are laid
 COLOURS = 8
 
 Value = Estimate | Sequence[float] | float | None
+Box = tuple[float, float, float, float]  # left, top, right, bottom
 
 STYLE = Markup("""
 :root {
@@ -237,23 +238,50 @@ def level_interval(point: Estimate, y: float, axis: Axis) -> list[Markup]:
 
 
 def point_names(
-    points: Sequence[tuple[str, float, float]], first: Collection[str], frame: tuple[float, float, float, float]
+    points: Sequence[tuple[str, float, float]],
+    first: Collection[str],
+    frame: Box,
+    shown: Mapping[str, Sequence[str]] | None = None,
 ) -> list[Markup]:
-    """Names beside their points where they run into no other name or point, and those of ``first`` before the others."""
-    left, top, right, bottom = frame
+    """Names beside their points where they run into no other name or point, and those of ``first`` before the others.
+
+    ``shown`` has a long and a short text to stand there for a name. Where the long ones leave no room for some, the others
+    than ``first`` are short.
+    """
+    texts = shown or {}
+    parts = _names_that_fit(points, first, frame, texts)
+    if texts and len(parts) < len(points):
+        short = {name: given if name in first else given[-1:] for name, given in texts.items()}
+        parts = _names_that_fit(points, first, frame, short)
+    return parts
+
+
+def _names_that_fit(
+    points: Sequence[tuple[str, float, float]], first: Collection[str], frame: Box, texts: Mapping[str, Sequence[str]]
+) -> list[Markup]:
+    """One text for each point that has room for one of its texts, the first of which is tried first."""
     taken = [(x - 5, y - 5, x + 5, y + 5) for _, x, y in points]
     parts = []
     for name, x, y in sorted(points, key=lambda point: point[0] not in first):
-        words = svg.cut(safe_text(name), 30)
-        width, high = LETTER * len(words), 13.0
-        for start, base in _places_beside(x, y, width):
-            box = (start, base - high + 3, start + width, base + 3)
-            inside = box[0] >= left and box[1] >= top and box[2] <= right and box[3] <= bottom
-            if inside and not any(_touch(box, other) for other in taken):
-                taken.append(box)
-                parts.append(svg.text(start, base, words, "axis rim" if name in first else "tick rim"))
+        for given in texts.get(name, (name,)):
+            words = svg.cut(safe_text(given), 30)
+            if (box := _free_place(words, x, y, frame, taken)) is not None:
+                taken.append((box[0] - 4, box[1], box[2] + 4, box[3]))  # so that two names never read as one
+                parts.append(svg.text(box[0], box[3] - 3, words, "axis rim" if name in first else "tick rim"))
                 break
     return parts
+
+
+def _free_place(words: str, x: float, y: float, frame: Box, taken: Sequence[Box]) -> Box | None:
+    """The nearest box beside a point that lies in the frame and touches no other."""
+    left, top, right, bottom = frame
+    width, high = LETTER * len(words), 13.0
+    for start, base in _places_beside(x, y, width):
+        box = (start, base - high + 3, start + width, base + 3)
+        inside = box[0] >= left and box[1] >= top and box[2] <= right and box[3] <= bottom
+        if inside and not any(_touch(box, other) for other in taken):
+            return box
+    return None
 
 
 def _places_beside(x: float, y: float, width: float) -> list[tuple[float, float]]:
@@ -271,7 +299,7 @@ def _places_beside(x: float, y: float, width: float) -> list[tuple[float, float]
     ]
 
 
-def _touch(one: tuple[float, float, float, float], other: tuple[float, float, float, float]) -> bool:
+def _touch(one: Box, other: Box) -> bool:
     return one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]
 
 

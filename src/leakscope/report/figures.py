@@ -6,7 +6,7 @@ They take the page's style, as `charts` do, and are as wide, so that they can be
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from markupsafe import Markup
@@ -30,8 +30,8 @@ class Spot(NamedTuple):
     said: str
 
 
-def draw_figure(figure: dict[str, Any]) -> Markup:
-    """The picture of one figure of a summary.
+def draw_figure(figure: dict[str, Any], shown: Mapping[str, Sequence[str]] | None = None) -> Markup:
+    """The picture of one figure of a summary; ``shown`` says what may stand beside a point, see `drawing.point_names`.
 
     Examples
     --------
@@ -48,20 +48,24 @@ def draw_figure(figure: dict[str, Any]) -> Markup:
         return Markup("")
     scattered = figure["kind"] == "scatter"
     marked = figure["marked"] if scattered else []
-    legend, top = _legend([name for name, _ in series], joined=not scattered, front=bool(marked))
-    bottom = top + PLOT
-    y = _axis([spot.up for spot in spots], figure["logarithmic_y"], bottom, top)
+    chance = [] if figure["chance"] is None else [Estimate(*(figure["chance"],) * 3)]
+    lines = [("front", "nothing beats these")] if marked else []
+    lines += [("chance", "guessing")] if chance else []
+    legend, top = _legend([name for name, _ in series], lines, joined=not scattered)
+    bottom, close = top + PLOT, not figure["from_zero"]
+    y = _axis([*(spot.up for spot in spots), *chance], figure["logarithmic_y"], bottom, top, close=close)
     left = 18 + LETTER * max((len(short_number(tick)) for tick in y.ticks), default=1)
-    x = _axis([spot.across for spot in spots], figure["logarithmic_x"], left, RIGHT)
+    x = _axis([spot.across for spot in spots], figure["logarithmic_x"], left, RIGHT, close=close)
     values = sorted({spot.across.value for spot in spots})
     parts = [
         *legend,
         *_grid(x, y, x.ticks if scattered or len(values) > MOST_PLACES else values, (left, top, bottom)),
+        *(svg.line(left, y.place(level.value), RIGHT, y.place(level.value), "chance") for level in chance),
         *_drawn(series, x, y, marked, scattered=scattered),
     ]
     if scattered:
         names = [(spot.label, x.place(spot.across.value), y.place(spot.up.value)) for spot in spots if spot.label]
-        parts += drawing.point_names(names, marked, (left, top, RIGHT, bottom))
+        parts += drawing.point_names(names, marked, (left, top, RIGHT, bottom), shown)
     parts += [
         svg.text(8, top - 12, svg.cut(figure["y_label"], LABEL), "axis"),
         svg.text(WIDTH / 2, bottom + 40, svg.cut(figure["x_label"], LABEL), "axis middle"),
@@ -81,10 +85,12 @@ def _estimate(words: dict[str, Any]) -> Estimate:
     return Estimate(words["value"], low, high)
 
 
-def _axis(values: Sequence[Estimate], logarithmic: bool, start: float, end: float) -> Axis:
+def _axis(values: Sequence[Estimate], logarithmic: bool, start: float, end: float, *, close: bool) -> Axis:
     """Linear also where a logarithmic one was wanted but a value is not positive, so that every point has its place."""
     wanted = logarithmic and all(value.value > 0 for value in values)
-    return (log_axis if wanted else linear_axis)(drawing.triples(values), start, end)
+    if wanted:
+        return log_axis(drawing.triples(values), start, end)
+    return linear_axis(drawing.triples(values), start, end, from_zero=not close)
 
 
 def _grid(x: Axis, y: Axis, below: Sequence[float], frame: tuple[float, float, float]) -> list[Markup]:
@@ -140,10 +146,10 @@ def _scattered(place: float, spot: Spot, x: Axis, y: Axis, colour: str, shape: s
     return svg.titled([svg.group(level, "mark"), upright], f"point {colour}", spot.said)
 
 
-def _legend(names: Sequence[str], *, joined: bool, front: bool) -> tuple[list[Markup], float]:
-    """The names of the series beside their colours, in as many rows as it takes, and where the plot begins below."""
+def _legend(names: Sequence[str], lines: Sequence[tuple[str, str]], *, joined: bool) -> tuple[list[Markup], float]:
+    """The names of the series and other lines beside their colours, in as many rows as it takes, and where the plot begins."""
     entries = [(drawing.colour(number), name) for number, name in enumerate(names) if name]
-    entries += [("front", "nothing beats these")] if front else []
+    entries += lines
     parts: list[Markup] = []
     x, y = 8.0, 14.0
     for kind, name in entries:
@@ -151,8 +157,8 @@ def _legend(names: Sequence[str], *, joined: bool, front: bool) -> tuple[list[Ma
         width = 38 + LETTER * len(words)
         if x > 8 and x + width > WIDTH:
             x, y = 8.0, y + 19
-        if kind == "front":
-            parts.append(svg.line(x, y - 4, x + 18, y - 4, "front"))
+        if kind in ("front", "chance"):
+            parts.append(svg.line(x, y - 4, x + 18, y - 4, kind))
         else:
             line = [svg.line(x, y - 4, x + 18, y - 4, "curve")] if joined else []
             parts.append(svg.group([*line, svg.group([svg.circle(x + 9, y - 4, 4)], "mark")], kind))

@@ -32,21 +32,20 @@ def render(audit: Findings) -> str:
 
 def render_summary(summary: dict[str, Any]) -> str:
     """The page for a summary; every number on it stands in the summary."""
-    script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
-    return (
-        _environment()
-        .get_template("report.html.j2")
-        .render(
-            summary,
-            charts=draw(summary),
-            people=_draw_people(summary),
-            figures=[[draw_figure(figure) for figure in study["figures"]] for study in summary["studies"]],
-            script=Markup(script),
-            policy=_policy(script),
-            font=_FONT,
-            scope="",
-        )
+    return render_page(
+        "report.html.j2",
+        summary,
+        charts=draw(summary),
+        people=_draw_people(summary),
+        figures=[[draw_figure(figure) for figure in study["figures"]] for study in summary["studies"]],
     )
+
+
+def render_page(template: str, summary: dict[str, Any], **pictures: Any) -> str:
+    """A whole page from a template, with the one script and the policy that names it."""
+    script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
+    page = _environment().get_template(template)
+    return page.render(summary, **pictures, script=Markup(script), policy=_policy(script), font=_FONT, scope="")
 
 
 def render_fragment(audit: Findings) -> str:

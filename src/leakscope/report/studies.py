@@ -14,6 +14,7 @@ _TITLES = {
     "frontier": "What each explanation says, and what it gives away",
     "causal": "Models on causes against models on everything",
     "attributes": "What the answers tell about sensitive columns",
+    "comparison": "The model as it is, and defended versions of it",
 }
 
 
@@ -71,6 +72,8 @@ def figure_words(figure: Figure) -> dict[str, Any]:
         "logarithmic_x": figure.logarithmic_x,
         "logarithmic_y": figure.logarithmic_y,
         "marked": [safe_text(name) for name in figure.marked],
+        "chance": figure.chance,
+        "from_zero": figure.from_zero,
         "series": [
             {
                 "name": safe_text(series.name),

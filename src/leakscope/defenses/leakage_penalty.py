@@ -1,0 +1,118 @@
+"""Leakage penalty: a linear model whose most revealing records lose weight in training.
+
+The closing wish of farokhi2020, to train with the measured leakage as a regulariser. What can be had of it, with proofs, is in
+`leakscope.learners.leakage_penalty`: to first order the *mean* leakage of the parameters is the number of parameters over the
+number of records whatever is penalised, so that a penalty can only share it out more evenly. This one does: no record of a
+training set leaks more than 1/κ times the mean, to first order; the others leak a little more for it.
+
+The model is a linear or logistic regression on encoded records, and takes the place of the audited one; κ = 0 is plain l2 with
+the same l2, to compare with. Values of a regression are centred by the mean of the audited model's training records.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.defenses.bounded_linear import is_positive, why_no_rows
+from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.encoding import LinearOutputs, linear_model, make_encoding
+from leakscope.errors import InputError
+from leakscope.models import Model
+from leakscope.target import Target
+
+NOT_PROVEN = (
+    "no guarantee: the limit of 1/κ times the mean leakage holds to first order and for the training set at hand, not for every "
+    "training set as differential privacy asks"
+)
+SHARED_OUT = "the mean leakage of the parameters is not lowered, it is shared out more evenly"
+BIASED = "probabilities lean towards certainty, since records that the model gets wrong lose weight"
+
+
+@dataclass(frozen=True)
+class LeakagePenalty:
+    """A linear model, or a logistic one for two classes, with a price on the leakage of each record.
+
+    Parameters
+    ----------
+    weights
+        One κ or several, from 0 to 0.95: no record leaks more than 1/κ times the mean.
+    l2
+        The weight λ of the penalty on large parameters beside it, above 0.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_breast_cancer
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> from leakscope.defenses import apply
+    >>> from leakscope.target import make_target
+    >>> X, y = load_breast_cancer(return_X_y=True)
+    >>> target = make_target(LogisticRegression(max_iter=5000).fit(X[::2], y[::2]), (X[::2], y[::2]), (X[1::2], y[1::2]))
+    >>> made = apply(LeakagePenalty(), target, 0.2)
+    >>> bool((made.model.predict(X[1::2]).argmax(axis=1) == y[1::2]).mean() > 0.9)
+    True
+    """
+
+    weights: Any = (0.2, 0.5)
+    l2: float = 0.01
+
+    name: ClassVar[str] = "leakage-penalty"
+    knob: ClassVar[str] = "κ"
+    what: ClassVar[str] = "records that would show most in a linear model's parameters lose weight in its training"
+    source: ClassVar[str] = "farokhi2020, section 7, after Krasker and Welsch 1982"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
+
+    def __post_init__(self) -> None:
+        if not is_positive(self.l2):
+            raise InputError(f"l2 must be a number above 0, not {self.l2!r}")
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[float, ...]:
+        """Weights κ."""
+        return read_settings(self.weights, "κ", lambda value: 0 <= value <= 0.95, "from 0 to 0.95")
+
+    def refuse(self, target: Target) -> str | None:
+        """Only regression and two classes, and records that can be encoded as numbers."""
+        if target.model.classes is not None and len(target.model.classes) != 2:
+            return f"it has {len(target.model.classes)} classes, and the penalty is for two classes or for a regression"
+        return why_no_rows(target)
+
+    def defend(self, target: Target, setting: Any) -> Defended:
+        """A linear model of its own in the place of the target's."""
+        encoding = make_encoding(target)
+        classes = target.model.classes is not None
+        name = f"{'logistic' if classes else 'linear'} regression with leakage penalty {float(setting):g}"
+        empty = linear_model(target, name, encoding, np.zeros((encoding.width, 1)), np.zeros(1))
+        centre = 0.0 if classes else float(np.mean(target.members.y))
+        notes = (SHARED_OUT, BIASED, NOT_PROVEN) if classes else (SHARED_OUT, NOT_PROVEN)
+        return Defended(
+            make_learner(name, _PenalisedFit(empty, float(setting), float(self.l2), centre)),
+            notes=notes if setting else (),
+        )
+
+
+@dataclass(frozen=True)
+class _PenalisedFit:
+    """Training of a linear model; ``empty`` is the same model with all parameters 0."""
+
+    empty: Model
+    weight: float
+    l2: float
+    centre: float
+
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+        from leakscope.learners.leakage_penalty import LeakagePenalised
+        from leakscope.learners.logistic import Logistic
+        from leakscope.learners.ridge import Ridge
+
+        outputs = cast(LinearOutputs, self.empty.predict)
+        plain = Logistic(self.l2) if outputs.classification else Ridge(self.l2)
+        encoded = outputs.encoding(X)
+        rows = np.hstack([encoded, np.ones((len(encoded), 1))])  # not `prepare`: a small set may hold one class only
+        theta = LeakagePenalised(plain, self.weight).fit(rows, y - self.centre if self.centre else y, rng)
+        trained = replace(outputs, coefficients=theta[:-1, None], intercept=theta[-1:] + self.centre)
+        return replace(self.empty, predict=trained)

@@ -1,0 +1,65 @@
+"""Rounded influences: an explanation by records shows how much each record matters to a few significant digits only.
+
+Attacks that compute with influences (shokri2019, Algorithm 1) lose the precision that they need: on Adult, Algorithm 1 wants
+three digits (docs/explanations.md). Attacks that only look at *which* records are shown never needed them, and records are
+ranked before anything is rounded, so that these attacks lose nothing. The paper does not propose this; nothing is proven.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Literal
+
+from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.fewer_records import refuse_record_explanations
+from leakscope.oracle import MOST_DIGITS
+from leakscope.reconstruction.release import RecordRelease
+from leakscope.target import Target
+
+
+@dataclass(frozen=True)
+class RoundedInfluences:
+    """Influences in explanations by records are rounded to so many significant digits.
+
+    Examples
+    --------
+    >>> RoundedInfluences([1]).defend(None, 1).records(RecordRelease(k=5), 1000)[0].words
+    '5 records, influence to 1 digit'
+    """
+
+    digits: Any = (3, 1)
+
+    name: ClassVar[str] = "round-influences"
+    knob: ClassVar[str] = "significant digits"
+    what: ClassVar[str] = "the influences of the records that an explanation shows are rounded"
+    source: ClassVar[str] = "against shokri2019, Algorithm 1; measured in docs/explanations.md"
+    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[int, ...]:
+        """Numbers of significant digits."""
+        must = f"a whole number from 1 to {MOST_DIGITS}"
+        return read_settings(
+            self.digits, "digits", lambda value: value == int(value) and 1 <= value <= MOST_DIGITS, must
+        )
+
+    def refuse(self, target: Target) -> str | None:
+        """Explanations by records are measured on two classes."""
+        return refuse_record_explanations(target)
+
+    def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
+        """The same release with no more than so many digits."""
+        return Defended(records=_Rounded(int(setting)))
+
+
+@dataclass(frozen=True)
+class _Rounded:
+    digits: int
+
+    def __call__(self, release: RecordRelease, budget: int) -> tuple[RecordRelease, int]:
+        if not release.values or (release.digits is not None and release.digits <= self.digits):
+            return release, budget
+        return replace(release, digits=self.digits), budget

@@ -1,0 +1,454 @@
+"""Defenses of explanations by records: fewer records, rounded influences, a budget of questions."""
+
+import json
+from dataclasses import replace
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import leakscope as ls
+from leakscope.attacks import RECONSTRUCTIONS
+from leakscope.cli import main
+from leakscope.comparison import Comparison, record_explanations
+from leakscope.comparison.page import render_summary
+from leakscope.comparison.record_explanations import RecordComparison
+from leakscope.comparison.record_rivals import NO_LOSS, Rivals
+from leakscope.comparison.summary import summarize
+from leakscope.defenses import FewerRecords, QueryBudget, RoundedInfluences
+from leakscope.errors import InputError
+from leakscope.influence.logistic import leave_one_out
+from leakscope.reconstruction import RecordRelease
+from leakscope.reconstruction.run import Case, prior_of
+from leakscope.target import Target
+
+N = 80
+TOWNS = ["Xanadu", "Ys", "Zerzura"]
+
+
+def people(rng: np.random.Generator, n: int) -> pd.DataFrame:
+    table = pd.DataFrame({"age": rng.normal(4321, 10, n), "town": rng.choice(TOWNS, n)})
+    table[["a", "b", "c"]] = rng.normal(size=(n, 3))
+    table["said"] = np.where(table["age"] - 4321 + 10 * table["a"] + rng.normal(0, 10, n) > 0, "yes", "no")
+    return table
+
+
+def make_target(n: int = N, seed: int = 0) -> Target:
+    rng = np.random.default_rng(seed)
+    train, holdout = people(rng, n), people(rng, n)
+    encode = make_column_transformer((StandardScaler(), ["age", "a", "b", "c"]), (OneHotEncoder(), ["town"]))
+    sets = [(table.drop(columns="said"), table["said"].to_numpy()) for table in (train, holdout)]
+    return ls.make_target(make_pipeline(encode, LogisticRegression()).fit(*sets[0]), *sets)
+
+
+def run(target: Target, defenses: Any, **options: Any) -> Comparison:
+    given = {"record_explanations": True, "shadows": 0, "retrain": False} | options
+    return ls.compare(target, defenses, **given)
+
+
+@pytest.fixture(scope="module")
+def found() -> Comparison:
+    defenses = [FewerRecords([1, 3, 5]), RoundedInfluences([2]), QueryBudget([1, 20, 5000])]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record_explanations, "BUDGET", 200)
+        return run(make_target(), defenses)
+
+
+@pytest.fixture(scope="module")
+def by_records(found: Comparison) -> RecordComparison:
+    assert found.record_explanations is not None
+    return found.record_explanations
+
+
+@pytest.fixture(scope="module")
+def case() -> Case:
+    rng = np.random.default_rng(1)
+    X, outside = rng.random((60, 4)), rng.random((60, 4))
+    y = (X[:, 0] + rng.normal(0, 0.3, 60) > 0.5).astype(int)
+    return Case(leave_one_out(X, y), X, y, prior_of(X, outside), 100, 3, 0, 0.95)
+
+
+def rivals_of(case: Case, *releases: tuple[RecordRelease, int]) -> Rivals:
+    made = Rivals(case, releases, 0.01, 0.05)
+    made.attack(None)
+    return made
+
+
+# --- what each does to a release --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("defense", "setting", "before", "after"),
+    [
+        (FewerRecords(), 1, (RecordRelease(k=5, digits=2), 10), (RecordRelease(k=1, digits=2), 10)),
+        (FewerRecords(), 3, (RecordRelease(k=2), 10), (RecordRelease(k=2), 10)),
+        (RoundedInfluences(), 1, (RecordRelease(k=4, near=0.9), 10), (RecordRelease(k=4, digits=1, near=0.9), 10)),
+        (RoundedInfluences(), 3, (RecordRelease(digits=2), 10), (RecordRelease(digits=2), 10)),
+        (RoundedInfluences(), 3, (RecordRelease(values=False), 10), (RecordRelease(values=False), 10)),
+        (QueryBudget(), 100, (RecordRelease(k=2), 1000), (RecordRelease(k=2), 100)),
+        (QueryBudget(), 100, (RecordRelease(), 50), (RecordRelease(), 50)),
+    ],
+)
+def test_a_release_becomes_what_it_says_and_never_looser(defense: Any, setting: int, before: Any, after: Any) -> None:
+    made = defense.defend(None, setting)
+    assert made.records(*before) == after
+    assert made.learner is made.answers is made.explanation is made.guarantee is None
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: FewerRecords([0]), "the number of records shown must be a whole number from 1 on, not 0"),
+        (lambda: FewerRecords(1.5), "the number of records shown must be a whole number from 1 on, not 1.5"),
+        (lambda: RoundedInfluences([18]), "digits must be a whole number from 1 to 17, not 18"),
+        (lambda: QueryBudget(["many"]), "the budget of questions must be a whole number from 1 on, not 'many'"),
+        (lambda: QueryBudget([]), "name at least one the budget of questions"),
+    ],
+)
+def test_bad_settings_end_in_a_sentence(make: Any, words: str) -> None:
+    with pytest.raises(InputError) as error:
+        make()
+    assert str(error.value) == words
+
+
+def test_only_two_classes_can_be_explained_by_records() -> None:
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    y = np.arange(60) % 3
+    three = ls.make_target(LogisticRegression().fit(X, y), (X, y), (X + 1, y))
+    assert "two classes" in str(QueryBudget().refuse(three))
+    once = replace(make_target(), members=replace(make_target().members, y=(np.arange(N) == 0).astype(np.int64)))
+    assert "at least two training records of each class" in str(FewerRecords().refuse(once))
+    with pytest.raises(InputError, match="can't be measured for this model"):
+        run(three, ["round"])
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"record_explanations": None}, r"say that these are released with record_explanations=True \(--record-expl"),
+        ({"record_explanations": "five"}, "record_explanations is True or a leakscope RecordRelease, not a str"),
+        ({"record_explanations": RecordRelease(k=N + 1)}, f"k must be at most the {N} training records, not {N + 1}"),
+    ],
+)
+def test_wrong_input_ends_in_a_sentence(options: Any, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        run(make_target(), QueryBudget([10]), **options)
+
+
+# --- what attacks recover ---------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("k", "budget"), [(1, 1), (1, 7), (3, 1), (4, 5)])
+def test_nobody_passes_the_ceiling(case: Case, k: int, budget: int) -> None:
+    """One asker sees at most questions times records; with one question, exactly the records of one answer."""
+    rivals = rivals_of(case, (RecordRelease(k=k), budget))
+    shares = np.array(list(rivals.runs[0].values()))
+    assert rivals.ceiling(0) == budget * k / 60
+    assert (shares <= rivals.ceiling(0) + 1e-12).all()
+    assert max(share.high for share in rivals.shares[0].values()) <= rivals.ceiling(0)
+    if budget == 1:
+        assert (shares == k / 60).all()
+
+
+def test_a_share_is_that_of_the_attack_run_literally(case: Case) -> None:
+    release = RecordRelease(k=2, digits=3)
+    rivals = rivals_of(case, (RecordRelease(), 100), (release, 30))
+    for place, attack in enumerate(RECONSTRUCTIONS.values()):
+        for repeat in range(case.repeats):
+            rng = np.random.default_rng(np.random.SeedSequence(case.seed, spawn_key=(place, repeat)))
+            oracle = release.oracle(case.models, case.X, case.y, budget=30, seed=int(rng.integers(2**31)))
+            recovered = attack.run(oracle, case.prior, rng).records
+            assert rivals.runs[1][attack.name][repeat] == len(set(recovered.tolist())) / 60
+
+
+def test_a_smaller_budget_never_reveals_more_to_the_same_questions(case: Case) -> None:
+    """Static questions and the traversal ask the same things whatever the budget: shares rise with it, run by run."""
+    budgets = (1, 5, 20, 80)
+    rivals = rivals_of(case, *((RecordRelease(k=2), budget) for budget in budgets))
+    for name in ("uniform", "marginal", "records", "graph"):
+        shares = np.array([by_attack[RECONSTRUCTIONS[name].name] for by_attack in rivals.runs])
+        assert (np.diff(shares, axis=0) >= 0).all()
+        assert (shares[-1] > shares[0]).all()
+    for ours, theirs in product(range(4), repeat=2):
+        if ours < theirs:
+            assert rivals.risk_change(ours, theirs).low <= 0
+    assert rivals.risk_change(0, 3).high < 0
+
+
+def test_rounding_hides_nothing_from_attacks_that_only_look_at_who_is_shown(case: Case) -> None:
+    rivals = rivals_of(case, (RecordRelease(), 100), (RecordRelease(digits=1), 100))
+    for attack in RECONSTRUCTIONS.values():
+        if not attack.uses_influences:
+            assert np.array_equal(rivals.runs[0][attack.name], rivals.runs[1][attack.name])
+
+
+def test_attacks_that_need_influences_are_said_not_to_run_where_these_are_hidden(case: Case) -> None:
+    rivals = Rivals(case, [(RecordRelease(values=False), 20)], 0.01, 0.05)
+    refused = {item.attack for item in rivals.attack(None)}
+    assert refused == {attack.name for attack in RECONSTRUCTIONS.values() if attack.uses_influences}
+    assert refused.isdisjoint(rivals.runs[0])
+
+
+# --- intervals --------------------------------------------------------------------------------------------------------
+
+
+def made_up(case: Case, runs: list[dict[str, Any]]) -> Rivals:
+    """Releases whose attacks recovered given shares; 100 questions of five records set no ceiling below 1."""
+    rivals = Rivals(
+        replace(case, repeats=len(next(iter(runs[0].values())))), [(RecordRelease(), 100)] * len(runs), 0, 0
+    )
+    rivals.runs = runs
+    return rivals
+
+
+def test_the_change_is_bounded_as_a_loop_bounds_it(case: Case) -> None:
+    rng = np.random.default_rng(2)
+    runs = [{name: rng.normal(0.5, 0.01, 5) for name in names} for names in ("abc", "ab", "abc")]
+    rivals = made_up(case, runs)
+    count = 8 + 2 + 3 + 2  # shares, and attacks that two releases have in common
+    level = 1 - 0.05 / count
+
+    def student(values: Any) -> tuple[float, float]:
+        return stats.t.interval(level, 4, values.mean(), values.std(ddof=1) / np.sqrt(5))
+
+    lows, highs = [], []
+    for a in "abc":
+        low, high = [], []
+        for b in "ab":
+            (l1, h1), (l2, h2) = student(runs[0][a]), student(runs[1][b])
+            both = student(runs[0][a] - runs[1][b]) if a == b else (-1.0, 1.0)
+            low.append(max(l1 - h2, both[0]))
+            high.append(min(h1 - l2, both[1]))
+        lows.append(min(low))
+        highs.append(min(high))
+    change = rivals.risk_change(0, 1)
+    assert change.low == pytest.approx(max(lows), abs=1e-12)
+    assert change.high == pytest.approx(max(highs), abs=1e-12)
+    best = [max(shares.mean() for shares in by_attack.values()) for by_attack in runs]
+    assert change.value == pytest.approx(best[0] - best[1], abs=1e-12)
+
+
+def test_changes_of_all_pairs_hold_together(case: Case) -> None:
+    """Normal runs around known shares, half of their randomness shared: at least 95 % of 400 worlds, less three errors."""
+    rng = np.random.default_rng(3)
+    truth = np.array([[0.40, 0.39, 0.20], [0.38, 0.39, 0.10], [0.20, 0.10, 0.20]])
+    pairs = [(0, 1), (0, 2), (1, 2)]
+    held, sure = 0, 0
+    for _ in range(400):
+        drawn = truth[:, :, None] + 0.01 * (rng.normal(size=(1, 3, 5)) + rng.normal(size=(3, 3, 5)))
+        rivals = made_up(case, [dict(zip("abc", shares, strict=True)) for shares in drawn])
+        changes = [rivals.risk_change(*pair) for pair in pairs]
+        true = [truth[ours].max() - truth[theirs].max() for ours, theirs in pairs]
+        held += all(change.low <= value <= change.high for change, value in zip(changes, true, strict=True))
+        sure += changes[1].low > 0
+    assert held / 400 >= 0.95 - 3 * np.sqrt(0.05 * 0.95 / 400)
+    assert sure > 200, "a fall from 0.40 to 0.20 with runs that differ by 0.014 must be seen"
+
+
+def test_runs_that_are_paired_cancel(case: Case) -> None:
+    shares = np.random.default_rng(4).normal(0.5, 0.05, 5)
+    change = made_up(case, [{"a": shares}, {"a": shares}]).risk_change(1, 0)
+    assert (change.low, change.value, change.high) == (0, 0, 0)
+
+
+# --- usefulness, who beats whom, and words ----------------------------------------------------------------------------
+
+
+def test_usefulness_is_known(by_records: RecordComparison) -> None:
+    """One of the five best records is a fifth; two digits are off by at most half of the last one, 5 %."""
+    before = by_records.as_it_is.usefulness
+    assert (before.answered.value, before.found.value, before.best) == (1, 1, 5)
+    assert before.error is not None
+    assert before.error.high == 0
+    assert by_records["fewer-records 1"].usefulness.found.value == pytest.approx(1 / 5)
+    assert by_records["fewer-records 3"].usefulness.found.value == pytest.approx(3 / 5)
+    rounded = by_records["round-influences 2"].usefulness
+    assert rounded.error is not None
+    assert 0 < rounded.error.high <= 0.05
+    assert rounded.found == before.found
+    assert by_records["query-budget 20"].usefulness == before
+
+
+def test_rows_and_what_is_left_out(by_records: RecordComparison) -> None:
+    rows = [(version.name, version.release, version.budget) for version in by_records.versions]
+    assert rows == [
+        ("as it is", "5 records", 200),
+        ("fewer-records 1", "1 record", 200),
+        ("fewer-records 3", "3 records", 200),
+        ("round-influences 2", "5 records, influence to 2 digits", 200),
+        ("query-budget 1", "5 records", 1),
+        ("query-budget 20", "5 records", 20),
+    ]
+    left_out = {item.attack: item.reason for item in by_records.not_run}
+    assert left_out == dict.fromkeys(
+        ("fewer-records 5", "query-budget 5000"), "it changes nothing of the release as it is"
+    )
+    for version in by_records.versions:
+        assert version.share.value == max(share.value for share in version.shares.values())
+        assert version.shares[version.strongest].value == version.share.value
+        assert version.share.high <= version.ceiling == min(1, version.budget * int(version.release[0]) / N)
+
+
+def test_the_change_is_against_the_release_as_it_is(by_records: RecordComparison) -> None:
+    before, tiny = by_records.as_it_is, by_records["query-budget 1"]
+    assert before.change is None
+    assert tiny.share.value == 5 / N
+    assert tiny.change is not None
+    assert tiny.change.value == pytest.approx(tiny.share.value - before.share.value)
+    assert tiny.change.high < 0
+
+
+def test_a_smaller_budget_beats_nobody_and_is_recommended_with_a_condition(by_records: RecordComparison) -> None:
+    """What questions are worth to honest users was not measured."""
+    beaten = {version.name: (version.beaten_by, version.surely_beaten_by) for version in by_records.versions}
+    assert not any(name in ("query-budget 1", "query-budget 20") for pair in beaten.values() for name in pair)
+    assert by_records.recommendation.kind == "use"
+    assert by_records.recommendation.version == "query-budget 1"
+    assert "if honest users ask no more than 1 questions" in by_records.recommendation.sentence
+
+
+def test_who_loses_usefulness_for_nothing_is_beaten(case: Case) -> None:
+    rivals = rivals_of(case, (RecordRelease(), 100), (RecordRelease(digits=1), 100), (RecordRelease(), 50))
+    same = {name: np.full(3, 0.5) for name in rivals.runs[0]}
+    rivals.runs = [same, same, same]
+    assert rivals.beaten(1, surely=False) == rivals.beaten(1, surely=True) == 0
+    assert rivals.beaten(2, surely=True) == 0, "fewer questions for the same risk"
+    assert rivals.beaten(0, surely=False) is None
+
+
+def test_nothing_is_recommended_where_a_gain_costs_the_explanation() -> None:
+    target = make_target()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record_explanations, "BUDGET", 30)
+        found = run(target, FewerRecords([1])).record_explanations
+    assert found is not None
+    assert found.recommendation.kind == "at a price"
+    assert found.recommendation.version is None
+    assert "“fewer-records 1”" in found.recommendation.sentence
+
+
+def test_alone_they_leave_the_model_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_explanations, "BUDGET", 20)
+    toy = ls.toys.lookup(n=100)
+    found = run(ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit), QueryBudget([10]))
+    assert [(version.name, version.risk.auc.value) for version in found.versions] == [("as it is", 1.0)]
+    assert found.recommendation.kind == "no sure gain"
+    assert "change explanations by records only" in found.recommendation.sentence
+
+
+def test_without_explanations_by_records_nothing_is_said_of_them() -> None:
+    found = run(make_target(), "round", record_explanations=None)
+    assert found.record_explanations is None
+    assert found.as_dict()["record_explanations"] is None
+
+
+# --- records, seeds and files -----------------------------------------------------------------------------------------
+
+
+def test_equal_seeds_give_equal_results(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_explanations, "BUDGET", 50)
+    first, again, other = (run(make_target(), QueryBudget([20]), seed=seed).record_explanations for seed in (5, 5, 6))
+    assert first is not None
+    assert again is not None
+    assert other is not None
+    assert first.as_dict() == again.as_dict()
+    assert first.as_dict()["versions"] != other.as_dict()["versions"]
+
+
+def test_arrays_are_taken_and_many_records_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_explanations, "BUDGET", 20)
+    monkeypatch.setattr(record_explanations, "MOST", 40)
+    rng = np.random.default_rng(7)
+    X, outside = rng.normal(50, 20, size=(2, 90, 3))
+    y = (X[:, 0] + rng.normal(0, 10, 90) > 50).astype(int)
+    target = ls.make_target(LogisticRegression(max_iter=1000).fit(X, y), (X, y), (outside, y))
+    before = X.copy()
+    case, warnings, settings = record_explanations._make_case(target, RecordRelease(), 0, 0.95)
+    assert case.X.shape == (40, 3)
+    assert (case.X.min(axis=0) == 0).all()
+    assert (case.X.max(axis=0) == 1).all()
+    assert (settings["records"], settings["of training records"], settings["holdout"]) == (40, 90, 40)
+    assert any("40 of the 90 training records" in warning for warning in warnings)
+    again, other = (record_explanations._make_case(target, RecordRelease(), seed, 0.95)[0] for seed in (0, 1))
+    assert np.array_equal(case.X, again.X)
+    assert not np.array_equal(case.X, other.X)
+    assert np.array_equal(X, before)
+
+
+def test_no_feature_value_and_no_town_is_in_the_result(found: Comparison, tmp_path: Any) -> None:
+    text = json.dumps(found.as_dict(), allow_nan=False)
+    assert not any(town in text for town in TOWNS)
+    ages = make_target().members.X["age"]
+    assert not any(f"{age:.4f}" in text for age in ages)
+    found.save(tmp_path)
+    saved = json.loads((tmp_path / "compare.json").read_text())["record_explanations"]
+    assert [row["name"] for row in saved["versions"]][:2] == ["as it is", "fewer-records 1"]
+    assert saved["versions"][0]["change"] is None
+    assert saved["settings"]["records"] == N
+    assert len((tmp_path / "compare.csv").read_text().splitlines()) == 2
+
+
+def test_the_command_line_compares_explanations_by_records(
+    tmp_path: Any, capsys: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import joblib
+
+    monkeypatch.setattr(record_explanations, "BUDGET", 20)
+    rng = np.random.default_rng(0)
+    train, holdout = people(rng, N), people(rng, N)
+    for name, table in (("train", train), ("holdout", holdout)):
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    encode = make_column_transformer((StandardScaler(), ["age", "a", "b", "c"]), (OneHotEncoder(), ["town"]))
+    joblib.dump(
+        make_pipeline(encode, LogisticRegression()).fit(train.drop(columns="said"), train["said"]), tmp_path / "m.pkl"
+    )
+    words = [
+        "compare", tmp_path / "m.pkl", "--trust-pickle", "--train", tmp_path / "train.csv", "--holdout", tmp_path / "holdout.csv",
+        "--label", "said", "--defenses", "query-budget:3,fewer-records:1", "--shadows", 0, "--no-retrain", "--json",
+    ]  # fmt: skip
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in [*words, "--record-explanations"]])
+    assert not stopped.value.code
+    shown = json.loads(capsys.readouterr().out)["record_explanations"]
+    assert [row["name"] for row in shown["versions"]] == ["as it is", "query-budget 3", "fewer-records 1"]
+    with pytest.raises(SystemExit) as stopped:
+        main([str(word) for word in words])
+    assert stopped.value.code == 2
+    assert "--record-explanations" in capsys.readouterr().err
+
+
+def test_what_is_the_same_costs_exactly_nothing(case: Case) -> None:
+    few, rounded = RecordRelease(k=2), RecordRelease(digits=1)
+    rivals = Rivals(case, [(RecordRelease(), 20), (RecordRelease(), 10), (rounded, 20), (few, 20)], 0.01, 0.05)
+    assert rivals.gains(1, 0) == [NO_LOSS, NO_LOSS, NO_LOSS]
+    answered, found, error = rivals.gains(2, 0)
+    assert (answered, found) == (NO_LOSS, NO_LOSS)
+    assert error.high < 0
+    answered, found, error = rivals.gains(3, 0)
+    assert answered == NO_LOSS
+    assert found.value == pytest.approx(-3 / 5)
+    assert (error.low, error.high) == (0, 0)
+
+
+def test_the_terminal_and_the_page_show_every_release(found: Comparison, by_records: RecordComparison) -> None:
+    text, summary = str(found), summarize(found)
+    page, lines = render_summary(summary), text[text.index("  release") :].splitlines()
+    assert by_records.recommendation.sentence in " ".join(text.split())
+    assert summary["by_records"]["sentence"] == by_records.recommendation.sentence
+    for version, row in zip(by_records.versions, summary["by_records"]["rows"], strict=True):
+        line = next(line for line in lines if line[2:].startswith(f"{version.name} "))
+        for estimate, name in ((version.share, "share"), (version.change, "change")):
+            assert estimate is None or row[name]["text"].replace("\u00a0", " ") in line
+            assert estimate is None or row[name]["shown"] in page
+        assert f" {version.usefulness.found.value:g} " in line
+        assert row["recommended"] == (version.name == by_records.recommendation.version)
+    assert "join forces" in " ".join(text.split())
+    assert "join forces" in page
+    assert "explanations by training records" not in render_summary(summary | {"by_records": None}).lower()

@@ -1,0 +1,136 @@
+"""`leakscope compare` as a new user meets it."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+import skops.io
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from leakscope.cli import main
+
+
+@pytest.fixture(scope="module")
+def people(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    folder = tmp_path_factory.mktemp("people")
+    table = pd.DataFrame(
+        {"age": rng.normal(45, 15, 500), "job": rng.choice(["a", "b", "c"], 500), "sex": rng.choice(["f", "m"], 500)}
+    )
+    table["income"] = np.where(table["age"] + rng.normal(0, 20, 500) > 45, "high", "low")
+    parts = {"train": table[:200], "holdout": table[200:400], "more": table[400:]}
+    for name, part in parts.items():
+        part.to_csv(folder / f"{name}.csv", index=False)
+    encode = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["job", "sex"]))
+    model = make_pipeline(encode, LogisticRegression()).fit(table[:200].drop(columns="income"), table[:200]["income"])
+    skops.io.dump(model, folder / "model.skops")
+    return folder
+
+
+def run(*arguments):
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    return stopped.value.code
+
+
+def quick(people, *more):
+    return (
+        "compare", people / "model.skops", "--train", people / "train.csv", "--holdout", people / "holdout.csv",
+        "--label", "income", "--shadows", 2, *more,
+    )  # fmt: skip
+
+
+def test_prints_and_writes(people, tmp_path, capsys):
+    code = run(
+        *quick(people, "--defenses", "l2:0.1/1,more-data,pate:4,causal-features,irm:1,round:1,label-only,parameter-noise:2"),
+        "--more", people / "more.csv", "--public", people / "more.csv", "--causes", "age", "--environment", "sex",
+        "--out", tmp_path / "out",
+    )  # fmt: skip
+    printed, errors = capsys.readouterr()
+    assert code == 0, errors
+    for name in (
+        "as it is",
+        "l2 0.1",
+        "l2 1",
+        "more-data",
+        "pate 4",
+        "causal-features",
+        "irm 1",
+        "round 1",
+        "label-only",
+    ):
+        assert name in printed
+    assert "compare.html" in printed
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "compare.json", "compare.csv", "compare.html", "study.json",
+    }  # fmt: skip
+    document = json.loads((tmp_path / "out" / "compare.json").read_text())
+    assert document["run"]["command"].startswith("leakscope compare")
+    claimed = next(version for version in document["versions"] if version["name"] == "parameter-noise 2")
+    assert claimed["guarantee"]["epsilon"] == 2
+    assert claimed["promise"] == "holds"
+
+
+def test_json_alone(people, capsys):
+    assert run(*quick(people, "--defenses", "round", "--json", "--no-retrain")) == 0
+    document = json.loads(capsys.readouterr().out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
+    assert [version["name"] for version in document["versions"]] == ["as it is", "round 3", "round 1"]
+
+
+def test_a_broken_guarantee_is_exit_code_1(people, capsys, monkeypatch):
+    from leakscope.comparison import run as module
+
+    monkeypatch.setattr(module, "hold_claim", lambda *_: (_estimate(), "broken"))
+    assert run(*quick(people, "--defenses", "parameter-noise:1", "--no-retrain")) == 1
+    assert "the guarantee is broken" in capsys.readouterr().out
+
+
+def _estimate():
+    from leakscope.results import Estimate
+
+    return Estimate(3.0, 3.0, 3.0, kind="lower bound")
+
+
+def test_stands_beside_an_audit(people, tmp_path, capsys):
+    assert run(*quick(people, "--defenses", "round:1", "--no-retrain", "--out", tmp_path / "compare")) == 0
+    base = ("--train", people / "train.csv", "--holdout", people / "holdout.csv", "--label", "income", "--no-retrain")
+    code = run("audit", people / "model.skops", *base, "--with", tmp_path / "compare", "--out", tmp_path / "audit")
+    assert code == 0
+    capsys.readouterr()
+    assert "What would lower the risk, and at what price?" in (tmp_path / "audit" / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--defenses", "nope"], "there is no defense 'nope'"),
+        (["--defenses", "round,"], "there is no defense ''"),
+        (["--defenses", "round,round"], "named twice"),
+        (["--defenses", "l2:x"], "are not numbers"),
+        (["--defenses", "l2:-1"], "must be"),
+        (["--defenses", "label-only:3"], "takes no settings"),
+        (["--defenses", "pate"], "--public"),
+        (["--defenses", "more-data"], "--more"),
+        (["--defenses", "irm"], "--environment"),
+        (["--defenses", "causal-features"], "--causes"),
+        (["--defenses", "smoothgrad"], "--explanations"),
+        (["--defenses", "more-data", "--more", "nofile.csv"], "nofile.csv"),
+        (["--defenses", "round", "--price", "2"], "price"),
+        (["--defenses", "round", "--shadows", "3"], "even number"),
+        (["--defenses", "parameter-noise", "--delta", "2"], "delta"),
+        (["--defenses", "round", "--explanations", "nope"], "there is no release"),
+        (["--defenses", "causal-features", "--causes", "shoe size"], "shoe size"),
+        (["--defenses", "irm", "--environment", "year"], "year"),
+        (["--defenses", "round", "--task", "guessing"], "--task"),
+    ],
+)
+def test_wrong_input_is_one_sentence(people, capsys, more, words):
+    assert run(*quick(people, *more)) == 2
+    said = capsys.readouterr().err.strip()
+    assert said.count("\n") == 0
+    assert said.startswith("leakscope: ")
+    assert words in said
