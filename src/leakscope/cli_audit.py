@@ -82,7 +82,8 @@ def audit(
     beside: Annotated[
         list[Path] | None,
         typer.Option(
-            "--with", help="Folder that compare, leakage, reconstruct, frontier, causal or attributes wrote; may be repeated."
+            "--with",
+            help="Folder that compare, leakage, reconstruct, frontier, causal or attributes wrote; may be repeated.",
         ),
     ] = None,
     epsilon: Annotated[

@@ -18,6 +18,11 @@ from leakscope.comparison.utility import Floats
 from leakscope.report.words import safe_text
 from leakscope.results import Estimate
 
+NO_OTHER = (
+    "No other version of the model was asked for: the defenses here change explanations by records only, and none of them the "
+    "answers, by which members are told apart."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
@@ -101,6 +106,8 @@ def recommend(
             f"No attack surely beats chance on the model as it is (largest AUC {risks[0]}, 0.5 is chance): there is nothing "
             "here that a defense could be seen to lower. That is no proof that there is nothing.",
         )
+    if len(names) == 1:
+        return Recommendation("no sure gain", None, NO_OTHER)
     sure = [at for at, change in enumerate(lowered) if change is not None and change.high < 0 and not broken[at]]
     if not sure:
         return Recommendation(

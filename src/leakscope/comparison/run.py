@@ -19,7 +19,7 @@ from leakscope.comparison.claims import hold_claim, stand_alone
 from leakscope.comparison.paired import pair_aucs
 from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
-from leakscope.comparison.result import AS_IT_IS, Attacked, Comparison, Recommendation, Version
+from leakscope.comparison.result import AS_IT_IS, Attacked, Comparison, Version
 from leakscope.comparison.training import ANSWERS, Trained, make_design, train
 from leakscope.comparison.utility import Quality, pool_levels, price_by_group, price_of_explanations
 from leakscope.comparison.utility import price as price_of
@@ -43,10 +43,6 @@ from leakscope.worlds import retrain as train_again
 SHADOWS = 8
 #: Loss of accuracy (or rise of the relative mean squared error) that a recommended version may cost.
 PRICE = 0.01
-NO_OTHER = (
-    "No other version of the model was asked for: the defenses here change explanations by records only, and none of them the "
-    "answers, by which members are told apart."
-)
 
 
 def compare(
@@ -168,8 +164,6 @@ def compare(
             "risk is that of telling who was trained on; through explanations by records as they are, attacks see a share of "
             f"{by_records.as_it_is.share} of the training records themselves"
         )
-    if of_records and not failed and len(found) == 1 and recommendation.kind == "no sure gain":
-        recommendation = Recommendation("no sure gain", None, NO_OTHER)
     return Comparison(tuple(found), (*refused, *failed), recommendation, tuple(warnings), run, by_records)
 
 

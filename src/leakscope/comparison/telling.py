@@ -54,10 +54,13 @@ def answer(comparison: Comparison) -> tuple[str, str]:
                 f"one {pairs}; a coin gets 50. That is no proof that nothing leaks.",
             )
         case "no sure gain":
+            alone = len(comparison.versions) == 1
             return (
-                "None of the versions that were tried surely lowers the risk.",
+                "No other version of the model was tried."
+                if alone
+                else "None of the versions that were tried surely lowers the risk.",
                 f"Of one person from the training data and one outsider, the best attack on the model as it is picks the right "
-                f"one {pairs}; a coin gets 50. Of no version is it sure that this is rarer.",
+                f"one {pairs}; a coin gets 50.{'' if alone else ' Of no version is it sure that this is rarer.'}",
             )
     assert version is not None
     allowed = _allowed(comparison)
