@@ -4,6 +4,7 @@
 
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -42,7 +43,7 @@ class Mechanism:
     """A defense of the tests: it trains as it is told and claims what it is told."""
 
     fit: Any
-    claim: float | None = None
+    claim: Guarantee | None = None
     values: tuple[int, ...] = (1,)
 
     name: ClassVar[str] = "mechanism"
@@ -59,8 +60,7 @@ class Mechanism:
         return None
 
     def defend(self, target: Target, setting: Any) -> Defended:
-        claim = None if self.claim is None else Guarantee(self.claim)
-        return Defended(make_learner("mechanism", self.fit), guarantee=claim)
+        return Defended(make_learner("mechanism", self.fit), guarantee=self.claim)
 
 
 def forget_nothing(X: Any, y: Any, rng: np.random.Generator) -> Any:
@@ -161,7 +161,7 @@ def test_defended_training_is_seen_by_controls_and_shadow_models() -> None:
 
 
 def test_a_model_that_forgets_nothing_breaks_its_promise() -> None:
-    found = ls.compare(toy_target(300), Mechanism(forget_nothing, claim=1.0), shadows=0)
+    found = ls.compare(toy_target(300), Mechanism(forget_nothing, claim=Guarantee(1.0)), shadows=0)
     version = found["mechanism 1"]
     assert version.promise == "broken"
     assert version.epsilon.value > 1.0
@@ -171,9 +171,43 @@ def test_a_model_that_forgets_nothing_breaks_its_promise() -> None:
 
 
 def test_a_promise_that_is_kept_holds() -> None:
-    found = ls.compare(toy_target(300), Mechanism(know_nobody, claim=0.1), shadows=0)
+    found = ls.compare(toy_target(300), Mechanism(know_nobody, claim=Guarantee(0.1)), shadows=0)
     assert found["mechanism 1"].promise == "holds"
     assert found["mechanism 1"].epsilon.value <= 0.1
+
+
+@dataclass(frozen=True)
+class RandomisedResponse:
+    """Says of every record whether it was trained on, and lies with probability 1 / (1 + e^ε)."""
+
+    epsilon: float = 1.0
+
+    def __call__(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
+        seed, inside = int(rng.integers(2**31)), {row.tobytes() for row in np.ascontiguousarray(X)}
+
+        def predict(X: Any) -> Any:
+            rows = [row.tobytes() for row in np.ascontiguousarray(X)]
+            lies = np.array([np.random.default_rng([seed, crc32(row)]).random() for row in rows])
+            says = np.array([row in inside for row in rows]) ^ (lies < 1 / (1 + np.exp(self.epsilon)))
+            label = (X[:, 0] > 0) == says  # right about whom it calls a member
+            return np.column_stack([~label, label]).astype(float) * 0.8 + 0.1
+
+        return replace(constant_model(), predict=predict)
+
+
+def test_randomised_response_keeps_its_promise_for_who_is_added_and_breaks_it_for_swaps() -> None:
+    """Each record's answer is ε-private; a swap changes two of them, so that ε for swaps is 2ε and not ε."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 3))
+    y = (X[:, 0] > 0).astype(int)
+    train, holdout = (X[:2000], y[:2000]), (X[2000:], y[2000:])
+    target = ls.make_target(RandomisedResponse()(*train, rng), train, holdout, fit=RandomisedResponse())
+    claims = [Guarantee(1.0, neighbours="added or removed"), Guarantee(1.0, neighbours="swap")]
+    found = ls.compare(
+        target, [Mechanism(RandomisedResponse(), claim, (at,)) for at, claim in enumerate(claims)], shadows=0
+    )
+    assert [version.promise for version in found.versions] == ["none", "holds", "broken"]
+    assert 1.5 < found.versions[1].epsilon.value <= 2.0  # nearly all of it is found
 
 
 def test_a_shifted_holdout_casts_doubt_and_breaks_nothing() -> None:
@@ -184,7 +218,7 @@ def test_a_shifted_holdout_casts_doubt_and_breaks_nothing() -> None:
 
     train, holdout = people(400, shift=3.0)
     target = ls.make_target(replace(constant_model(), predict=_by_first_column), train, holdout, fit=fixed)
-    version = ls.compare(target, Mechanism(fixed, claim=0.5), shadows=0)["mechanism 1"]
+    version = ls.compare(target, Mechanism(fixed, claim=Guarantee(0.5)), shadows=0)["mechanism 1"]
     assert version.epsilon.value > 0.5
     assert version.promise == "in doubt"
 

@@ -87,7 +87,7 @@ def recommend(
     names: Sequence[str],
     risks: Sequence[Estimate],
     lowered: Sequence[Estimate | None],
-    main: Sequence[Measured],
+    utility: Sequence[Sequence[Measured]],
     price: float,
     broken: Sequence[bool],
     faithful: Sequence[Sequence[Measured]] = (),
@@ -95,9 +95,10 @@ def recommend(
 ) -> Recommendation:
     """What the intervals allow to say; a version whose guarantee is broken is never recommended.
 
-    ``faithful`` says what versions cost in the faithfulness of explanations, where these are released; ``better`` names a
+    ``utility`` holds the metrics of each version, the main one first. ``faithful`` says what versions cost in the faithfulness of explanations, where these are released; ``better`` names a
     version that surely beats the model as it is.
     """
+    main = [measured[0] for measured in utility]
     metric = main[0].metric
     if risks[0].low <= 0.5:
         return Recommendation(
@@ -132,8 +133,15 @@ def recommend(
         "use",
         names[best],
         f"Use “{safe_text(names[best])}”: it surely lowers the risk, the AUC changes by {lowered[best]} to {risks[best]} (0.5 is "
-        f"chance), and the {metric} by {main[best].change}, surely no loss of more than {price:g}.",
+        f"chance), and the {metric} by {main[best].change}, surely no loss of more than {price:g}."
+        f"{_also_costs((*utility[best][1:], *further[best]))}",
     )
+
+
+def _also_costs(measured: Sequence[Measured]) -> str:
+    """What else a version surely makes worse."""
+    worse = [f"the {safe_text(one.metric)} changes by {one.change}" for one in measured if one.gain.high < 0]
+    return f" It surely costs more than that: {' and '.join(worse)}." if worse else ""
 
 
 def _still_better(name: str | None) -> str:

@@ -153,7 +153,7 @@ def compare(
         [version.name for version in found],
         [version.risk.auc for version in found],
         [version.lowered for version in found],
-        [version.main for version in found],
+        [version.utility for version in found],
         allowed,
         [version.promise == "broken" for version in found],
         [version.faithfulness for version in found],

@@ -7,7 +7,7 @@ from leakscope.comparison.result import Comparison, Version
 from leakscope.frontier_study.dominance import beaten_by_points
 from leakscope.report.words import count, out_of, percent, safe_text
 from leakscope.results import Figure, Number, Point, Series, Study
-from leakscope.telling import LONGEST, finite, plain
+from leakscope.telling import LONGEST, finite, listed, plain
 
 QUESTION = "What would lower the risk, and at what price?"
 CHANCE = 0.5
@@ -89,9 +89,11 @@ def _bought(version: Version, before: Version) -> str:
 def _cost(version: Version) -> str:
     main = version.main
     change = words.said_change(main.change)
+    also = [one.metric for one in (*version.utility[1:], *version.faithfulness) if one.gain.high < 0]
+    more = f" What it surely costs too: {listed(also)}." if also else ""
     if main.metric == "accuracy":
-        return f"The share of right answers about new people changes by {change}, to {words.said(main.value)}."
-    return f"The {safe_text(main.metric)} on new records changes by {change}, to {words.said(main.value)}."
+        return f"The share of right answers about new people changes by {change}, to {words.said(main.value)}.{more}"
+    return f"The {safe_text(main.metric)} on new records changes by {change}, to {words.said(main.value)}.{more}"
 
 
 # --- numbers and the picture ------------------------------------------------------------------------------------------

@@ -1,0 +1,97 @@
+"""What may be said of several versions: by points, surely, and as a recommendation."""
+
+import numpy as np
+import pytest
+
+from leakscope.comparison.choosing import Rivals, recommend
+from leakscope.comparison.paired import PairedAucs
+from leakscope.comparison.result import Measured
+from leakscope.results import Estimate
+
+
+def rivals(risks, qualities, deviation=0.01, margin=0.05, price=0.01, records=400):
+    """Versions with one attack each, all differences of risk with the same standard error."""
+    count = len(risks)
+    spread = deviation * (1 - np.eye(count))
+    paired = PairedAucs(np.array(risks), spread, 2.0, 1e-4, 0.95, records)
+    rng = np.random.default_rng(0)
+    noise = rng.normal(0, 0.01, records)
+    return Rivals(
+        paired, [[place] for place in range(count)], [[quality + noise] for quality in qualities], margin, price
+    )
+
+
+def test_by_points_one_must_be_as_good_in_all_and_better_in_one():
+    assert rivals([0.6, 0.5, 0.55, 0.6], [0.8, 0.8, 0.9, 0.8]).beaten() == [1, None, None, 1]
+
+
+def test_the_same_twice_beats_nobody():
+    assert rivals([0.6, 0.6], [0.8, 0.8]).beaten() == [None, None]
+
+
+def test_surely_beaten_needs_intervals():
+    # 0.1 apart with an error of 0.01 each is sure; 0.01 apart is not
+    assert rivals([0.6, 0.5], [0.8, 0.8]).surely_beaten() == [1, None]
+    assert rivals([0.51, 0.5], [0.8, 0.8]).surely_beaten() == [None, None]
+    # at the same risk a better utility beats, as long as the risk is surely within the margin
+    assert rivals([0.5, 0.5], [0.8, 0.9]).surely_beaten() == [1, None]
+    assert rivals([0.5, 0.5], [0.8, 0.9], deviation=0.1).surely_beaten() == [None, None]
+
+
+def test_less_risk_at_too_high_a_price_beats_nobody():
+    assert rivals([0.6, 0.5], [0.8, 0.7]).surely_beaten() == [None, None]
+
+
+def test_every_quality_counts():
+    """As accurate and less risky, but with a worse log-loss: it beats nobody."""
+    both = rivals([0.6, 0.5], [0.8, 0.8])
+    flat = np.zeros(400)
+    with_loss = Rivals(
+        both.paired, both.places, [[both.qualities[0][0], flat], [both.qualities[1][0], flat - 1]], 0.05, 0.01
+    )
+    assert with_loss.beaten() == [None, None]
+    assert with_loss.surely_beaten() == [None, None]
+
+
+# --- recommendations --------------------------------------------------------------------------------------------------
+
+NONE = Estimate(0.0, 0.0, 0.0, 1.0, "exact")
+
+
+def advise(lowered, price, *, risk=(0.7, 0.65, 0.75), broken=False, log_loss=NONE, allowed=0.01):
+    utility = [
+        [Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), change), Measured("log-loss", "less", NONE, loss)]
+        for change, loss in ((NONE, NONE), (Estimate(*price), log_loss))
+    ]
+    risks = [Estimate(*risk), Estimate(0.55, 0.5, 0.6)]
+    return recommend(["as it is", "other"], risks, [None, Estimate(*lowered)], utility, allowed, [False, broken])
+
+
+@pytest.mark.parametrize(
+    ("lowered", "price", "options", "kind"),
+    [
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {}, "use"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.02, 0.02), {}, "at a price"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.02, 0.02), {"allowed": 0.03}, "use"),
+        ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {}, "no sure gain"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"broken": True}, "no sure gain"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"risk": (0.52, 0.49, 0.55)}, "nothing to lower"),
+    ],
+)
+def test_words_only_where_intervals_allow(lowered, price, options, kind):
+    found = advise(lowered, price, **options)
+    assert found.kind == kind
+    assert (found.version == "other") == (kind == "use")
+
+
+def test_what_else_it_costs_is_said():
+    plain = advise((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005))
+    costly = advise((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), log_loss=Estimate(1.5, 1.0, 2.0))
+    assert "log-loss" not in plain.sentence
+    assert "It surely costs more than that: the log-loss changes by 1.5" in costly.sentence
+
+
+def test_alone_there_is_nothing_to_compare():
+    risk = Estimate(0.7, 0.6, 0.8)
+    utility = [[Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), NONE)]]
+    assert "No other version" in recommend(["as it is"], [risk], [None], utility, 0.01, [False]).sentence
