@@ -84,7 +84,7 @@ def mean_of_runs(values: Floats, confidence: float = 0.95) -> Estimate:
     Examples
     --------
     >>> mean_of_runs(np.array([0.80, 0.82, 0.81]))
-    0.810 [0.785, 0.835]
+    0.81 [0.79, 0.83]
     """
     n, value = len(values), float(np.mean(values))
     half = float(special.stdtrit(n - 1, (1 + confidence) / 2) * np.std(values, ddof=1) / np.sqrt(n))

@@ -19,7 +19,7 @@ from leakscope.adapters import (
     torch_outputs,
 )
 from leakscope.errors import InputError, MissingExtraError
-from leakscope.explanations.linear import LinearView, linear_view
+from leakscope.explanations.linear import LinearView, encoded_view, linear_view
 from leakscope.explanations.noise import draw
 from leakscope.explanations.settings import FeatureExplanation, parse
 from leakscope.fingerprints import row_hashes
@@ -195,7 +195,16 @@ def _view(predict: Any, name: str) -> Any:
                 raise MissingExtraError("explanations of networks", "torch") from None
             return network_view(last)
         raise InputError(f"leakscope knows no gradients of {name}: explanations by features need {WORKS}")
+    if _is_linear(predict):
+        return encoded_view(predict.coefficients, predict.intercept, classification=predict.classification)
     raise InputError(f"{name} is a function that can't be differentiated: explanations by features need {WORKS}")
+
+
+def _is_linear(predict: Any) -> bool:
+    """Whether this is a linear model that a defense has put in the place of another, on records as it encodes them."""
+    from leakscope.defenses.encoding import LinearOutputs
+
+    return isinstance(predict, LinearOutputs)
 
 
 def _unwrapped(estimator: Any) -> Any:
@@ -223,6 +232,8 @@ def _before_last_step(estimator: Any, table: Any) -> Any:
 def explained_columns(model: Model, X: Any) -> Any:
     """Records as the explained model sees them."""
     predict = _unaligned(model.predict)
+    if _is_linear(predict):
+        return predict.encoding(X)
     if not isinstance(predict, EstimatorOutputs):
         return X
     table = X if hasattr(X, "columns") else _array(X, model.name)

@@ -175,5 +175,21 @@ def linear_view(estimator: Any) -> LinearView | None:
     return LinearView(weights, bias, link)
 
 
+def encoded_view(coefficients: Floats, intercept: Floats, *, classification: bool) -> LinearView:
+    """The view of a linear model by its coefficients (features, outputs) and intercept (outputs,).
+
+    Examples
+    --------
+    >>> encoded_view(np.array([[2.0], [3.0]]), np.array([0.5]), classification=True).weights
+    array([[-2., -3.], [ 2.,  3.]])
+    """
+    weights, bias = coefficients.T, intercept
+    if not classification:
+        return LinearView(weights, bias, "values")
+    if len(weights) > 1:
+        return LinearView(weights, bias, "softmax")
+    return LinearView(np.vstack([-weights, weights]), np.concatenate([-bias, bias]), "sigmoid")
+
+
 def _strategy(estimator: Any) -> str:
     return str(getattr(estimator, "multi_class", "")) if type(estimator).__name__ in _SOFTMAX else ""
