@@ -1,4 +1,4 @@
-"""A ten-way comparison against ten separate audits: Adult, logistic regression, 24,421 records on each side."""
+"""A ten-way comparison against ten separate audits with the same attacks: Adult, logistic regression, 24,421 records on each side."""
 
 from __future__ import annotations
 
@@ -23,6 +23,8 @@ DEFENSES = (
     defenses.LabelOnly(),
 )
 
+ATTACKS = (*ls.attacks.ATTACKS["classification"], ls.attacks.label_only())
+
 
 def run() -> Iterator[Line]:
     adult = ls.datasets.load("adult")
@@ -43,9 +45,8 @@ def run() -> Iterator[Line]:
             for setting in defense.settings:
                 version = defenses.apply(defense, target, setting)
                 learner = version.learner
-                ls.audit(
-                    version.model, (X, y), (other, other_y), fit=None if learner is None else _Again(learner, model)
-                )
+                fit = None if learner is None else _Again(learner, model)
+                ls.audit(version.model, (X, y), (other, other_y), fit=fit, attacks=ATTACKS)
 
     def compare() -> None:
         ls.compare(target, DEFENSES, shadows=0)

@@ -8,7 +8,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression
+from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
@@ -228,6 +228,29 @@ def _by_first_column(X: Any) -> Any:
     return np.column_stack([1 - second, second])
 
 
+def test_nothing_is_recommended_where_the_records_differ_by_themselves() -> None:
+    """Labels alone show less of the shift, and so a lower AUC: but nothing of it is the model's doing."""
+    train, holdout = people(600, shift=1.0)
+    target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
+    found = ls.compare(target, LabelOnly(), shadows=0)
+    assert found.as_it_is.risk.auc.low > 0.5
+    assert found.recommendation.kind == "cannot tell"
+    assert "holdout drawn like the training data" in found.recommendation.sentence
+    assert found.as_it_is.epsilon.value == 0
+    assert "holdout drawn like the training data" in found.warnings[0]
+    assert "can't be told" in found.study().answer
+
+
+@pytest.mark.parametrize("side", ["train", "holdout"])
+def test_records_that_all_stand_twice_show_nothing_of_epsilon(side: str) -> None:
+    train, holdout = people(80)
+    double = {"train": train, "holdout": holdout}
+    double[side] = tuple(np.repeat(part, 2, axis=0) for part in double[side])  # type: ignore[assignment]
+    model = DecisionTreeClassifier(random_state=0).fit(*double["train"])
+    found = ls.compare(ls.make_target(model, double["train"], double["holdout"]), LabelOnly(), shadows=0)
+    assert found.as_it_is.epsilon.value == 0
+
+
 # --- recommendations --------------------------------------------------------------------------------------------------
 
 
@@ -270,6 +293,80 @@ def _frame(levels: Any) -> Any:
     import pandas as pd
 
     return pd.DataFrame({"town": levels})
+
+
+def test_what_cannot_change_changes_by_exactly_nothing() -> None:
+    """Label-only keeps every label; an explanation that is cut keeps every answer."""
+    train, holdout = people(60)
+    target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
+    found = ls.compare(target, [LabelOnly(), "top-features"], explanations=["gradient"], shadows=0, retrain=False)
+    accuracy, log_loss, _ = found["label-only"].utility
+    assert (accuracy.change.low, accuracy.change.high) == (0, 0)
+    assert log_loss.change.low < log_loss.change.high
+    for measured in found["top-features 1"].utility:
+        assert (measured.change.low, measured.change.high) == (0, 0)
+
+
+def test_the_unit_of_the_label_changes_nothing_of_the_recommendation() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(100, 45))
+    y = X[:, 0] + rng.normal(size=100)
+    defenses = [ls.defenses.L2([1.0]), ls.defenses.TopFeatures([3])]
+    kinds = []
+    for unit in (1.0, 0.01, 100.0):
+        train, holdout = (X[:50], unit * y[:50]), (X[50:], unit * y[50:])
+        target = ls.make_target(Ridge().fit(*train), train, holdout)
+        found = ls.compare(target, defenses, explanations=["gradient"], shadows=0)
+        kinds.append((found.recommendation.kind, [version.surely_beaten_by for version in found.versions]))
+    assert kinds[0] == kinds[1] == kinds[2]
+
+
+def test_a_model_of_labels_has_defended_versions_of_labels() -> None:
+    from sklearn.svm import LinearSVC
+
+    train, holdout = people(150)
+    target = ls.make_target(LinearSVC().fit(*train), train, holdout)
+    found = ls.compare(target, ls.defenses.ParameterNoise([4.0]), shadows=2)
+    model = apply(ls.defenses.ParameterNoise([4.0]), target, 4.0).model
+    assert set(np.unique(model.predict(holdout[0]))) == {0.0, 1.0}
+    wrong = 1 - found["parameter-noise 4"].main.value.value
+    assert found["parameter-noise 4"].utility[1].value.value == pytest.approx(-wrong * np.log(np.finfo(float).eps))
+
+
+def test_two_variants_of_a_defense_have_names_of_their_own() -> None:
+    train, holdout = people(100)
+    target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
+    noise = ls.defenses.ParameterNoise
+    found = ls.compare(target, [noise([1.0]), noise([1.0], noise="laplace")], shadows=0, retrain=False)
+    assert [version.name for version in found.versions] == [
+        "as it is", "parameter-noise 1", "parameter-noise 1, noise=laplace",
+    ]  # fmt: skip
+
+
+def test_an_answer_that_hides_the_label_is_not_attacked_by_labels() -> None:
+    @dataclass(frozen=True)
+    class Silent(Mechanism):
+        def defend(self, target: Target, setting: Any) -> Defended:
+            return Defended(answers=lambda answers: np.full_like(answers, 0.5))
+
+    found = ls.compare(tree_target(150), Silent(None), shadows=0)
+    version = found["mechanism 1"]
+    assert "label_stability" not in [attacked.release for attacked in version.attacks]
+    assert version.risk.auc.low <= 0.5 <= version.risk.auc.high
+    assert version.epsilon.value == 0
+
+
+def test_records_that_cannot_be_encoded_are_told_beside_the_others() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.choice(["u", "v", "w"], size=(80, 2)).astype(object)
+    y = rng.integers(0, 2, 80)
+    target = ls.make_target(_half, (X[:40], y[:40]), (X[40:], y[40:]), classes=[0, 1], fit=lambda X, y, rng: _half)
+    found = ls.compare(target, [LabelOnly(), "dp-sgd", "adversarial"], shadows=0, retrain=False)
+    assert [refused.attack for refused in found.not_run] == ["dp-sgd", "adversarial"]
+
+
+def _half(X: Any) -> Any:
+    return np.full((len(X), 2), 0.5)
 
 
 # --- what may be asked ------------------------------------------------------------------------------------------------

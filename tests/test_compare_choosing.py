@@ -17,7 +17,7 @@ def rivals(risks, qualities, deviation=0.01, margin=0.05, price=0.01, records=40
     rng = np.random.default_rng(0)
     noise = rng.normal(0, 0.01, records)
     return Rivals(
-        paired, [[place] for place in range(count)], [[quality + noise] for quality in qualities], margin, price
+        paired, [[place] for place in range(count)], [[quality + noise] for quality in qualities], margin, [price]
     )
 
 
@@ -42,12 +42,16 @@ def test_less_risk_at_too_high_a_price_beats_nobody():
     assert rivals([0.6, 0.5], [0.8, 0.7]).surely_beaten() == [None, None]
 
 
+def test_a_difference_in_the_last_bits_beats_nobody():
+    assert rivals([0.6, 0.6 - 1e-12], [0.8, 0.8]).beaten() == [None, None]
+
+
 def test_every_quality_counts():
     """As accurate and less risky, but with a worse log-loss: it beats nobody."""
     both = rivals([0.6, 0.5], [0.8, 0.8])
     flat = np.zeros(400)
     with_loss = Rivals(
-        both.paired, both.places, [[both.qualities[0][0], flat], [both.qualities[1][0], flat - 1]], 0.05, 0.01
+        both.paired, both.places, [[both.qualities[0][0], flat], [both.qualities[1][0], flat - 1]], 0.05, [0.01, 0.01]
     )
     assert with_loss.beaten() == [None, None]
     assert with_loss.surely_beaten() == [None, None]
@@ -58,13 +62,16 @@ def test_every_quality_counts():
 NONE = Estimate(0.0, 0.0, 0.0, 1.0, "exact")
 
 
-def advise(lowered, price, *, risk=(0.7, 0.65, 0.75), broken=False, log_loss=NONE, allowed=0.01):
+def advise(lowered, price, *, leaks=True, doubt="", broken=False, log_loss=NONE, allowed=0.01):
     utility = [
         [Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), change), Measured("log-loss", "less", NONE, loss)]
         for change, loss in ((NONE, NONE), (Estimate(*price), log_loss))
     ]
-    risks = [Estimate(*risk), Estimate(0.55, 0.5, 0.6)]
-    return recommend(["as it is", "other"], risks, [None, Estimate(*lowered)], utility, allowed, [False, broken])
+    risks = [Estimate(0.7, 0.65, 0.75), Estimate(0.55, 0.5, 0.6)]
+    return recommend(
+        ["as it is", "other"], risks, [None, Estimate(*lowered)], utility, (allowed, 0.01), [False, broken],
+        leaks=leaks, doubt=doubt,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -75,7 +82,8 @@ def advise(lowered, price, *, risk=(0.7, 0.65, 0.75), broken=False, log_loss=NON
         ((-0.1, -0.2, -0.05), (0.0, -0.02, 0.02), {"allowed": 0.03}, "use"),
         ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {}, "no sure gain"),
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"broken": True}, "no sure gain"),
-        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"risk": (0.52, 0.49, 0.55)}, "nothing to lower"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"leaks": False}, "nothing to lower"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"doubt": "the records differ"}, "cannot tell"),
     ],
 )
 def test_words_only_where_intervals_allow(lowered, price, options, kind):
@@ -94,4 +102,4 @@ def test_what_else_it_costs_is_said():
 def test_alone_there_is_nothing_to_compare():
     risk = Estimate(0.7, 0.6, 0.8)
     utility = [[Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), NONE)]]
-    assert "No other version" in recommend(["as it is"], [risk], [None], utility, 0.01, [False]).sentence
+    assert "No other version" in recommend(["as it is"], [risk], [None], utility, (0.01, 0.01), [False]).sentence

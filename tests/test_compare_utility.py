@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.comparison.utility import Quality, calibration_error, pool_levels, price, price_by_group
+from leakscope.comparison.utility import (
+    Quality,
+    calibration_error,
+    change_of_shares,
+    pool_levels,
+    price,
+    price_by_group,
+)
 
 ANSWERS = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5]])
 LABELS = np.array([0, 0, 1, 1])
@@ -91,3 +98,17 @@ def test_groups_by_hand_and_small_ones_together() -> None:
         ("small", 40, 0.0, -1.0),
     ]
     assert set(pool_levels(np.array(["a"] * 30 + ["b"] * 3, dtype=object)).tolist()) == {"a", "\0not shown"}
+
+
+@pytest.mark.parametrize(("gain", "loss"), [(0.0, 0.012), (0.002, 0.004), (0.1, 0.05), (0.0, 0.0), (0.0, 1.0)])
+@pytest.mark.parametrize("confidence", [0.95, 1 - 0.05 / 9])
+def test_changes_of_accuracy_cover_the_truth_also_where_few_records_change(
+    gain: float, loss: float, confidence: float
+) -> None:
+    runs, missed = 2000, 0
+    rng = np.random.default_rng(5)
+    for _ in range(runs):
+        change = rng.choice([1.0, -1.0, 0.0], 400, p=[gain, loss, 1 - gain - loss])
+        found = change_of_shares(change, confidence)
+        missed += not found.low <= gain - loss <= found.high
+    assert missed <= stats.binom.ppf(0.999, runs, 1 - confidence)

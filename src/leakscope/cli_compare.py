@@ -149,7 +149,9 @@ def read_defenses(text: str) -> list[tuple[str, tuple[Any, ...]]]:
 
     found: list[tuple[str, tuple[Any, ...]]] = []
     for part in text.split(","):
-        name, _, values = part.strip().partition(":")
+        name, colon, values = part.strip().partition(":")
+        if colon and not values:
+            raise InputError(f"{part.strip()[:40]!r} names no settings: write {name}:0.01/0.1, or {name} alone")
         if name not in DEFENSES:
             raise InputError(f"there is no defense {name[:40]!r}: choose from {', '.join(DEFENSES)}")
         if name in dict(found):

@@ -77,8 +77,8 @@ class Outcome:
 def attacks_on(target: Target, version: Planned, explained: Sequence[str], shadows: bool) -> tuple[Attack, ...]:
     """The usual attacks that this model's answers allow, those on explanations, and those that know the defense."""
     usual = [attack for attack in ATTACKS[target.model.task] if attack.refuse(target.model) is None]
-    if target.model.task == "classification":
-        usual.append(label_only())
+    if target.model.task == "classification" and (version.made.answers is None or version.made.keeps_labels):
+        usual.append(label_only())  # the copies are asked of the model itself, so the labels must be those that leave
     for name in explained_by(version, explained):
         prediction = "predictions" if target.model.task == "regression" else "probabilities"
         usual += explanation_attacks(name, prediction=prediction)
@@ -117,10 +117,7 @@ def _releases(
     case: Case, version: Planned, shown: Shown, labels: NDArray[Any], attacks: Sequence[Attack]
 ) -> dict[str, Floats]:
     """What the attacks read, from the answers as the version gives them."""
-    answers = shown[ANSWERS]
-    if version.made.answers is not None:
-        answers = version.made.answers(answers)
-    block = Block(case.target.model, None, labels, answers)
+    block = Block(case.target.model, None, labels, version.shown(case.target, shown[ANSWERS]))
     wanted = dict.fromkeys(name for attack in attacks for name in attack.releases if name != REFERENCES)
     return {name: shown[name] if name in shown else RELEASES[name].observe(block) for name in wanted}
 
@@ -134,10 +131,8 @@ def _add_references(
     control: ControlWorld | None,
 ) -> None:
     """What shadow models say of each judged record with and without it; records that are not judged have none."""
-    change, task = version.made.answers, case.target.model.task
-    phi = np.stack(
-        [phi_of(answers if change is None else change(answers), labels, task) for answers in trained.shadows]
-    )
+    task = case.target.model.task
+    phi = np.stack([phi_of(version.shown(case.target, answers), labels, task) for answers in trained.shadows])
     references = reference_statistics(phi, case.design.inside())
     for side, rows, offset in (
         (0, case.sample.members[: case.sample.judged], 0),

@@ -29,14 +29,14 @@ class Rivals:
     """Risk and utility of all versions, comparable pair by pair.
 
     ``places`` says which of the paired AUCs belong to which version; ``qualities`` are for each version what must not get
-    worse, each at the same held-out records for all, so that more is better.
+    worse, each at the same held-out records for all, so that more is better, and ``limits`` how much worse each may surely be.
     """
 
     paired: PairedAucs
     places: Sequence[Sequence[int]]
     qualities: Sequence[Sequence[Floats]]
     margin: float
-    price: float
+    limits: Sequence[float]
 
     def risk_change(self, ours: int, theirs: int) -> Estimate:
         """Risk of ours minus risk of theirs."""
@@ -60,9 +60,8 @@ class Rivals:
             better = [
                 other
                 for other in everyone
-                if risks[other] <= risks[own]
-                and all(theirs >= ours for theirs, ours in zip(means[other], means[own], strict=True))
-                and (risks[other] < risks[own] or means[other] != means[own])
+                if _as_good([-risks[other], *means[other]], [-risks[own], *means[own]])
+                and not _as_good([-risks[own], *means[own]], [-risks[other], *means[other]])
             ]
             found.append(min(better, key=lambda other: risks[other]) if better else None)
         return found
@@ -78,9 +77,14 @@ class Rivals:
     def _surely_beats(self, ours: int, theirs: int) -> bool:
         risk, gains = self.risk_change(ours, theirs), self.gains(ours, theirs)
         by_points = risk.value <= 0 and all(gain.value >= 0 for gain in gains)
-        within = all(gain.low >= -self.price for gain in gains)
+        within = all(gain.low >= -limit for gain, limit in zip(gains, self.limits, strict=True))
         better = any(gain.low > 0 for gain in gains) and risk.high <= self.margin
         return by_points and within and (risk.high < 0 or better)
+
+
+def _as_good(ours: Sequence[float], theirs: Sequence[float]) -> bool:
+    """At least as good in everything, up to rounding."""
+    return all(one >= other - 1e-9 for one, other in zip(ours, theirs, strict=True))
 
 
 def recommend(
@@ -88,19 +92,25 @@ def recommend(
     risks: Sequence[Estimate],
     lowered: Sequence[Estimate | None],
     utility: Sequence[Sequence[Measured]],
-    price: float,
+    limits: Sequence[float],
     broken: Sequence[bool],
     faithful: Sequence[Sequence[Measured]] = (),
     better: str | None = None,
+    leaks: bool = True,
+    doubt: str = "",
 ) -> Recommendation:
     """What the intervals allow to say; a version whose guarantee is broken is never recommended.
 
-    ``utility`` holds the metrics of each version, the main one first. ``faithful`` says what versions cost in the faithfulness of explanations, where these are released; ``better`` names a
+    ``utility`` holds the metrics of each version, the main one first, and ``limits`` what may be lost of that and of the
+    faithfulness of explanations. ``leaks``
+    says whether an attack surely beats chance on the model as it is, and ``doubt`` why that may not be the model's doing. ``faithful`` says what versions cost in the faithfulness of explanations, where these are released; ``better`` names a
     version that surely beats the model as it is.
     """
     main = [measured[0] for measured in utility]
     metric = main[0].metric
-    if risks[0].low <= 0.5:
+    if doubt:
+        return Recommendation("cannot tell", None, f"Nothing can be recommended: {doubt}.")
+    if not leaks:
         return Recommendation(
             "nothing to lower",
             None,
@@ -118,7 +128,12 @@ def recommend(
             f"recommended by these records.{_still_better(better)}",
         )
     further = faithful or [()] * len(names)
-    cheap = [at for at in sure if all(one.gain.low >= -price for one in (main[at], *further[at]))]
+    price, of_explanations = limits
+    cheap = [
+        at
+        for at in sure
+        if main[at].gain.low >= -price and all(one.gain.low >= -of_explanations for one in further[at])
+    ]
     if not cheap:
         least = max(sure, key=lambda at: main[at].gain.value)
         return Recommendation(

@@ -9,6 +9,7 @@ members, and against the blind baseline.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Literal
 
 import numpy as np
@@ -22,6 +23,7 @@ from leakscope.intervals import auc, suspicious
 from leakscope.results import Estimate
 from leakscope.risk import Judged
 from leakscope.telling import finite
+from leakscope.verdict import judge
 
 
 def pair_records(half: Indices, judged: int, alone: NDArray[np.bool_]) -> tuple[Indices, Indices, Indices]:
@@ -63,6 +65,8 @@ def _bound(
     case: Case, judged: Judged, fixed_scale: bool, alone: NDArray[np.bool_], delta: float, confidence: float
 ) -> Estimate:
     inside, outside, half = pair_records(case.sample.half, case.sample.judged, alone)
+    if not len(inside):
+        return Estimate(0.0, 0.0, 0.0, confidence, "lower bound", n=0, method="no record stands in the data once")
     score = judged.guesses.score
     return epsilon_from_pairs(score[inside], score[outside], delta, confidence, half=None if fixed_scale else half)
 
@@ -72,17 +76,37 @@ def hold_claim(
 ) -> tuple[Estimate, Literal["none", "holds", "broken", "in doubt"]]:
     """The lower bound on ε, and what it makes of a claim."""
     if claim is None:
-        return smallest_epsilon(case, outcome, alone, 0.0, confidence), "none"
+        found = smallest_epsilon(case, outcome, alone, 0.0, confidence)
+        if found.value > 0 and differ_anyway(case, outcome):
+            method = "members and others differ by themselves, so that nothing is shown"
+            return replace(found, value=0.0, low=0.0, high=0.0, method=method), "none"
+        return found, "none"
     epsilon, delta = claim.for_swaps()
     found = smallest_epsilon(case, outcome, alone, delta, confidence)
     if found.value <= epsilon:
         return found, "holds"
-    return found, "in doubt" if _differ_anyway(case, outcome) else "broken"
+    return found, "in doubt" if differ_anyway(case, outcome) else "broken"
 
 
-def _differ_anyway(case: Case, outcome: Outcome) -> bool:
+def differ_anyway(case: Case, outcome: Outcome) -> bool:
     """Whether the two sets of records may differ by themselves, so that an attack needs no leak."""
     if suspicious(auc(case.blind.ranking, case.together)):
         return True
     controls = [risk.control.auc for risk in outcome.careful if risk.control.kind == "never trained"]
     return any(control.low > 0.5 for control in controls)
+
+
+def does_it_leak(case: Case, outcome: Outcome, margin: float) -> tuple[bool, str]:
+    """Whether an attack surely beats chance, and why that, or a change of it, may not be the model's doing; else no reason."""
+    best = outcome.careful[outcome.strongest]
+    verdict = judge(best, margin)
+    beats = verdict.kind == "leaks" or best.auc.low > 0.5
+    if beats and verdict.kind != "leaks":
+        return True, verdict.sentence.removeprefix("cannot tell: ")
+    if beats and differ_anyway(case, outcome):
+        return True, (
+            f"members and held-out records differ by themselves (without the model they are told apart with AUC {best.blind}, and "
+            f"on a model that never saw the members with AUC {best.control.auc}), so that a change of the risk need not be a "
+            "change of what the model gives away: use a holdout drawn like the training data"
+        )
+    return beats, ""

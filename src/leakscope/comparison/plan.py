@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal
 
 from leakscope.comparison.result import AS_IT_IS
 from leakscope.defenses import DEFENSES, Defended, Defense, find
-from leakscope.errors import InputError, MissingExtraError
+from leakscope.defenses.defense import Floats, gives_labels_only, say_labels
+from leakscope.errors import InputError
 from leakscope.results import NotRun
 from leakscope.target import Learner, Target
 
@@ -34,6 +35,21 @@ class Planned:
             return "answers"
         return "nothing" if self.made.explanation is None else "explanations"
 
+    @property
+    def answers_stay(self) -> bool:
+        """Whether every answer stays what it is."""
+        return self.made.learner is None and self.made.answers is None
+
+    @property
+    def labels_stay(self) -> bool:
+        """Whether every predicted class stays what it is, by construction."""
+        return self.made.learner is None and (self.made.answers is None or self.made.keeps_labels)
+
+    def shown(self, target: Target, answers: Floats) -> Floats:
+        """What leaves of a model's answers: no more than the audited model says, and that as the defense has it."""
+        changed = answers if self.made.answers is None else self.made.answers(answers)
+        return say_labels(changed) if gives_labels_only(target) else changed
+
     def learner(self, target: Target) -> Learner | None:
         """What trains it, and its controls and shadow models: versions with the same learner share them."""
         return target.learner if self.made.learner is None else self.made.learner
@@ -45,18 +61,18 @@ def plan(target: Target, defenses: Sequence[Defense]) -> tuple[list[Planned], li
     refused = []
     for defense in defenses:
         try:
-            reason = defense.refuse(target) or _untrained(target, defense)
-        except MissingExtraError as error:
-            reason = str(error)
+            reason = defense.refuse(target)
+            made = [] if reason else [(setting, defense.defend(target, setting)) for setting in defense.settings]
+        except (InputError, ValueError, TypeError) as error:
+            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         if reason:
             refused.append(NotRun("", defense.name, reason.rstrip(".")))
             continue
-        for setting in defense.settings:
-            shown = f"{setting:g}" if isinstance(setting, int | float) else str(setting)
+        about = _variant(defense) if [other.name for other in defenses].count(defense.name) > 1 else ""
+        for setting, version in made:
             alone = isinstance(setting, str) and len(defense.settings) == 1
-            name = defense.name if alone else f"{defense.name} {shown}"
-            made = defense.defend(target, setting)
-            planned.append(Planned(name, defense.name, defense.knob, setting, defense.what, defense.source, made))
+            name = f"{defense.name}{'' if alone else f' {_shown(setting)}'}{about}"
+            planned.append(Planned(name, defense.name, defense.knob, setting, defense.what, defense.source, version))
     _check_names(planned)
     if len(planned) == 1:
         raise InputError(
@@ -65,10 +81,19 @@ def plan(target: Target, defenses: Sequence[Defense]) -> tuple[list[Planned], li
     return planned, refused
 
 
-def _untrained(target: Target, defense: Defense) -> str | None:
-    """Defenses that train need the training set only; those that train the model again need its learner too."""
-    needs = getattr(defense, "needs_learner", False)
-    return "it can't be trained again: pass fit= to make_target" if needs and target.learner is None else None
+def _shown(setting: float | int | str) -> str:
+    """A setting as short as it can be and stay itself."""
+    if isinstance(setting, str):
+        return setting
+    return f"{setting:g}" if float(f"{setting:g}") == setting else repr(setting)
+
+
+def _variant(defense: Any) -> str:
+    """What tells a defense from others of its name: plain fields that are not the usual ones, the settings apart."""
+    items = fields(defense)[1:] if is_dataclass(defense) else ()
+    own = [(item.name, getattr(defense, item.name), item.default) for item in items]
+    changed = [(name, value) for name, value, usual in own if isinstance(value, int | float | str) and value != usual]
+    return "".join(f", {name}={value}" for name, value in changed)
 
 
 def _check_names(planned: Sequence[Planned]) -> None:

@@ -139,10 +139,11 @@ class Recommendation:
 
     ``use``: ``version`` surely lowers the risk at no more than the price that was allowed. ``at a price``: some versions surely
     lower the risk, none of them surely within that price. ``no sure gain``: none surely lowers it. ``nothing to lower``: no
-    attack beats chance on the model as it is.
+    attack beats chance on the model as it is. ``cannot tell``: what attacks find on the model as it is may come from a
+    difference between the two sets of records and not from the model.
     """
 
-    kind: Literal["use", "at a price", "no sure gain", "nothing to lower"]
+    kind: Literal["use", "at a price", "no sure gain", "nothing to lower", "cannot tell"]
     version: str | None
     sentence: str
 

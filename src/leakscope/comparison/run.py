@@ -15,7 +15,7 @@ from leakscope.auditing import MARGIN, Clock, Settings, check_enough, find_overl
 from leakscope.blind import blind_guesses
 from leakscope.comparison.attacking import KNOWS, STABILITY, Case, Outcome, attack_version, attacks_on, explained_by
 from leakscope.comparison.choosing import Rivals, recommend
-from leakscope.comparison.claims import hold_claim, stand_alone
+from leakscope.comparison.claims import does_it_leak, hold_claim, stand_alone
 from leakscope.comparison.paired import pair_aucs
 from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
@@ -149,15 +149,20 @@ def compare(
         "command": str(command),
     }
     allowed = price if target.model.task == "classification" else price * found[0].main.value.value
+    leaks, doubt = does_it_leak(case, outcomes[0], settings.margin)
+    if doubt:
+        warnings.insert(0, doubt)
     recommendation = recommend(
         [version.name for version in found],
         [version.risk.auc for version in found],
         [version.lowered for version in found],
         [version.utility for version in found],
-        allowed,
+        (allowed, price),
         [version.promise == "broken" for version in found],
         [version.faithfulness for version in found],
         found[0].surely_beaten_by,
+        leaks,
+        doubt,
     )
     if by_records is not None:
         warnings.append(
@@ -277,7 +282,7 @@ def _combine(
     margin: float,
 ) -> list[Version]:
     task, labels = case.target.model.task, case.target.nonmembers.y
-    qualities = [Quality(_answers(version, models.nonmembers[ANSWERS]), labels, task) for version, models in
+    qualities = [Quality(version.shown(case.target, models.nonmembers[ANSWERS]), labels, task) for version, models in
                  zip(planned, trained, strict=True)]  # fmt: skip
     scores = [parts for outcome in outcomes for parts in outcome.scores]
     ends = np.cumsum([0, *(len(outcome.scores) for outcome in outcomes)])
@@ -287,7 +292,8 @@ def _combine(
     shown_by = [{name: models.faithful[name] for name in explained_by(version, explained)} for version, models in
                 zip(planned, trained, strict=True)]  # fmt: skip
     every = [(*quality.compared, *faithful.values()) for quality, faithful in zip(qualities, shown_by, strict=True)]
-    rivals = Rivals(paired, places, every, margin, allowed)
+    limits = (allowed, *[price] * (len(every[0]) - 1))
+    rivals = Rivals(paired, places, every, margin, limits)
     beaten, surely = rivals.beaten(), rivals.surely_beaten()
     levels = {column: pool_levels(values) for column, values in case.target.nonmembers.groups.items()}
     shown = sum(len(set(values.tolist())) for values in levels.values())
@@ -315,8 +321,23 @@ def _combine(
                 control_kind=best.control.kind,
                 attacks=tuple(_attacked(risk) for risk in outcome.careful),
                 lowered=None if version.name == AS_IT_IS else rivals.risk_change(at, 0),
-                utility=price_of(qualities[at], qualities[0], case.confidence, by_metric),
-                groups=price_by_group(qualities[at], qualities[0], levels, case.confidence, group_level, exposed),
+                utility=price_of(
+                    qualities[at],
+                    qualities[0],
+                    case.confidence,
+                    by_metric,
+                    same=version.answers_stay,
+                    same_labels=version.labels_stay,
+                ),
+                groups=price_by_group(
+                    qualities[at],
+                    qualities[0],
+                    levels,
+                    case.confidence,
+                    group_level,
+                    exposed,
+                    same=version.labels_stay if task == "classification" else version.answers_stay,
+                ),
                 faithfulness=price_of_explanations(shown_by[at], shown_by[0], case.confidence, by_metric),
                 retrained=_retrained(case, version, models),
                 guarantee=version.made.guarantee,
@@ -328,10 +349,6 @@ def _combine(
             )
         )
     return found
-
-
-def _answers(version: Planned, answers: Any) -> Any:
-    return answers if version.made.answers is None else version.made.answers(answers)
 
 
 def _name(planned: Sequence[Planned], place: int | None) -> str | None:
@@ -355,6 +372,6 @@ def _retrained(case: Case, version: Planned, models: Trained) -> Estimate | None
     labels = case.sample.judge(case.target.members.y, case.target.nonmembers.y)
     values = []
     for answers, unseen in models.retrained:
-        quality = Quality(_answers(version, answers), labels[unseen], case.target.model.task)
+        quality = Quality(version.shown(case.target, answers), labels[unseen], case.target.model.task)
         values.append(float(next(iter(quality.per_record.values())).mean()))
     return mean_of_runs(np.array(values), case.confidence) if len(values) > 1 else None

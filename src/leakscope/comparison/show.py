@@ -117,12 +117,17 @@ def _by_records(comparison: Comparison) -> list[str]:
 
 def _aligned(rows: list[list[str]]) -> list[str]:
     _, *others = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    names = [safe_text(name, max(12, WIDEST - sum(others) - 2 * len(others))) for name, *_ in rows]
+    names = [_cut(name, max(14, WIDEST - sum(others) - 2 * len(others))) for name, *_ in rows]
     widths = [max(map(len, names)), *others]
     return [
         "  ".join(cell.ljust(width) for cell, width in zip((name, *cells), widths, strict=True)).rstrip()
         for name, (_, *cells) in zip(names, rows, strict=True)
     ]
+
+
+def _cut(name: str, width: int) -> str:
+    """A name without its middle where it is too long: its end is the setting, which tells it from others."""
+    return name if len(name) <= width else f"{name[: width - 7]}…{name[-6:]}"
 
 
 def _legend(comparison: Comparison) -> str:

@@ -53,6 +53,12 @@ def answer(comparison: Comparison) -> tuple[str, str]:
                 f"Of one person from the training data and one outsider, the best attack on the model as it is picks the right "
                 f"one {pairs}; a coin gets 50. That is no proof that nothing leaks.",
             )
+        case "cannot tell":
+            return (
+                "It can't be told from these records whether a defense lowers the risk.",
+                "What the attacks find may come from a difference between the training data and the held-out records, and not from "
+                "the model: use a holdout drawn like the training data, or more records.",
+            )
         case "no sure gain":
             alone = len(comparison.versions) == 1
             return (

@@ -190,7 +190,12 @@ def _retrain(
     try:
         return again(learner, everyone.X, everyone.y, drawn, observation, seed=seed)
     except TrainingError as error:
-        raise InputError(f"{learner.name} could not be trained ({str(error).rstrip('.')})") from error
+        hint = (
+            ""
+            if 0 in worlds
+            else ": mend that, or leave controls and shadow models out with retrain=False (--no-retrain)"
+        )
+        raise InputError(f"{learner.name} could not be trained ({str(error).rstrip('.')}){hint}") from error
 
 
 def _drawn(design: Design, worlds: tuple[int, ...], world: int) -> Indices:

@@ -31,7 +31,7 @@ from leakscope.risk import NOT_SHOWN, SMALL_GROUPS, SMALLEST_GROUP
 
 Floats = NDArray[np.float64]
 BINS = 10
-NO_CHANGE = Estimate(0.0, 0.0, 0.0, 1.0, "exact", method="the model as it is")
+NO_CHANGE = Estimate(0.0, 0.0, 0.0, 1.0, "exact", method="the same by construction")
 BETTER: dict[str, Literal["more", "less"]] = {
     "accuracy": "more",
     "log-loss": "less",
@@ -107,29 +107,45 @@ def calibration_error(said: Floats, right: Floats, confidence: float = 0.95) -> 
     )
 
 
-def price(ours: Quality, theirs: Quality, confidence: float, together: float) -> tuple[Measured, ...]:
-    """Every metric of ours, and its change from theirs; ``together`` is the confidence at which all changes hold."""
-    own, other = ours.measure(confidence), theirs.measure(together)
-    careful = ours.measure(together)
+def price(
+    ours: Quality, theirs: Quality, confidence: float, together: float, *, same: bool = False, same_labels: bool = False
+) -> tuple[Measured, ...]:
+    """Every metric of ours, and its change from theirs; ``together`` is the confidence at which all changes hold.
+
+    ``same`` says that the answers are the same by construction, ``same_labels`` that the predicted classes are: what can't
+    change changes by exactly 0.
+    """
+    own, other, careful = ours.measure(confidence), theirs.measure(together), ours.measure(together)
     found = []
     for name, value in own.items():
-        if ours is theirs:
+        if same or (same_labels and name == "accuracy"):
             change = NO_CHANGE
+        elif name == "accuracy":
+            change = change_of_shares(ours.per_record[name] - theirs.per_record[name], together)
         elif name in ours.per_record:
-            change = _paired(ours.per_record[name] - theirs.per_record[name], together)
+            change = intervals.mean(ours.per_record[name] - theirs.per_record[name], together)
         else:
             change = intervals.difference(careful[name], other[name])
         found.append(Measured(name, BETTER[name], value, change))
     return tuple(found)
 
 
-def _paired(change: Floats, confidence: float) -> Estimate:
-    """Mean change; where no record changed, what a share of about 3 / n of unseen ones could still do."""
-    found = intervals.mean(change, confidence)
-    largest = float(np.abs(change).max(initial=0.0)) or 1.0
-    unseen = -float(np.log((1 - confidence) / 2)) / len(change) * largest
-    half = max(found.value - found.low, found.high - found.value, unseen if not change.any() else 0.0)
-    return replace(found, low=found.value - half, high=found.value + half, method="paired")
+def change_of_shares(change: Floats, confidence: float) -> Estimate:
+    """Mean of changes of -1, 0 and 1, such as those of right answers.
+
+    Student's interval, held at least as wide as the difference of the exact intervals of the two shares: where few records
+    change, or none, their variance says little of what was not seen.
+
+    Examples
+    --------
+    >>> change_of_shares(np.zeros(100), 0.95)
+    0.00 [-0.04, 0.04]
+    """
+    n = len(change)
+    gained, lost = (intervals.proportion(int((change == sign).sum()), n, confidence) for sign in (1, -1))
+    exact, found = intervals.difference(gained, lost), intervals.mean(change, confidence)
+    low, high = max(-1.0, min(exact.low, found.low)), min(1.0, max(exact.high, found.high))
+    return replace(found, low=low, high=high, method="paired, Student and Clopper-Pearson")
 
 
 def price_of_explanations(
@@ -138,7 +154,7 @@ def price_of_explanations(
     """How faithful each explanation of ours is, and its change from the one in the same place of theirs."""
     found = []
     for (name, own), other in zip(ours.items(), theirs.values(), strict=True):
-        change = NO_CHANGE if own is other else _paired(own - other, together)
+        change = NO_CHANGE if own is other else intervals.mean(own - other, together)
         found.append(Measured(f"faithfulness of {name}", "more", intervals.mean(own, confidence), change))
     return tuple(found)
 
@@ -150,8 +166,13 @@ def price_by_group(
     confidence: float,
     together: float,
     exposed: Mapping[tuple[str, str], Estimate],
+    *,
+    same: bool = False,
 ) -> tuple[GroupPrice, ...]:
-    """The first metric and its change in every group; the changes of all groups and versions hold together."""
+    """The first metric and its change in every group; the changes of all groups and versions hold together.
+
+    ``same`` says that it can't change, by construction.
+    """
     name = next(iter(ours.per_record))
     own, other = ours.per_record[name], theirs.per_record[name]
     found = []
@@ -159,7 +180,8 @@ def price_by_group(
         for level in sorted(set(levels.tolist()) - {NOT_SHOWN}):
             rows = levels == level
             value = _mean(name, own[rows], confidence)
-            change = NO_CHANGE if ours is theirs else _paired((own - other)[rows], together)
+            measure = change_of_shares if name == "accuracy" else intervals.mean
+            change = NO_CHANGE if same else measure((own - other)[rows], together)
             found.append(GroupPrice(column, level, int(rows.sum()), name, value, change, exposed.get((column, level))))
     return tuple(found)
 

@@ -105,6 +105,8 @@ def proposed(comparison: Comparison) -> Version | None:
     """The recommended version, or else the cheapest by points of those that surely lower the risk; None if none does."""
     if comparison.recommendation.version is not None:
         return comparison[comparison.recommendation.version]
+    if comparison.recommendation.kind == "cannot tell":
+        return None
     sure = [
         version
         for version in comparison.versions

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.adapters import seeded_torch
+from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.torch_training import Plan, check_positive, import_torch, make_plan, read_hidden
 from leakscope.errors import InputError
@@ -93,7 +94,7 @@ class AdversarialRegularisation:
         """Too few records can't be divided."""
         if len(target.members.y) < 12:
             return "it has fewer than 12 training records, and a third of them must be set aside"
-        return None
+        return why_no_rows(target)
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """Training against an attacker of this weight."""

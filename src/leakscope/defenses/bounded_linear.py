@@ -153,16 +153,17 @@ def why_no_rows(target: Target) -> str | None:
 def usual_l2(share: float, parameters: int, n: int, epsilon: float) -> float:
     """A weight of the penalty that leaves accuracy where ε and n are given: more noise asks for more of it.
 
-    The best weight falls with nε and rises with the length of the noise, which grows with the root of the number of
-    parameters; ``share`` is near the best on Adult with 1,000 to 20,000 records, and on breast cancer and digits. All of these are public, so that the choice
-    spends no privacy.
+    The best weight falls with n and ε, and rises with the length of the noise, which grows with the root of the number of
+    parameters; ``share`` is near the best on Adult with 1,000 to 20,000 records, and on breast cancer and digits. By the
+    root of ε, since the noise would grow with ε if the weight fell faster. All of these are public, so that the choice spends
+    no privacy.
 
     Examples
     --------
     >>> usual_l2(1.0, parameters=100, n=1000, epsilon=1.0)
     0.01
     """
-    return max(SMALLEST_L2, share * math.sqrt(parameters) / (n * epsilon))
+    return max(SMALLEST_L2, share * math.sqrt(parameters / epsilon) / n)
 
 
 def check_fields(noise: Any, l2: Any, radius: Any) -> None:

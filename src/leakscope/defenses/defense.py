@@ -74,6 +74,8 @@ class Defended:
         How the defended model is trained; None where training stays as it is.
     answers
         What is done to the model's answers; None where they leave as they are.
+    keeps_labels
+        Whether ``answers`` keeps the class that a classifier names, for every record that may come.
     explanation
         From the name of an explanation to the name of the defended one; None where explanations stay as they are.
     records
@@ -86,6 +88,7 @@ class Defended:
 
     learner: Learner | None = None
     answers: Answers | None = None
+    keeps_labels: bool = False
     explanation: Callable[[str], str] | None = None
     records: Callable[[RecordRelease, int], tuple[RecordRelease, int]] | None = None
     guarantee: Guarantee | None = None
@@ -139,10 +142,23 @@ def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) 
     if made.learner is not None:
         learner = made.learner
         model = learner.fit(target.members.X, target.members.y, np.random.default_rng(seed))
-    if made.answers is not None:
-        model = with_answers(model, made.answers)
-        learner = None if learner is None else Learner(learner.name, _AnsweringFit(learner, made.answers), learner.key)
+    answers = [made.answers] if made.answers is not None else []
+    if gives_labels_only(target) and made.learner is not None:
+        answers.append(say_labels)
+    for change in answers:
+        model = with_answers(model, change)
+        learner = None if learner is None else Learner(learner.name, _AnsweringFit(learner, change), learner.key)
     return replace(target, model=model, learner=learner)
+
+
+def gives_labels_only(target: Target) -> bool:
+    """Whether the audited model says classes and no probabilities: its defended versions then say no more."""
+    return target.model.task == "classification" and not target.model.gives_probabilities
+
+
+def say_labels(answers: Floats) -> Floats:
+    """1 for the most probable class, 0 for the others."""
+    return np.asarray(np.eye(answers.shape[1])[answers.argmax(axis=1)])
 
 
 @dataclass(frozen=True)

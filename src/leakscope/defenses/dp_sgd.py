@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.adapters import seeded_torch
+from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Defended, Guarantee, make_learner, read_settings
 from leakscope.defenses.encoding import PUBLIC_ENCODING
 from leakscope.defenses.torch_training import Plan, check_positive, import_torch, make_plan, read_hidden
@@ -105,9 +106,9 @@ class DPSGD:
         """Number of steps T."""
         return max(1, round(self.epochs / self.share))
 
-    def refuse(self, target: Target) -> str | None:  # noqa: ARG002
-        """Any model has a network that can stand in for it."""
-        return None
+    def refuse(self, target: Target) -> str | None:
+        """Any model has a network that can stand in for it, if its records can be encoded as numbers."""
+        return why_no_rows(target)
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """Training with the noise that this ε asks for."""
@@ -191,7 +192,12 @@ def find_noise(epsilon: float, delta: float, share: float, steps: int) -> tuple[
     place = math.log(max(0.5, 2 * share * math.sqrt(steps * math.log(1 / delta)) / epsilon))
     slope, known = -1.0, None
     for _ in range(30):
-        spent = accounted(math.exp(place), delta, share, steps, error=max(0.001, 0.002 * epsilon))
+        try:
+            spent = accounted(math.exp(place), delta, share, steps, error=max(0.001, 0.002 * epsilon))
+        except (ValueError, RuntimeError, OverflowError):  # its grid can't hold so small a δ, or so little to spend
+            break
+        if not spent > 0:
+            break
         if SPENT * epsilon <= spent <= epsilon:
             return math.exp(place), spent
         height = math.log(spent)
@@ -199,7 +205,9 @@ def find_noise(epsilon: float, delta: float, share: float, steps: int) -> tuple[
             slope = min(-0.1, (height - known[1]) / (place - known[0]))
         known = (place, height)
         place += min(1.0, max(-0.5, (aim - height) / slope))  # small steps down: little noise is slow to account for
-    raise InputError(f"no noise was found for ε={epsilon:g} and δ={delta:g} over {steps} steps: take fewer epochs.")
+    raise InputError(
+        f"no noise was found for ε={epsilon:g} and δ={delta:g} over {steps} steps: take fewer epochs, or a δ nearer to 1e-5."
+    )
 
 
 def accounted(noise: float, delta: float, share: float, steps: int, error: float) -> float:

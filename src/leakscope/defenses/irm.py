@@ -26,6 +26,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.causal import irm as invariant
+from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.causal_features import Column, environment_column
 from leakscope.defenses.defense import Defended, Floats, make_learner, read_settings
 from leakscope.defenses.encoding import Encoding, make_encoding
@@ -83,6 +84,8 @@ class IRM:
             return "invariant training takes two classes"
         if find_spec("torch") is None:
             return str(MissingExtraError("invariant training", "torch"))
+        if (reason := why_no_rows(target)) is not None:
+            return reason
         if self.environment is None:
             return "it has to be told where records come from: name a column or group as environment= (--environment hospital)"
         try:

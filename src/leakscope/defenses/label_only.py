@@ -11,9 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
-import numpy as np
-
-from leakscope.defenses.defense import Defended, Floats
+from leakscope.defenses.defense import Defended, say_labels
 from leakscope.defenses.rounding import refuse_without_probabilities
 from leakscope.target import Target
 
@@ -24,6 +22,7 @@ class LabelOnly:
 
     Examples
     --------
+    >>> import numpy as np
     >>> LabelOnly().defend(None, "labels").answers(np.array([[0.3, 0.7]]))
     array([[0., 1.]])
     """
@@ -45,8 +44,4 @@ class LabelOnly:
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The answers as labels."""
-        return Defended(answers=_as_labels)
-
-
-def _as_labels(answers: Floats) -> Floats:
-    return np.asarray(np.eye(answers.shape[1])[answers.argmax(axis=1)])
+        return Defended(keeps_labels=True, answers=say_labels)

@@ -71,7 +71,7 @@ class MemGuard:
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The answers with noise."""
         note = "the noise imitates no attacker, unlike that of Jia et al. 2019, and changed records average it out"
-        return Defended(answers=_Guarded(float(setting), self.secret), notes=(note,))
+        return Defended(keeps_labels=True, answers=_Guarded(float(setting), self.secret), notes=(note,))
 
 
 @dataclass(frozen=True)

@@ -74,7 +74,7 @@ class ObjectivePerturbation:
     noise
         ``gaussian`` or ``laplace``; at δ = 10⁻⁵ the first disturbs less from some twenty columns on.
     l2
-        The weight λ of the penalty, by default √p/(2nε) with p parameters (`usual_l2`); where ε or the training set is
+        The weight λ of the penalty, by default √(p/ε)/2n with p parameters (`usual_l2`); where ε or the training set is
         very small, more is taken.
     radius
         What encoded records are divided by before they are cut off at length 1; by default the 95 % quantile of their

@@ -79,7 +79,7 @@ class ParameterNoise:
         ``proven``: over all records that could come. A number: stated by you, for parameters of rows no longer than 1;
         the guarantee is then as good as your word. ``estimated``: the largest over a few swaps, without any guarantee.
     l2
-        The weight λ of the penalty; by default √p/(nε) for classes, with p parameters (`usual_l2`), and 0.1 for
+        The weight λ of the penalty; by default √(p/ε)/n for classes, with p parameters (`usual_l2`), and 0.1 for
         values, whose sensitivity grows faster as λ falls.
     radius
         What encoded records are divided by before they are cut off at length 1; by default the 95 % quantile of their
@@ -100,7 +100,7 @@ class ParameterNoise:
     >>> made.guarantee.epsilon, made.guarantee.delta, made.guarantee.neighbours
     (4.0, 1e-05, 'swap')
     >>> made.notes
-    ('with 285 records and a penalty of 0.0049 the noise has deviation 0.777 on each parameter',)
+    ('with 285 records and a penalty of 0.0098 the noise has deviation 0.388 on each parameter',)
     """
 
     epsilon: Any = (1.0, 4.0)

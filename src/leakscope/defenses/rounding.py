@@ -54,7 +54,7 @@ class Rounding:
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The answers, rounded."""
-        return Defended(answers=_Rounded(int(setting)))
+        return Defended(keeps_labels=True, answers=_Rounded(int(setting)))
 
 
 @dataclass(frozen=True)

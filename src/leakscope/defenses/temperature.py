@@ -53,7 +53,7 @@ class Temperature:
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The answers at this temperature."""
         note = "a temperature can be undone by anyone who knows it: it hides nothing"
-        return Defended(answers=_Tempered(float(setting)), notes=(note,))
+        return Defended(keeps_labels=True, answers=_Tempered(float(setting)), notes=(note,))
 
 
 @dataclass(frozen=True)

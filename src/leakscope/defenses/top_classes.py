@@ -61,7 +61,9 @@ class TopClasses:
     def defend(self, target: Target, setting: Any) -> Defended:
         """The answers with so many classes shown."""
         notes = ("the classes shown tell the probabilities of all others too: this hides nothing",)
-        return Defended(answers=_Top(int(setting)), notes=notes if _all_told(int(setting), target) else ())
+        return Defended(
+            keeps_labels=True, answers=_Top(int(setting)), notes=notes if _all_told(int(setting), target) else ()
+        )
 
 
 def _number(target: Target) -> int:
