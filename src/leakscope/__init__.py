@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         causal,
         datasets,
         defenses,
+        epsilon,
         experiment,
         explanations,
         influence,
@@ -76,6 +77,7 @@ _HOMES = {
     "datasets": "",
     "defenses": "",
     "diff": "audit_diff",
+    "epsilon": "",
     "experiment": "",
     "explain": "explanations",
     "explanations": "",
@@ -100,7 +102,7 @@ _HOMES = {
 __all__ = [
     "Attack", "Audit", "Comparison", "Estimate", "Evidence", "GateResult", "Guesses", "InputError", "Known", "Learner", "Model",
     "Oracle", "Records", "Risk", "Target", "Verdict", "attacks", "attribute_inference", "audit", "audit_scores",
-    "bounds", "causal", "compare", "datasets", "defenses", "diff", "experiment", "explain", "explanations", "frontier", "gate", "influence",
+    "bounds", "causal", "compare", "datasets", "defenses", "diff", "epsilon", "experiment", "explain", "explanations", "frontier", "gate", "influence",
     "leakage", "learners", "load", "load_model", "make_target", "pate", "reconstruct", "reconstruction", "remote_model", "score",
     "sensitivity", "toys", "worlds",
 ]  # fmt: skip
