@@ -82,7 +82,7 @@ def test_json_alone(people, capsys):
 
 
 def test_a_broken_guarantee_is_exit_code_1(people, capsys, monkeypatch):
-    from leakscope.comparison import run as module
+    from leakscope.comparison import combining as module
 
     monkeypatch.setattr(module, "hold_claim", lambda *_: (_estimate(), "broken"))
     assert run(*quick(people, "--defenses", "parameter-noise:1", "--no-retrain")) == 1

@@ -88,12 +88,11 @@ def hold_claim(
     return found, "in doubt" if differ_anyway(case, outcome) else "broken"
 
 
-def differ_anyway(case: Case, outcome: Outcome) -> bool:
-    """Whether the two sets of records may differ by themselves, so that an attack needs no leak."""
-    if suspicious(auc(case.blind.ranking, case.together)):
-        return True
+def differ_anyway(case: Case, outcome: Outcome, *, surely: bool = False) -> bool:
+    """Whether the two sets of records may differ by themselves, or ``surely`` do, so that an attack needs no leak."""
+    blind = auc(case.blind.ranking, case.together)
     controls = [risk.control.auc for risk in outcome.careful if risk.control.kind == "never trained"]
-    return any(control.low > 0.5 for control in controls)
+    return (blind.low > 0.5 if surely else suspicious(blind)) or any(control.low > 0.5 for control in controls)
 
 
 def does_it_leak(case: Case, outcome: Outcome, margin: float) -> tuple[bool, str]:
@@ -103,7 +102,7 @@ def does_it_leak(case: Case, outcome: Outcome, margin: float) -> tuple[bool, str
     beats = verdict.kind == "leaks" or best.auc.low > 0.5
     if beats and verdict.kind != "leaks":
         return True, verdict.sentence.removeprefix("cannot tell: ")
-    if beats and differ_anyway(case, outcome):
+    if beats and differ_anyway(case, outcome, surely=True):
         return True, (
             f"members and held-out records differ by themselves (without the model they are told apart with AUC {best.blind}, and "
             f"on a model that never saw the members with AUC {best.control.auc}), so that a change of the risk need not be a "

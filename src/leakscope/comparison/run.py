@@ -4,37 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from leakscope.attacks.membership_lira import lira
 from leakscope.auditing import MARGIN, Clock, Settings, check_enough, find_overlap, judged_groups, read_rates
 from leakscope.blind import blind_guesses
-from leakscope.comparison.attacking import KNOWS, STABILITY, Case, Outcome, attack_version, attacks_on, explained_by
-from leakscope.comparison.choosing import Rivals, recommend
-from leakscope.comparison.claims import does_it_leak, hold_claim, stand_alone
-from leakscope.comparison.paired import pair_aucs
+from leakscope.comparison.attacking import Case, attacks_on
+from leakscope.comparison.choosing import recommend
+from leakscope.comparison.claims import does_it_leak, stand_alone
+from leakscope.comparison.combining import combine
+from leakscope.comparison.measuring import measure_all
 from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
-from leakscope.comparison.result import AS_IT_IS, Attacked, Comparison, Version
-from leakscope.comparison.training import ANSWERS, Trained, make_design, train
-from leakscope.comparison.utility import Quality, pool_levels, price_by_group, price_of_explanations
-from leakscope.comparison.utility import price as price_of
+from leakscope.comparison.result import Comparison
+from leakscope.comparison.training import make_design
 from leakscope.crossfit import Sample
 from leakscope.defenses import Defense
 from leakscope.errors import InputError
 from leakscope.fingerprints import fingerprint
-from leakscope.intervals import mean_of_runs
 from leakscope.reconstruction.release import RecordRelease
 from leakscope.releases import RELEASES, Progress
-from leakscope.results import Estimate, NotRun
-from leakscope.risk import FALSE_POSITIVE_RATES, assess
+from leakscope.risk import FALSE_POSITIVE_RATES
 from leakscope.selection import read_releases
 from leakscope.target import Records, Target
-from leakscope.verdict import confidence_for_choice, largest_figures
+from leakscope.verdict import confidence_for_choice
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread
 from leakscope.worlds import retrain as train_again
@@ -114,42 +111,10 @@ def compare(
         )  # fmt: skip
     case, alone, warnings = _prepare(target, settings, planned, explained, clock)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache)
-    with clock("train"):
-        models_of, failed = _train_all(case, planned, explained, again, progress)
-    planned, trained = [version for version, _ in models_of], [models for _, models in models_of]
-    with clock("attack"):
-        outcomes = []
-        for done, (version, models) in enumerate(zip(planned, trained, strict=True), start=1):
-            outcomes.append(attack_version(case, version, models, explained))
-            if progress is not None:
-                progress("attacking", done, len(planned))
+    seen, failed = measure_all(case, planned, explained, again, clock, progress)
     with clock("compare"):
-        found = _combine(case, planned, trained, outcomes, alone, explained, price, margin)
-    metric = found[0].main.metric
-    run = {
-        "model": target.model.name,
-        "task": target.model.task,
-        "members": len(target.members),
-        "held out": len(target.nonmembers),
-        "judged": case.sample.judged,
-        "explanations": list(explained),
-        "price": price,
-        "metric": metric,
-        "shadows": settings.shadows if trained[0].control is not None else 0,
-        "retrain": settings.retrain,
-        "margin": settings.margin,
-        "confidence": settings.confidence,
-        "confidence of each risk": case.together,
-        "false-positive rates": list(settings.fprs),
-        "seed": settings.seed,
-        "training records": fingerprint(target.members.X, target.members.y),
-        "held-out records": fingerprint(target.nonmembers.X, target.nonmembers.y),
-        "versions": versions(),
-        "seconds": clock.seconds,
-        "command": str(command),
-    }
-    allowed = price if target.model.task == "classification" else price * found[0].main.value.value
-    leaks, doubt = does_it_leak(case, outcomes[0], settings.margin)
+        found, limits = combine(case, seen, alone, price, settings.margin)
+    leaks, doubt = does_it_leak(case, seen[0].outcome, settings.margin)
     if doubt:
         warnings.insert(0, doubt)
     recommendation = recommend(
@@ -157,7 +122,7 @@ def compare(
         [version.risk.auc for version in found],
         [version.lowered for version in found],
         [version.utility for version in found],
-        (allowed, price),
+        limits,
         [version.promise == "broken" for version in found],
         [version.faithfulness for version in found],
         found[0].surely_beaten_by,
@@ -169,7 +134,37 @@ def compare(
             "risk is that of telling who was trained on; through explanations by records as they are, attacks see a share of "
             f"{by_records.as_it_is.share} of the training records themselves"
         )
+    trained = any(attacked.attack == lira().name for attacked in found[0].attacks)
+    run = _recorded(case, settings, found[0].main.metric, explained, price, settings.shadows if trained else 0)
+    run |= {"seconds": clock.seconds, "command": str(command)}
     return Comparison(tuple(found), (*refused, *failed), recommendation, tuple(warnings), run, by_records)
+
+
+def _recorded(
+    case: Case, settings: Settings, metric: str, explained: Sequence[str], price: float, shadows: int
+) -> dict[str, Any]:
+    """How all was measured."""
+    target = case.target
+    return {
+        "model": target.model.name,
+        "task": target.model.task,
+        "members": len(target.members),
+        "held out": len(target.nonmembers),
+        "judged": case.sample.judged,
+        "explanations": list(explained),
+        "price": price,
+        "metric": metric,
+        "shadows": shadows,
+        "retrain": settings.retrain,
+        "margin": settings.margin,
+        "confidence": settings.confidence,
+        "confidence of each risk": case.together,
+        "false-positive rates": list(settings.fprs),
+        "seed": settings.seed,
+        "training records": fingerprint(target.members.X, target.members.y),
+        "held-out records": fingerprint(target.nonmembers.X, target.nonmembers.y),
+        "versions": versions(),
+    }
 
 
 def _check(target: Target, price: float) -> None:
@@ -229,149 +224,3 @@ def _both(members: Records, nonmembers: Records) -> Records:
     both = [members.X, nonmembers.X]
     X = pd.concat(both, ignore_index=True) if isinstance(members.X, pd.DataFrame) else np.concatenate(both)
     return Records(X, np.concatenate([members.y, nonmembers.y]), np.arange(len(X)))
-
-
-def _train_all(
-    case: Case, planned: Sequence[Planned], explained: Sequence[str], again: Any, progress: Progress | None
-) -> tuple[list[tuple[Planned, Trained]], list[NotRun]]:
-    """The models of every version, and the versions that could not be trained; those with the same learner share them.
-
-    That one of several defenses fails is told beside the others, which it takes nothing from; that the model as it is can't
-    be trained again is an error.
-    """
-    by_learner: dict[int, list[Planned]] = {}
-    for version in planned:
-        by_learner.setdefault(id(version.learner(case.target)), []).append(version)
-    found: dict[int, Trained] = {}
-    failed: list[NotRun] = []
-    for done, (key, sharing) in enumerate(by_learner.items()):
-        names = tuple(dict.fromkeys(name for version in sharing for name in explained_by(version, explained)))
-        releases = (STABILITY, *names) if case.target.model.task == "classification" else names
-        steps = None if progress is None else partial(_step, progress, done, len(by_learner))
-        learner = sharing[0].learner(case.target)
-        try:
-            found[key] = train(case.target, learner, case.design, releases, case.seed, partial(again, progress=steps))
-        except InputError as error:
-            if learner is case.target.learner:
-                raise
-            failed += [NotRun("", version.name, str(error).rstrip(".")) for version in sharing]
-        if progress is not None:
-            progress("training", 100 * (done + 1), 100 * len(by_learner))
-    if len(failed) == len(planned) - 1 and failed:
-        raise InputError(f"none of the versions could be trained; {failed[0].attack}: {failed[0].reason}")
-    keys = [id(version.learner(case.target)) for version in planned]
-    return [(version, found[key]) for version, key in zip(planned, keys, strict=True) if key in found], failed
-
-
-def _step(progress: Progress, before: int, learners: int, stage: str, done: int, total: int) -> None:  # noqa: ARG001
-    """One bar over the models of all learners, in hundredths of a learner."""
-    progress("training", 100 * before + 100 * done // max(total, 1), 100 * learners)
-
-
-# --- what comes out ---------------------------------------------------------------------------------------------------
-
-
-def _combine(
-    case: Case,
-    planned: Sequence[Planned],
-    trained: Sequence[Trained],
-    outcomes: Sequence[Outcome],
-    alone: Any,
-    explained: Sequence[str],
-    price: float,
-    margin: float,
-) -> list[Version]:
-    task, labels = case.target.model.task, case.target.nonmembers.y
-    qualities = [Quality(version.shown(case.target, models.nonmembers[ANSWERS]), labels, task) for version, models in
-                 zip(planned, trained, strict=True)]  # fmt: skip
-    scores = [parts for outcome in outcomes for parts in outcome.scores]
-    ends = np.cumsum([0, *(len(outcome.scores) for outcome in outcomes)])
-    places = [range(start, stop) for start, stop in pairwise(ends)]
-    paired = pair_aucs(scores, case.confidence, case.seed)
-    allowed = price if task == "classification" else price * float(-qualities[0].compared[0].mean())
-    shown_by = [{name: models.faithful[name] for name in explained_by(version, explained)} for version, models in
-                zip(planned, trained, strict=True)]  # fmt: skip
-    every = [(*quality.compared, *faithful.values()) for quality, faithful in zip(qualities, shown_by, strict=True)]
-    limits = (allowed, *[price] * (len(every[0]) - 1))
-    rivals = Rivals(paired, places, every, margin, limits)
-    beaten, surely = rivals.beaten(), rivals.surely_beaten()
-    levels = {column: pool_levels(values) for column, values in case.target.nonmembers.groups.items()}
-    shown = sum(len(set(values.tolist())) for values in levels.values())
-    others = max(1, len(planned) - 1)
-    metrics = len(qualities[0].measure(case.confidence)) + len(explained)
-    by_metric = 1 - (1 - case.confidence) / (others * metrics)
-    group_level = 1 - (1 - case.confidence) / (others * max(1, shown))
-    claims = max(1, sum(version.made.guarantee is not None for version in planned))
-    found = []
-    for at, (version, models, outcome) in enumerate(zip(planned, trained, outcomes, strict=True)):
-        epsilon, promise = hold_claim(case, outcome, alone, version.made.guarantee, 1 - (1 - case.confidence) / claims)
-        best, exposed = outcome.careful[outcome.strongest], _exposed_groups(case, outcome)
-        found.append(
-            Version(
-                name=version.name,
-                defense=version.defense,
-                knob=version.knob,
-                setting=version.setting,
-                what=version.what,
-                source=version.source,
-                changes=version.changes,
-                risk=largest_figures(outcome.careful),
-                strongest=f"{best.attack} on {best.release}",
-                control=best.control.auc,
-                control_kind=best.control.kind,
-                attacks=tuple(_attacked(risk) for risk in outcome.careful),
-                lowered=None if version.name == AS_IT_IS else rivals.risk_change(at, 0),
-                utility=price_of(
-                    qualities[at],
-                    qualities[0],
-                    case.confidence,
-                    by_metric,
-                    same=version.answers_stay,
-                    same_labels=version.labels_stay,
-                ),
-                groups=price_by_group(
-                    qualities[at],
-                    qualities[0],
-                    levels,
-                    case.confidence,
-                    group_level,
-                    exposed,
-                    same=version.labels_stay if task == "classification" else version.answers_stay,
-                ),
-                faithfulness=price_of_explanations(shown_by[at], shown_by[0], case.confidence, by_metric),
-                retrained=_retrained(case, version, models),
-                guarantee=version.made.guarantee,
-                epsilon=epsilon,
-                promise=promise,
-                beaten_by=_name(planned, beaten[at]),
-                surely_beaten_by=_name(planned, surely[at]),
-                notes=version.made.notes,
-            )
-        )
-    return found
-
-
-def _name(planned: Sequence[Planned], place: int | None) -> str | None:
-    return None if place is None else planned[place].name
-
-
-def _attacked(risk: Any) -> Attacked:
-    knows = next((words for name, words in KNOWS.items() if name in risk.attack.lower()), "")
-    return Attacked(risk.attack, risk.release, risk.auc, risk.tpr_at_fpr, risk.control.auc, knows)
-
-
-def _exposed_groups(case: Case, outcome: Outcome) -> dict[tuple[str, str], Estimate]:
-    """AUC of the strongest attack in each group that is large enough on both sides."""
-    trial = outcome.trials[outcome.strongest]
-    (risk,) = assess(trial, case.blind, case.groups, confidences=(case.together,), fprs=case.fprs)
-    return {(group.column, group.level): group.auc for group in risk.by_group}
-
-
-def _retrained(case: Case, version: Planned, models: Trained) -> Estimate | None:
-    """The first metric over models trained on other draws of records, each on the records that it did not see."""
-    labels = case.sample.judge(case.target.members.y, case.target.nonmembers.y)
-    values = []
-    for answers, unseen in models.retrained:
-        quality = Quality(version.shown(case.target, answers), labels[unseen], case.target.model.task)
-        values.append(float(next(iter(quality.per_record.values())).mean()))
-    return mean_of_runs(np.array(values), case.confidence) if len(values) > 1 else None
