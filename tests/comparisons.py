@@ -31,6 +31,8 @@ SENTENCES = {
     "at a price": "The risk can be lowered, but none of the versions surely keeps the accuracy within 0.01 of what it is.",
     "no sure gain": "None of these versions surely lowers the risk.",
     "nothing to lower": "No attack surely beats chance on the model as it is.",
+    "cannot tell": "Nothing can be recommended: the records differ.",
+    "untested": "“l2 1” lowers what the attacks that were run find.",
 }
 
 

@@ -256,10 +256,24 @@ def test_records_that_all_stand_twice_show_nothing_of_epsilon(side: str) -> None
 
 def test_a_defense_that_costs_nothing_is_recommended() -> None:
     """The lookup table is as good as a coin on others: a constant model is as good, and knows nobody."""
-    found = ls.compare(toy_target(400), Mechanism(know_nobody), shadows=0, price=0.2)
+    found = ls.compare(toy_target(400), Mechanism(know_nobody), shadows=2, price=0.2)
     assert found.recommendation.kind == "use"
     assert found.recommendation.version == "mechanism 1"
     assert found["as it is"].surely_beaten_by == "mechanism 1" or found["as it is"].beaten_by == "mechanism 1"
+
+
+def test_without_shadow_models_nothing_is_recommended() -> None:
+    """Saying labels only hides a tree's training records from simple attacks; the attack that knows it was not run."""
+    found = ls.compare(toy_target(400), Mechanism(know_nobody), shadows=0, price=0.2)
+    assert found.recommendation.kind == "untested"
+    assert found.recommendation.version is None
+    assert "--shadows 8" in found.recommendation.sentence
+    assert "was not run" in found.study().answer
+
+
+def test_a_version_that_is_not_there_is_told_in_a_sentence(found: Comparison) -> None:
+    with pytest.raises(InputError, match="there is no version 'nope': there are as it is"):
+        found["nope"]
 
 
 def test_a_costly_defense_is_not_recommended(found: Comparison) -> None:

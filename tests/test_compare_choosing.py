@@ -1,7 +1,10 @@
 """What may be said of several versions: by points, surely, and as a recommendation."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from comparisons import sample_comparison
 
 from leakscope.comparison.choosing import Rivals, recommend
 from leakscope.comparison.paired import PairedAucs
@@ -62,16 +65,16 @@ def test_every_quality_counts():
 NONE = Estimate(0.0, 0.0, 0.0, 1.0, "exact")
 
 
-def advise(lowered, price, *, leaks=True, doubt="", broken=False, log_loss=NONE, allowed=0.01):
-    utility = [
-        [Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), change), Measured("log-loss", "less", NONE, loss)]
-        for change, loss in ((NONE, NONE), (Estimate(*price), log_loss))
-    ]
-    risks = [Estimate(0.7, 0.65, 0.75), Estimate(0.55, 0.5, 0.6)]
-    return recommend(
-        ["as it is", "other"], risks, [None, Estimate(*lowered)], utility, (allowed, 0.01), [False, broken],
-        leaks=leaks, doubt=doubt,
-    )  # fmt: skip
+def advise(lowered, price, *, leaks=True, doubt="", broken=False, log_loss=NONE, allowed=0.01, shadows=True):
+    first, other = sample_comparison("at a price", explained=False, versions=2).versions
+    utility = (
+        Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), Estimate(*price)),
+        Measured("log-loss", "less", NONE, log_loss),
+    )
+    other = replace(other, lowered=Estimate(*lowered), utility=utility, promise="broken" if broken else "none")
+    if not shadows:
+        other = replace(other, attacks=tuple(replace(attack, knows="") for attack in other.attacks))
+    return recommend([first, other], (allowed, 0.01), leaks=leaks, doubt=doubt)
 
 
 @pytest.mark.parametrize(
@@ -84,12 +87,14 @@ def advise(lowered, price, *, leaks=True, doubt="", broken=False, log_loss=NONE,
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"broken": True}, "no sure gain"),
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"leaks": False}, "nothing to lower"),
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"doubt": "the records differ"}, "cannot tell"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"shadows": False}, "untested"),
+        ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {"shadows": False}, "no sure gain"),
     ],
 )
 def test_words_only_where_intervals_allow(lowered, price, options, kind):
     found = advise(lowered, price, **options)
     assert found.kind == kind
-    assert (found.version == "other") == (kind == "use")
+    assert found.version == ("l2 0.1" if kind == "use" else None)
 
 
 def test_what_else_it_costs_is_said():
@@ -100,6 +105,5 @@ def test_what_else_it_costs_is_said():
 
 
 def test_alone_there_is_nothing_to_compare():
-    risk = Estimate(0.7, 0.6, 0.8)
-    utility = [[Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), NONE)]]
-    assert "No other version" in recommend(["as it is"], [risk], [None], utility, (0.01, 0.01), [False]).sentence
+    first = sample_comparison("at a price", versions=1).versions
+    assert "No other version" in recommend(first, (0.01, 0.01)).sentence

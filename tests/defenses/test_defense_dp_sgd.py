@@ -368,3 +368,15 @@ def test_diverged_training_and_missing_opacus_end_in_a_sentence(monkeypatch):
     monkeypatch.setitem(__import__("sys").modules, "opacus", None)
     with pytest.raises(MissingExtraError, match="DP-SGD needs an optional package"):
         module.import_opacus()
+
+
+def test_one_extreme_record_does_not_stop_the_training():
+    """If it did, that training failed would tell of the record, and no guarantee covers that."""
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), np.arange(40) % 2
+    target = make_target(LogisticRegression().fit(X, y), (X, y), (X, y))
+    fit = DPSGD(1.0, epochs=1).defend(target, 1.0).learner.fit
+    for extreme in (1e10, 1e39, 1e300):
+        odd = X.copy()
+        odd[0] = extreme
+        assert np.isfinite(fit(odd, y, np.random.default_rng(1)).predict(X)).all()

@@ -249,9 +249,12 @@ def test_tables_and_pipelines_and_labels_of_words():
 
 def test_public_records_that_are_the_audits_own_are_named():
     target = fitted()
-    own = np.vstack([target.nonmembers.X[:30], PUBLIC[:70]])
-    notes = PATE(1.0, public=own).defend(target, 1.0).notes
-    assert "30 of 100 public records equal a training or holdout record" in notes[-1]
+    held = PATE(1.0, public=np.vstack([target.nonmembers.X[:30], PUBLIC[:70]])).defend(target, 1.0)
+    assert "30 of 100 public records equal a held-out record" in held.notes[-1]
+    assert held.guarantee is not None
+    trained = PATE(1.0, public=np.vstack([target.members.X[:1], PUBLIC[:99]])).defend(target, 1.0)
+    assert "1 of 100 public records equal a training record" in trained.notes[-1]
+    assert trained.guarantee is None, "what the proof rests on is not so"
     assert len(PATE(1.0, public=PUBLIC).defend(target, 1.0).notes) == 1
 
 

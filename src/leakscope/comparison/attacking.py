@@ -22,6 +22,7 @@ from leakscope.attacks import ATTACKS, explanation_attacks
 from leakscope.attacks.membership_label_only import label_only
 from leakscope.attacks.membership_lira import REFERENCES, lira, phi_of, reference_statistics
 from leakscope.comparison.plan import Planned
+from leakscope.comparison.result import SHADOWS_KNOW
 from leakscope.comparison.training import ANSWERS, Design, Shown, Trained
 from leakscope.control import ControlWorld
 from leakscope.crossfit import Sample
@@ -39,7 +40,7 @@ STABILITY = "label_stability"
 #: What each attack knows of a defense beside fitting on what the version shows.
 KNOWS = {
     "label only": "asks for labels of changed copies: masked confidences do not matter",
-    "lira": "shadow models trained with the defense",
+    "lira": SHADOWS_KNOW,
 }
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from leakscope import intervals
 from leakscope.comparison.paired import PairedAucs
-from leakscope.comparison.result import Measured, Recommendation
+from leakscope.comparison.result import Measured, Recommendation, Version
 from leakscope.comparison.utility import Floats
 from leakscope.report.words import safe_text
 from leakscope.results import Estimate
@@ -88,68 +88,88 @@ def _as_good(ours: Sequence[float], theirs: Sequence[float]) -> bool:
 
 
 def recommend(
-    names: Sequence[str],
-    risks: Sequence[Estimate],
-    lowered: Sequence[Estimate | None],
-    utility: Sequence[Sequence[Measured]],
-    limits: Sequence[float],
-    broken: Sequence[bool],
-    faithful: Sequence[Sequence[Measured]] = (),
-    better: str | None = None,
-    leaks: bool = True,
-    doubt: str = "",
+    versions: Sequence[Version], limits: tuple[float, float], *, leaks: bool = True, doubt: str = ""
 ) -> Recommendation:
-    """What the intervals allow to say; a version whose guarantee is broken is never recommended.
+    """What the intervals allow to say of versions, the model as it is first.
 
-    ``utility`` holds the metrics of each version, the main one first, and ``limits`` what may be lost of that and of the
-    faithfulness of explanations. ``leaks``
-    says whether an attack surely beats chance on the model as it is, and ``doubt`` why that may not be the model's doing. ``faithful`` says what versions cost in the faithfulness of explanations, where these are released; ``better`` names a
-    version that surely beats the model as it is.
+    A version whose guarantee is broken is never recommended, nor one that the attack which knows a defense best was not run on.
+
+    Parameters
+    ----------
+    limits
+        What may be lost of the first metric, and of the faithfulness of explanations.
+    leaks, doubt
+        Whether an attack surely beats chance on the model as it is, and why that may not be the model's doing.
     """
-    main = [measured[0] for measured in utility]
-    metric = main[0].metric
+    first, *others = versions
     if doubt:
         return Recommendation("cannot tell", None, f"Nothing can be recommended: {doubt}.")
     if not leaks:
         return Recommendation(
             "nothing to lower",
             None,
-            f"No attack surely beats chance on the model as it is (largest AUC {risks[0]}, 0.5 is chance): there is nothing "
+            f"No attack surely beats chance on the model as it is (largest AUC {first.risk.auc}, 0.5 is chance): there is nothing "
             "here that a defense could be seen to lower. That is no proof that there is nothing.",
         )
-    if len(names) == 1:
+    if not others:
         return Recommendation("no sure gain", None, NO_OTHER)
-    sure = [at for at, change in enumerate(lowered) if change is not None and change.high < 0 and not broken[at]]
+    sure = [version for version in others if _lowered(version).high < 0 and version.promise != "broken"]
     if not sure:
         return Recommendation(
             "no sure gain",
             None,
             "None of these versions surely lowers the risk: the intervals of all changes reach 0, so that nothing can be "
-            f"recommended by these records.{_still_better(better)}",
+            f"recommended by these records.{_still_better(first.surely_beaten_by)}",
         )
-    further = faithful or [()] * len(names)
-    price, of_explanations = limits
-    cheap = [
-        at
-        for at in sure
-        if main[at].gain.low >= -price and all(one.gain.low >= -of_explanations for one in further[at])
-    ]
+    tested = [version for version in sure if version.attacked_by_shadows and first.attacked_by_shadows]
+    if not tested:
+        return _untested(sure)
+    cheap = [version for version in tested if _within(version, limits)]
     if not cheap:
-        least = max(sure, key=lambda at: main[at].gain.value)
-        return Recommendation(
-            "at a price",
-            None,
-            f"The risk can be lowered, but none of the versions that surely lower it surely keeps the {metric}{' and the explanations' if any(further) else ''} "
-            f"within {price:g} of what it is. The cheapest of them by points is “{safe_text(names[least])}”: it changes the AUC by "
-            f"{lowered[least]} and the {metric} by {main[least].change}.",
-        )
-    best = min(cheap, key=lambda at: risks[at].high)
+        return _at_a_price(max(tested, key=lambda version: version.main.gain.value), limits[0])
+    return _use(min(cheap, key=lambda version: version.risk.auc.high), limits[0])
+
+
+def _lowered(version: Version) -> Estimate:
+    assert version.lowered is not None
+    return version.lowered
+
+
+def _within(version: Version, limits: tuple[float, float]) -> bool:
+    """Whether a version surely costs no more than it may."""
+    return version.main.gain.low >= -limits[0] and all(one.gain.low >= -limits[1] for one in version.faithfulness)
+
+
+def _untested(sure: Sequence[Version]) -> Recommendation:
+    least = min(sure, key=lambda version: version.risk.auc.high)
+    return Recommendation(
+        "untested",
+        None,
+        f"“{safe_text(least.name)}” lowers what the attacks that were run find, the AUC changes by {_lowered(least)}. But the attack "
+        "that knows a defense best (LiRA, on shadow models trained with it) was not run, and often undoes such a gain: train shadow "
+        "models (shadows=8, --shadows 8, of a model that can be trained again) before you rely on it.",
+    )
+
+
+def _at_a_price(version: Version, price: float) -> Recommendation:
+    metric = version.main.metric
+    also = " and the explanations" if version.faithfulness else ""
+    return Recommendation(
+        "at a price",
+        None,
+        f"The risk can be lowered, but none of the versions that surely lower it surely keeps the {metric}{also} within {price:g} "
+        f"of what it is. The cheapest of them by points is “{safe_text(version.name)}”: it changes the AUC by {_lowered(version)} "
+        f"and the {metric} by {version.main.change}.",
+    )
+
+
+def _use(version: Version, price: float) -> Recommendation:
     return Recommendation(
         "use",
-        names[best],
-        f"Use “{safe_text(names[best])}”: it surely lowers the risk, the AUC changes by {lowered[best]} to {risks[best]} (0.5 is "
-        f"chance), and the {metric} by {main[best].change}, surely no loss of more than {price:g}."
-        f"{_also_costs((*utility[best][1:], *further[best]))}",
+        version.name,
+        f"Use “{safe_text(version.name)}”: it surely lowers the risk, the AUC changes by {_lowered(version)} to "
+        f"{version.risk.auc} (0.5 is chance), and the {version.main.metric} by {version.main.change}, surely no loss of more than "
+        f"{price:g}.{_also_costs((*version.utility[1:], *version.faithfulness))}",
     )
 
 

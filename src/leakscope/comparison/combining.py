@@ -62,12 +62,11 @@ class _Shared:
         others = max(1, len(seen) - 1)
         metrics = len(seen[0].quality.measure(case.confidence)) + len(seen[0].faithful)
         groups = sum(len(set(values.tolist())) for values in levels.values())
-        claims = sum(one.version.made.guarantee is not None for one in seen)
         spare = 1 - case.confidence
         self.levels = levels
         self.by_metric = 1 - spare / (others * metrics)
         self.by_group = 1 - spare / (others * max(1, groups))
-        self.by_claim = 1 - spare / max(1, claims)
+        self.by_claim = 1 - spare / len(seen)
 
 
 def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, lowered: Estimate | None) -> Version:

@@ -10,12 +10,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from leakscope.defenses.defense import Guarantee
+from leakscope.errors import InputError
 from leakscope.results import Estimate, Largest, NotRun, Study
 
 if TYPE_CHECKING:
     from leakscope.comparison.record_explanations import RecordComparison
 
 AS_IT_IS = "as it is"
+#: What an attack knows of a defense that it has shadow models of.
+SHADOWS_KNOW = "shadow models trained with the defense"
 
 
 @dataclass(frozen=True)
@@ -90,8 +93,8 @@ class Version:
         For each released explanation, how faithful it is: how much better its order of features is than a random one
         (`explanations.faithfulness`), and the paired change.
     retrained
-        The first metric over models trained in the same way on other draws of records, each on records that it did not see:
-        how much a single training says. None without such models.
+        The first metric over models trained in the same way on other draws of records, of half of the members and of as many
+        as there are, each on records that it did not see: how much a single training says. None without such models.
     guarantee
         What is proven of it, or None.
     epsilon
@@ -128,6 +131,11 @@ class Version:
     notes: tuple[str, ...]
 
     @property
+    def attacked_by_shadows(self) -> bool:
+        """Whether the attack that knows the defense best was run: LiRA, on shadow models trained with it."""
+        return any(attacked.knows == SHADOWS_KNOW for attacked in self.attacks)
+
+    @property
     def main(self) -> Measured:
         """The first metric: accuracy, or the mean squared error."""
         return self.utility[0]
@@ -140,10 +148,11 @@ class Recommendation:
     ``use``: ``version`` surely lowers the risk at no more than the price that was allowed. ``at a price``: some versions surely
     lower the risk, none of them surely within that price. ``no sure gain``: none surely lowers it. ``nothing to lower``: no
     attack beats chance on the model as it is. ``cannot tell``: what attacks find on the model as it is may come from a
-    difference between the two sets of records and not from the model.
+    difference between the two sets of records and not from the model. ``untested``: some versions surely lower what the attacks
+    that were run find, but the attack that knows a defense best was not run on them.
     """
 
-    kind: Literal["use", "at a price", "no sure gain", "nothing to lower", "cannot tell"]
+    kind: Literal["use", "at a price", "no sure gain", "nothing to lower", "cannot tell", "untested"]
     version: str | None
     sentence: str
 
@@ -192,7 +201,11 @@ class Comparison:
         return tuple(version for version in self.versions if version.promise == "broken")
 
     def __getitem__(self, name: str) -> Version:
-        return next(version for version in self.versions if version.name == name)
+        found = next((version for version in self.versions if version.name == name), None)
+        if found is None:
+            names = ", ".join(version.name for version in self.versions)
+            raise InputError(f"there is no version {str(name)[:40]!r}: there are {names}")
+        return found
 
     def __repr__(self) -> str:
         return f"<Comparison of {len(self.versions)} versions of {self.run['model']}: {self.recommendation.kind}>"

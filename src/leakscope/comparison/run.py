@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from leakscope.attacks.membership_lira import lira
 from leakscope.auditing import MARGIN, Clock, Settings, check_enough, find_overlap, judged_groups, read_rates
 from leakscope.blind import blind_guesses
 from leakscope.comparison.attacking import Case, attacks_on
@@ -117,25 +116,14 @@ def compare(
     leaks, doubt = does_it_leak(case, seen[0].outcome, settings.margin)
     if doubt:
         warnings.insert(0, doubt)
-    recommendation = recommend(
-        [version.name for version in found],
-        [version.risk.auc for version in found],
-        [version.lowered for version in found],
-        [version.utility for version in found],
-        limits,
-        [version.promise == "broken" for version in found],
-        [version.faithfulness for version in found],
-        found[0].surely_beaten_by,
-        leaks,
-        doubt,
-    )
+    recommendation = recommend(found, limits, leaks=leaks, doubt=doubt)
     if by_records is not None:
         warnings.append(
             "risk is that of telling who was trained on; through explanations by records as they are, attacks see a share of "
             f"{by_records.as_it_is.share} of the training records themselves"
         )
-    trained = any(attacked.attack == lira().name for attacked in found[0].attacks)
-    run = _recorded(case, settings, found[0].main.metric, explained, price, settings.shadows if trained else 0)
+    shadows = settings.shadows if found[0].attacked_by_shadows else 0
+    run = _recorded(case, settings, found[0].main.metric, explained, price, shadows)
     run |= {"seconds": clock.seconds, "command": str(command)}
     return Comparison(tuple(found), (*refused, *failed), recommendation, tuple(warnings), run, by_records)
 

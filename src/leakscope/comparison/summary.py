@@ -21,6 +21,7 @@ WORDS = {
     "no sure gain": "No sure gain",
     "nothing to lower": "Nothing to lower was found",
     "cannot tell": "Cannot tell",
+    "untested": "Not attacked enough",
 }
 PROMISES = {"none": "", "holds": "holds as far as these attacks tell", "broken": words.BROKEN, "in doubt": "in doubt"}
 MEANING = (
@@ -57,6 +58,11 @@ def summarize(comparison: Comparison) -> dict[str, Any]:
         "recommendation": safe_text(comparison.recommendation.sentence, SENTENCE_LENGTH),
         "alarm": words.BROKEN[:1].upper() + words.BROKEN[1:],
         "alarms": [words.promise(one).removeprefix(f"{words.BROKEN}: ") for one in comparison.broken],
+        "promises": [
+            {"place": "broken" if one.promise == "broken" else "mislead", "text": words.in_short(one)}
+            for one in comparison.versions
+            if one.promise in ("broken", "in doubt")
+        ],
         "doubts": [words.promise(one) for one in comparison.versions if one.promise == "in doubt"],
         "audited": f"{safe_text(run['model'])}, {count(run['members'])} training and {count(run['held out'])} held-out records; "
         f"{count(len(comparison.versions))} versions.",

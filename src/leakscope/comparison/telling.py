@@ -59,6 +59,12 @@ def answer(comparison: Comparison) -> tuple[str, str]:
                 "What the attacks find may come from a difference between the training data and the held-out records, and not from "
                 "the model: use a holdout drawn like the training data, or more records.",
             )
+        case "untested":
+            return (
+                "Some versions lower what these attacks find, but the attack that knows a defense best was not run.",
+                "It compares the model with others that were trained with the same defense, and often undoes what hides the signal "
+                "from simpler attacks: train shadow models before you choose.",
+            )
         case "no sure gain":
             alone = len(comparison.versions) == 1
             return (

@@ -101,11 +101,19 @@ def promise(version: Version) -> str:
     return ""
 
 
+def in_short(version: Version) -> str:
+    """What became of a claim that does not stand, in a few words.
+
+    A page has them above its answer.
+    """
+    return f"The guarantee of {quoted(version.name)} is {'broken' if version.promise == 'broken' else 'in doubt'}"
+
+
 def proposed(comparison: Comparison) -> Version | None:
     """The recommended version, or else the cheapest by points of those that surely lower the risk; None if none does."""
     if comparison.recommendation.version is not None:
         return comparison[comparison.recommendation.version]
-    if comparison.recommendation.kind == "cannot tell":
+    if comparison.recommendation.kind in ("cannot tell", "untested"):
         return None
     sure = [
         version

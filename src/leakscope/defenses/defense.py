@@ -143,7 +143,7 @@ def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) 
         learner = made.learner
         model = learner.fit(target.members.X, target.members.y, np.random.default_rng(seed))
     answers = [made.answers] if made.answers is not None else []
-    if gives_labels_only(target) and made.learner is not None:
+    if gives_labels_only(target) and model.gives_probabilities:
         answers.append(say_labels)
     for change in answers:
         model = with_answers(model, change)

@@ -128,11 +128,12 @@ class PATE:
             rests_on=RESTS_ON,
             source="Papernot et al. 2017, Theorem 2",
         )
+        private, said = _overlap(target, public)
         notes = (f"{self.teachers} teachers labelled {asked} public records, each with noise Lap({2 / gamma:.3g})",)
         return Defended(
             make_learner(f"{target.learner.name}, PATE", fit),
-            guarantee=guarantee,
-            notes=(*notes, *_overlap(target, public)),
+            guarantee=None if private else guarantee,
+            notes=(*notes, *said),
         )
 
 
@@ -211,13 +212,18 @@ def _read_public(public: Any, X: Any) -> Any:
     return table
 
 
-def _overlap(target: Target, public: Any) -> tuple[str, ...]:
-    """A warning where public records are the audit's own: the student would learn the features of those it is asked about."""
-    audited = np.concatenate([row_hashes(target.members.X), row_hashes(target.nonmembers.X)])
-    same = int(np.isin(row_hashes(public), audited).sum())
-    if not same:
-        return ()
-    return (
-        f"{same:,} of {len(public):,} public records equal a training or holdout record: if they are the same people, the "
-        "figures of this defense mislead, and other people's records are needed",
-    )
+def _overlap(target: Target, public: Any) -> tuple[bool, tuple[str, ...]]:
+    """Whether public records are training records, which no proof covers, and what to say of records that are the audit's own."""
+    hashes = row_hashes(public)
+    trained, held = (int(np.isin(hashes, row_hashes(side.X)).sum()) for side in (target.members, target.nonmembers))
+    notes = []
+    if trained:
+        notes.append(
+            f"{trained:,} of {len(public):,} public records equal a training record, so that they are not public and nothing is "
+            "guaranteed: other people's records are needed"
+        )
+    if held:
+        notes.append(
+            f"{held:,} of {len(public):,} public records equal a held-out record, so that the figures of this defense mislead"
+        )
+    return trained > 0, tuple(notes)

@@ -23,6 +23,8 @@ from leakscope.target import Target
 Floats = NDArray[np.float64]
 Layers = tuple[tuple[Floats, Floats], ...]
 
+#: Encoded values beyond this, which 32 bits can't square, are cut off.
+LARGEST = 1e6
 ACTIVATIONS = {"relu": "ReLU", "tanh": "Tanh", "logistic": "Sigmoid", "identity": "Identity"}
 
 
@@ -73,8 +75,8 @@ class Plan:
         torch = import_torch()
         labels = torch.tensor(y, dtype=torch.int64)
         if self.task == "regression":
-            labels = torch.tensor((y - self.centre) / self.scale, dtype=torch.float32)
-        return torch.tensor(self.encoding(X), dtype=torch.float32), labels
+            labels = torch.tensor(bounded((y - self.centre) / self.scale), dtype=torch.float32)
+        return torch.tensor(bounded(self.encoding(X)), dtype=torch.float32), labels
 
     def losses(self, scores: Any, labels: Any) -> Any:
         """Cross-entropy, or half the squared error, of each record."""
@@ -105,7 +107,7 @@ class NetworkOutputs:
     layers: Layers
 
     def __call__(self, X: Any) -> Floats:
-        signal = self.plan.encoding(X)
+        signal = bounded(self.plan.encoding(X))
         for place, (weights, bias) in enumerate(self.layers):
             signal = signal @ weights + bias
             if place < len(self.layers) - 1:
@@ -117,6 +119,15 @@ class NetworkOutputs:
             return probabilities
         certain: Floats = np.eye(len(self.plan.classes))[probabilities.argmax(axis=1)]
         return certain
+
+
+def bounded(values: Floats) -> Floats:
+    """Values within ±10⁶, and 0 for what is missing: no single record may bring the training to a halt, which would tell of it.
+
+    >>> bounded(np.array([1.5, -1e39, np.nan]))
+    array([ 1.5e+00, -1.0e+06,  0.0e+00])
+    """
+    return np.clip(np.nan_to_num(values, nan=0.0, posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST)
 
 
 def make_plan(target: Target, hidden: tuple[int, ...] | None) -> tuple[Plan, tuple[str, ...]]:
