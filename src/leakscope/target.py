@@ -285,7 +285,8 @@ class EstimatorFit:
     layout: Layout
     classes: NDArray[Any] | None
 
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator, **options: Any) -> Model:
+        """Train on some records; ``options`` go to the estimator's own ``fit``, such as weights of the records."""
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
 
@@ -296,7 +297,7 @@ class EstimatorFit:
             with seeded_numpy(rng), warnings.catch_warnings():
                 # whoever trained the model has seen this warning; of hundreds of retrainings it says nothing new
                 warnings.simplefilter("ignore", ConvergenceWarning)
-                estimator.fit(self.layout.arrange(X), y if self.classes is None else self.classes[y])
+                estimator.fit(self.layout.arrange(X), y if self.classes is None else self.classes[y], **options)
         except Exception as error:
             name = estimator_name(estimator)
             raise InputError(

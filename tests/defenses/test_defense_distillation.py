@@ -137,5 +137,5 @@ def test_wrong_input_ends_in_a_sentence():
     assert "can't be trained again" in Distillation().refuse(alone)
     with pytest.raises(InputError, match="5 records can't be dealt into 5 parts"):
         Distillation().defend(target_of(EXACT), 5).learner.fit(X[:5], y[:5], np.random.default_rng(0))
-    with pytest.raises(InputError, match="LogisticRegression can't be trained on weighted records"):
+    with pytest.raises(InputError, match="LogisticRegression can't be trained again on 90 records"):
         fit_weighted(target_of(EXACT).learner.fit, X, y, np.full(N, np.nan), np.random.default_rng(0))

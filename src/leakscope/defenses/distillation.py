@@ -24,13 +24,12 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.adapters import estimator_model, estimator_name
 from leakscope.defenses.defense import Defended, Floats, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, split_last
 from leakscope.errors import InputError
-from leakscope.models import Model, align, describe
+from leakscope.models import Model
 from leakscope.records import take_rows
-from leakscope.target import EstimatorFit, Learner, Target, seeded_numpy
+from leakscope.target import EstimatorFit, Learner, Target
 
 DRAWN = "the estimator takes no weights, so the labels are drawn from the teachers' probabilities"
 
@@ -152,19 +151,7 @@ def draw(probabilities: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
 
 
 def fit_weighted(fit: Any, X: Any, y: NDArray[Any], weights: Floats, rng: np.random.Generator) -> Model:
-    """Train a clone as `EstimatorFit` does, with sample weights for the last step."""
-    from sklearn.base import clone
-
-    recipe: EstimatorFit = fit
-    estimator = clone(recipe.estimator)
-    seeds = [name for name in sorted(estimator.get_params()) if name.split("__")[-1] == "random_state"]
-    estimator.set_params(**{name: int(rng.integers(2**31)) for name in seeds})
-    path, _ = split_last(estimator)
-    labels = y if recipe.classes is None else recipe.classes[y]
-    try:
-        with seeded_numpy(rng):
-            estimator.fit(recipe.layout.arrange(X), labels, **{f"{path}sample_weight": weights})
-    except Exception as error:
-        name = estimator_name(estimator)
-        raise InputError(f"{name} can't be trained on weighted records: {describe(error)}.") from error
-    return align(estimator_model(estimator), recipe.classes)
+    """Train by an `EstimatorFit`, with sample weights for the last step."""
+    path, _ = split_last(fit.estimator)
+    model: Model = fit(X, y, rng, **{f"{path}sample_weight": weights})
+    return model
