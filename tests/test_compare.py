@@ -8,7 +8,7 @@ from zlib import crc32
 
 import numpy as np
 import pytest
-from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
@@ -122,15 +122,15 @@ def test_the_model_as_it_is_has_the_risk_that_an_audit_finds() -> None:
 
 
 def test_equal_seeds_give_equal_results_with_any_number_of_workers() -> None:
+    defenses = [Rounding([1]), Mechanism(know_nobody)]
     runs = [
-        ls.compare(tree_target(80), [Rounding([1]), Mechanism(know_nobody)], shadows=2, seed=3, workers=workers)
-        for workers in (1, 1, 2)
+        ls.compare(tree_target(60), defenses, shadows=2, seed=seed, workers=workers).as_dict()
+        for seed, workers in ((3, 1), (3, 2), (4, 1))
     ]
-    first, *others = [run.as_dict() for run in runs]
-    for document in (first, *others):
+    for document in runs:
         del document["run"]["seconds"]
-    assert first == others[0] == others[1]
-    assert ls.compare(tree_target(80), Rounding([1]), shadows=2, seed=4).as_dict()["versions"] != first["versions"][:2]
+    assert runs[0] == runs[1]
+    assert runs[2]["versions"] != runs[0]["versions"]
 
 
 def test_versions_that_change_answers_share_all_models() -> None:
@@ -319,20 +319,6 @@ def test_what_cannot_change_changes_by_exactly_nothing() -> None:
     assert log_loss.change.low < log_loss.change.high
     for measured in found["top-features 1"].utility:
         assert (measured.change.low, measured.change.high) == (0, 0)
-
-
-def test_the_unit_of_the_label_changes_nothing_of_the_recommendation() -> None:
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(100, 45))
-    y = X[:, 0] + rng.normal(size=100)
-    defenses = [ls.defenses.L2([1.0]), ls.defenses.TopFeatures([3])]
-    kinds = []
-    for unit in (1.0, 0.01, 100.0):
-        train, holdout = (X[:50], unit * y[:50]), (X[50:], unit * y[50:])
-        target = ls.make_target(Ridge().fit(*train), train, holdout)
-        found = ls.compare(target, defenses, explanations=["gradient"], shadows=0)
-        kinds.append((found.recommendation.kind, [version.surely_beaten_by for version in found.versions]))
-    assert kinds[0] == kinds[1] == kinds[2]
 
 
 def test_a_model_of_labels_has_defended_versions_of_labels() -> None:

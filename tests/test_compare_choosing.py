@@ -97,6 +97,20 @@ def test_words_only_where_intervals_allow(lowered, price, options, kind):
     assert found.version == ("l2 0.1" if kind == "use" else None)
 
 
+def test_faithfulness_has_a_limit_of_its_own_whatever_the_unit_of_the_label():
+    """A regression in dollars may lose thousands of squared dollars, but not its explanations."""
+    first, other = sample_comparison("at a price", explained=False, versions=2).versions
+    lost = Measured("faithfulness of gradient", "more", Estimate(0.3, 0.2, 0.4), Estimate(-0.6, -0.7, -0.5))
+    other = replace(other, lowered=Estimate(-0.1, -0.2, -0.05))
+    assert recommend([first, other], (1e6, 0.01)).kind == "use"
+    assert recommend([first, replace(other, faithfulness=(lost,))], (1e6, 0.01)).kind == "at a price"
+    pair, flat = rivals([0.6, 0.5], [0.8, 0.8]), np.zeros(400)
+    noisy = np.random.default_rng(1).normal(size=400)
+    unsure = [[flat, flat], [flat, noisy - noisy.mean()]]  # as good by points, surely worse by no more than some 0.1
+    assert Rivals(pair.paired, pair.places, unsure, 0.05, [1e-4, 1.0]).surely_beaten() == [1, None]
+    assert Rivals(pair.paired, pair.places, unsure, 0.05, [1.0, 1e-4]).surely_beaten() == [None, None]
+
+
 def test_what_else_it_costs_is_said():
     plain = advise((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005))
     costly = advise((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), log_loss=Estimate(1.5, 1.0, 2.0))
