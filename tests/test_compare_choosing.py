@@ -106,7 +106,10 @@ def test_faithfulness_has_a_limit_of_its_own_whatever_the_unit_of_the_label():
     assert recommend([first, replace(other, faithfulness=(lost,))], (1e6, 0.01)).kind == "at a price"
     pair, flat = rivals([0.6, 0.5], [0.8, 0.8]), np.zeros(400)
     noisy = np.random.default_rng(1).normal(size=400)
-    unsure = [[flat, flat], [flat, noisy - noisy.mean()]]  # as good by points, surely worse by no more than some 0.1
+    unsure = [
+        [flat, flat],
+        [flat, noisy - noisy.mean() + 1e-3],
+    ]  # as good by points, surely worse by no more than some 0.1
     assert Rivals(pair.paired, pair.places, unsure, 0.05, [1e-4, 1.0]).surely_beaten() == [1, None]
     assert Rivals(pair.paired, pair.places, unsure, 0.05, [1.0, 1e-4]).surely_beaten() == [None, None]
 

@@ -15,14 +15,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from leakscope.defenses import Dropout, apply
-from leakscope.defenses.dropout import Network, NetworkOutputs, build, train
+from leakscope.defenses.dropout import Architecture, NetworkOutputs, build, train
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.target import make_target
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(60, 4))
 y = rng.integers(0, 3, 60)
-NETWORK = Network((6,), "tanh", penalty=0.0, learning_rate=0.01, batch=20, passes=30, rate=0.5)
+NETWORK = Architecture((6,), "tanh", penalty=0.0, learning_rate=0.01, batch=20, passes=30, rate=0.5)
 MANY = {"max_iter": 150, "n_iter_no_change": 1000, "learning_rate_init": 0.02}
 
 
@@ -47,7 +47,7 @@ def test_the_mean_over_masks_is_the_answer_with_all_units_on():
 
 @pytest.mark.parametrize("activation", ["relu", "tanh", "logistic", "identity"])
 def test_answers_without_torch_are_those_of_the_module(activation):
-    network = Network((6, 3), activation, 0.0, 0.01, 20, 3, 0.3)
+    network = Architecture((6, 3), activation, 0.0, 0.01, 20, 3, 0.3)
     torch.manual_seed(1)
     module = build(network, 4, 3).eval()
     linear = [part for part in module if isinstance(part, torch.nn.Linear)]
@@ -60,7 +60,7 @@ def test_answers_without_torch_are_those_of_the_module(activation):
 def test_a_linear_network_without_dropout_finds_least_squares_and_its_penalty_is_scikit_learns():
     """Without a hidden layer the minimum of ½ mean squared error + α/(2b) ‖w‖² is known."""
     values, alpha = X @ [1.0, 2.0, -1.0, 0.5] + 3, 15.0
-    network = Network((), "identity", alpha, learning_rate=0.05, batch=60, passes=600, rate=0.0)
+    network = Architecture((), "identity", alpha, learning_rate=0.05, batch=60, passes=600, rate=0.0)
     ((weights, bias),) = train(network, X, values, 1, False, np.random.default_rng(0))
     centred = X - X.mean(axis=0)
     slope = np.linalg.solve(centred.T @ centred + alpha * np.eye(4), centred.T @ (values - values.mean()))
@@ -80,7 +80,7 @@ def test_random_labels_are_learned_by_heart_the_less_the_more_is_dropped(target)
 
 def test_the_settings_of_the_audited_network_are_taken_over(target):
     network = Dropout().defend(target, 0.5).learner.fit.network
-    assert network == Network((40,), "relu", 1e-4, 0.02, 200, 150, 0.5)
+    assert network == Architecture((40,), "relu", 1e-4, 0.02, 200, 150, 0.5)
 
 
 def test_training_repeats_to_the_last_bit_and_leaves_torch_alone(target):

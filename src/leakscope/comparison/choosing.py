@@ -18,6 +18,7 @@ from leakscope.comparison.utility import Floats
 from leakscope.report.words import safe_text
 from leakscope.results import Estimate
 
+ROUNDING = 1e-9
 NO_OTHER = (
     "No other version of the model was asked for: the defenses here change explanations by records only, and none of them the "
     "answers, by which members are told apart."
@@ -76,7 +77,7 @@ class Rivals:
 
     def _surely_beats(self, ours: int, theirs: int) -> bool:
         risk, gains = self.risk_change(ours, theirs), self.gains(ours, theirs)
-        by_points = risk.value <= 0 and all(gain.value >= 0 for gain in gains)
+        by_points = risk.value <= ROUNDING and all(gain.value >= -ROUNDING for gain in gains)
         within = all(gain.low >= -limit for gain, limit in zip(gains, self.limits, strict=True))
         better = any(gain.low > 0 for gain in gains) and risk.high <= self.margin
         return by_points and within and (risk.high < 0 or better)
@@ -84,7 +85,7 @@ class Rivals:
 
 def _as_good(ours: Sequence[float], theirs: Sequence[float]) -> bool:
     """At least as good in everything, up to rounding."""
-    return all(one >= other - 1e-9 for one, other in zip(ours, theirs, strict=True))
+    return all(one >= other - ROUNDING for one, other in zip(ours, theirs, strict=True))
 
 
 def recommend(

@@ -24,6 +24,8 @@ Floats = NDArray[np.float64]
 #: What is done to the model's answers before they leave: (n, k) probabilities, or (n,) values, to the same shape.
 Answers = Callable[[Floats], Floats]
 Setting = float | int | str
+#: How a version is trained; the house has three kinds of learners, and this is the target's.
+Training = Learner
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ class Defended:
         What a reader has to know of this setting, one sentence each.
     """
 
-    learner: Learner | None = None
+    learner: Training | None = None
     answers: Answers | None = None
     keeps_labels: bool = False
     explanation: Callable[[str], str] | None = None
@@ -184,7 +186,7 @@ def with_answers(model: Model, answers: Answers) -> Model:
     return replace(model, predict=_Answering(model.predict, answers))
 
 
-def make_learner(name: str, fit: Any) -> Learner:
+def make_learner(name: str, fit: Any) -> Training:
     """A learner from a picklable ``fit(X, y, rng) -> Model``; equal recipes have equal keys, which a cache relies on.
 
     ``X`` are records as the target holds them, ``y`` codes of classes or values, and the model must have the target's classes.

@@ -92,7 +92,7 @@ class Dropout:
         """Training in torch with this rate."""
         _import_torch()
         last = last_step(target)
-        network = Network(
+        network = Architecture(
             widths=_widths(last),
             activation=last.activation,
             penalty=float(last.alpha),
@@ -107,7 +107,7 @@ class Dropout:
 
 
 @dataclass(frozen=True)
-class Network:
+class Architecture:
     """How a network is built and trained; the penalty is scikit-learn's ``alpha``."""
 
     widths: tuple[int, ...]
@@ -125,7 +125,7 @@ class _DropoutFit:
     task: Task
     classes: NDArray[Any] | None
     encoding: Encoding
-    network: Network
+    network: Architecture
 
     def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
         outputs = 1 if self.classes is None else len(self.classes)
@@ -151,7 +151,7 @@ class NetworkOutputs:
 
 
 def train(
-    network: Network, X: Floats, y: NDArray[Any], outputs: int, classification: bool, rng: np.random.Generator
+    network: Architecture, X: Floats, y: NDArray[Any], outputs: int, classification: bool, rng: np.random.Generator
 ) -> list[tuple[Floats, Floats]]:
     """Weights (inputs, outputs) and bias of each layer, trained for the mean log-loss or half the mean squared error."""
     torch = _import_torch()
@@ -181,7 +181,7 @@ def train(
     return [(weight.T.copy(), bias) for weight, bias in zip(arrays[::2], arrays[1::2], strict=True)]
 
 
-def build(network: Network, inputs: int, outputs: int) -> Any:
+def build(network: Architecture, inputs: int, outputs: int) -> Any:
     """The network as a torch module, with dropout after each hidden layer."""
     from torch import nn
 

@@ -32,7 +32,7 @@ l2; and *who* leaks: the J of single records, whose mean is fixed. (That the lar
 
 .. math::
 
-   \theta &= \arg\min \sum_i w_i\ell_i(\theta)\big/\sum_i w_i + \lambda\theta^\top\theta,
+   \theta &= \arg\min \sum_i w_i\ell_i(\theta) / \sum_i w_i + \lambda\theta^\top\theta,
    \qquad B = \frac1n\sum_i w_i^2\,\tilde g_i\tilde g_i^\top, \\
    w_i &= \arg\min_w\; \tfrac12(w^2-1) - \ln w + \frac{\kappa}{2d}\,L_i(w), \qquad L_i(w) = w^2\,\tilde g_i^\top B^{-1}\tilde g_i .
 
