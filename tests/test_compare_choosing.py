@@ -20,7 +20,12 @@ def rivals(risks, qualities, deviation=0.01, margin=0.05, price=0.01, records=40
     rng = np.random.default_rng(0)
     noise = rng.normal(0, 0.01, records)
     return Rivals(
-        paired, [[place] for place in range(count)], [[quality + noise] for quality in qualities], margin, [price]
+        paired,
+        [[place] for place in range(count)],
+        [[quality + noise] for quality in qualities],
+        margin,
+        [price],
+        range(count),
     )
 
 
@@ -45,6 +50,13 @@ def test_less_risk_at_too_high_a_price_beats_nobody():
     assert rivals([0.6, 0.5], [0.8, 0.7]).surely_beaten() == [None, None]
 
 
+def test_equal_right_answers_are_sure_only_where_they_are_the_same_by_construction():
+    """Both are right about the same 400 people: of others a share of 1 - 0.025^(1/400) = 0.009 may still be lost."""
+    pair, right = rivals([0.6, 0.5], [0.8, 0.8]), (np.arange(400) % 5 > 0).astype(float)
+    for alike, beaten in (([0, 0], [1, None]), ([0, 1], [None, None])):
+        assert Rivals(pair.paired, pair.places, [[right], [right]], 0.05, [0.008], alike).surely_beaten() == beaten
+
+
 def test_a_difference_in_the_last_bits_beats_nobody():
     assert rivals([0.6, 0.6 - 1e-12], [0.8, 0.8]).beaten() == [None, None]
 
@@ -54,7 +66,12 @@ def test_every_quality_counts():
     both = rivals([0.6, 0.5], [0.8, 0.8])
     flat = np.zeros(400)
     with_loss = Rivals(
-        both.paired, both.places, [[both.qualities[0][0], flat], [both.qualities[1][0], flat - 1]], 0.05, [0.01, 0.01]
+        both.paired,
+        both.places,
+        [[both.qualities[0][0], flat], [both.qualities[1][0], flat - 1]],
+        0.05,
+        [0.01, 0.01],
+        range(2),
     )
     assert with_loss.beaten() == [None, None]
     assert with_loss.surely_beaten() == [None, None]
@@ -110,8 +127,8 @@ def test_faithfulness_has_a_limit_of_its_own_whatever_the_unit_of_the_label():
         [flat, flat],
         [flat, noisy - noisy.mean() + 1e-3],
     ]  # as good by points, surely worse by no more than some 0.1
-    assert Rivals(pair.paired, pair.places, unsure, 0.05, [1e-4, 1.0]).surely_beaten() == [1, None]
-    assert Rivals(pair.paired, pair.places, unsure, 0.05, [1.0, 1e-4]).surely_beaten() == [None, None]
+    assert Rivals(pair.paired, pair.places, unsure, 0.05, [0.02, 1.0], range(2)).surely_beaten() == [1, None]
+    assert Rivals(pair.paired, pair.places, unsure, 0.05, [1.0, 1e-4], range(2)).surely_beaten() == [None, None]
 
 
 def test_what_else_it_costs_is_said():

@@ -61,10 +61,8 @@ class Case:
 
 @dataclass(frozen=True, eq=False)
 class Outcome:
-    """What the attacks found on one version: risks at the two confidences, and the scores of each attack by half."""
+    """What the attacks found on one version: risks that hold for all versions at once, and the scores of each attack by half."""
 
-    attacks: tuple[Attack, ...]
-    risks: tuple[Risk, ...]
     careful: tuple[Risk, ...]
     scores: tuple[list[Part], ...]
     trials: tuple[Trial, ...]
@@ -111,7 +109,7 @@ def attack_version(case: Case, version: Planned, trained: Trained, explained: Se
         draws = iter(np.random.SeedSequence((case.seed, place)).spawn(3))
         with one_thread():
             trials.append(try_attack(attack, target, sample, shown, control, None, draws)[0])
-    return _judge(case, attacks, trials)
+    return _judge(case, trials)
 
 
 def _releases(
@@ -147,12 +145,9 @@ def _add_references(
         control.observed[REFERENCES] = references
 
 
-def _judge(case: Case, attacks: Sequence[Attack], trials: Sequence[Trial]) -> Outcome:
-    pairs = [
-        assess(trial, case.blind, {}, confidences=(case.confidence, case.together), fprs=case.fprs) for trial in trials
-    ]
+def _judge(case: Case, trials: Sequence[Trial]) -> Outcome:
+    careful = [assess(trial, case.blind, {}, confidences=(case.together,), fprs=case.fprs)[0] for trial in trials]
     scores = [split(trial.target.guesses.score, trial.target.member, case.blind.scale) for trial in trials]
-    plain, careful = (tuple(pair[which] for pair in pairs) for which in (0, 1))
     # A copy without what scoring has cached, which for a million records is some 100 MB an attack.
     kept = tuple(replace(trial, target=replace(trial.target)) for trial in trials)
-    return Outcome(tuple(attacks), plain, careful, tuple(scores), kept)
+    return Outcome(tuple(careful), tuple(scores), kept)

@@ -1,9 +1,9 @@
 """Which versions are beaten by another, and what may be recommended: words only where the intervals allow them.
 
 A version has a risk, the largest AUC of any attack, and qualities: its accuracy and log-loss (or its mean squared error), and
-how faithful each released explanation is. *By points* one is beaten by another that is at least as good in all and better in one. *Surely beaten* is a claim over
-intervals: another is surely better in one, and in the others surely worse by no more than a margin. Risks and qualities are
-compared on the same records, and all pairs hold together.
+how faithful each released explanation is. *By points* one is beaten by another that is at least as good in all and better in
+one. *Surely beaten* is a claim over intervals: another is surely better in one, and in the others surely worse by no more than a
+margin. Risks and qualities are compared on the same records, and all pairs hold together.
 """
 
 from __future__ import annotations
@@ -11,13 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+
 from leakscope import intervals
 from leakscope.comparison.paired import PairedAucs
 from leakscope.comparison.result import Measured, Recommendation, Version
-from leakscope.comparison.utility import Floats
+from leakscope.comparison.utility import Floats, change_of_shares
 from leakscope.report.words import safe_text
 from leakscope.results import Estimate
 
+#: What is nearer than this is the same.
 ROUNDING = 1e-9
 NO_OTHER = (
     "No other version of the model was asked for: the defenses here change explanations by records only, and none of them the "
@@ -31,6 +34,7 @@ class Rivals:
 
     ``places`` says which of the paired AUCs belong to which version; ``qualities`` are for each version what must not get
     worse, each at the same held-out records for all, so that more is better, and ``limits`` how much worse each may surely be.
+    ``alike`` numbers the versions: those of one number predict the same classes by construction.
     """
 
     paired: PairedAucs
@@ -38,6 +42,7 @@ class Rivals:
     qualities: Sequence[Sequence[Floats]]
     margin: float
     limits: Sequence[float]
+    alike: Sequence[int]
 
     def risk_change(self, ours: int, theirs: int) -> Estimate:
         """Risk of ours minus risk of theirs."""
@@ -49,7 +54,11 @@ class Rivals:
         pairs = max(1, count * (count - 1) // 2) * len(self.qualities[0])
         confidence = 1 - (1 - self.paired.confidence) / pairs
         both = zip(self.qualities[ours], self.qualities[theirs], strict=True)
-        return [intervals.mean(own - other, confidence) for own, other in both]
+        gains = [intervals.mean(own - other, confidence) for own, other in both]
+        first = self.qualities[ours][0] - self.qualities[theirs][0]
+        if self.alike[ours] != self.alike[theirs] and np.isin(first, (-1.0, 0.0, 1.0)).all():
+            gains[0] = change_of_shares(first, confidence)  # of right answers, of which few may change
+        return gains
 
     def beaten(self) -> list[int | None]:
         """For each version one that beats it by points, the least risky, or None."""

@@ -52,7 +52,9 @@ def _rivals(case: Case, seen: Sequence[Seen], limits: tuple[float, float], margi
     places = [range(start, stop) for start, stop in pairwise(ends)]
     paired = pair_aucs([parts for one in seen for parts in one.outcome.scores], case.confidence, case.seed)
     qualities = [(*one.quality.compared, *one.faithful.values()) for one in seen]
-    return Rivals(paired, places, qualities, margin, (limits[0], *[limits[1]] * (len(qualities[0]) - 1)))
+    of_each = (limits[0], *[limits[1]] * (len(qualities[0]) - 1))
+    alike = [0 if one.version.labels_stay else at for at, one in enumerate(seen)]
+    return Rivals(paired, places, qualities, margin, of_each, alike)
 
 
 class _Shared:

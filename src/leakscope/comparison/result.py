@@ -103,7 +103,8 @@ class Version:
         ``none`` was made, ``holds`` as far as these attacks tell, is ``broken``, or ``in doubt`` because members and others
         differ by themselves.
     beaten_by, surely_beaten_by
-        A version that is better by points in risk and the first metric, and one that surely is; None if there is none.
+        A version that is better by points, in risk and in everything that is compared (`comparison.choosing`), and one that
+        surely is; None if there is none.
     """
 
     name: str
