@@ -280,3 +280,16 @@ def test_axes_hold_what_is_there_and_not_zero() -> None:
     assert linear_axis([(0.85, 0.84, 0.86)], 0, 100).low == 0
     alone = linear_axis([(3000.0, 3000.0, 3000.0)], 0, 100, from_zero=False)
     assert alone.low < 3000 < alone.high
+
+
+def test_the_terminal_says_the_controls_and_how_sure_the_metric_is() -> None:
+    comparison = sample_comparison("use")
+    text = " ".join(str(comparison).split())
+    values = [version.control for version in comparison.versions]
+    assert f"with intervals from {min(one.low for one in values):.2f} to {max(one.high for one in values):.2f}" in text
+    assert "on models that never saw the members the same attacks have AUCs of 0.50 to 0.50" in text
+    assert (
+        "Intervals of the accuracy itself reach at most 0.009 to either side" in text
+    )  # 0.009 is that of every version
+    shuffled = tuple(replace(version, control_kind="permuted") for version in comparison.versions)
+    assert "on shuffled memberships" in " ".join(str(replace(comparison, versions=shuffled)).split())

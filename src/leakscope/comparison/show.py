@@ -136,9 +136,28 @@ def _legend(comparison: Comparison) -> str:
         "Risk is the largest AUC of any attack, and the upper end of its interval is what is not excluded; 0.5 is guessing. ε is "
         "that of differential privacy for the swap of one record: claimed, and what the attacks show that it is at least."
     )
+    said += f" {_beside(comparison)}"
     if any(version.promise == "in doubt" for version in comparison.versions):
         said += f" A guarantee is {words.IN_DOUBT}."
     return said
+
+
+def _beside(comparison: Comparison) -> str:
+    """What the table has no room for: the controls, and how far the first metric is uncertain."""
+    controls = [version.control for version in comparison.versions]
+    trained = all(version.control_kind == "never trained" for version in comparison.versions)
+    kind = (
+        "models that never saw the members"
+        if trained
+        else "shuffled memberships, or models that never saw the members,"
+    )
+    widest = max(max(one.high - one.value, one.value - one.low) for one in (v.main.value for v in comparison.versions))
+    return (
+        f"Controls: on {kind} the same attacks have AUCs of {min(one.value for one in controls):.2f} to "
+        f"{max(one.value for one in controls):.2f}, with intervals from {min(one.low for one in controls):.2f} to "
+        f"{max(one.high for one in controls):.2f}. Intervals of the {safe_text(comparison.run['metric'])} itself reach at most "
+        f"{short_number(widest)} to either side."
+    )
 
 
 def _remarks(comparison: Comparison) -> list[str]:
