@@ -13,7 +13,7 @@ from samples import around, sample_audit, sample_risk, sample_studies
 from leakscope.conditions import Condition
 from leakscope.report.releases import plain_name
 from leakscope.report.summary import summarize
-from leakscope.results import Bound, Estimate, NotRun, Performance
+from leakscope.results import Basis, Bound, Estimate, NotRun, Performance
 from leakscope.risk import most_exposed
 from leakscope.study import attach, hold_against, promised
 from leakscope.verdict import judge, strongest_by_release
@@ -42,13 +42,13 @@ def test_the_answer_is_two_sentences_for_each_verdict() -> None:
 
 def test_cannot_tell_is_said_in_plain_words() -> None:
     weak = sample_risk("labels", "threshold", 0.0, half=0.07)
-    audit = replace(sample_audit("cannot tell"), strongest=weak, verdict=judge(weak, 0.05))
+    audit = replace(sample_audit("cannot tell"), strongest=weak, verdict=judge(weak, Basis(0.05)))
     said = summarize(audit)["answer"]["sentences"][1]
     assert said.startswith("No attack surely beat a coin, but with so few people one that picks the right one")
     assert "AUC" not in said
     assert "held out" in said
     artefact = replace(sample_risk("labels", "threshold", 0.6), beyond_control=around(0.0, 0.02), tpr_beyond={})
-    audit = replace(sample_audit("cannot tell"), strongest=artefact, verdict=judge(artefact, 0.05))
+    audit = replace(sample_audit("cannot tell"), strongest=artefact, verdict=judge(artefact, Basis(0.05)))
     assert "may be the data's doing and not the model's" in summarize(audit)["answer"]["sentences"][1]
 
 
@@ -272,15 +272,15 @@ def test_studies_of_two_models_stand_beside_each_other_and_a_newer_one_takes_the
 
 def test_without_control_and_blind_baseline_only_the_word_of_a_random_split_allows_leaks() -> None:
     alone = replace(sample_risk("scores", "given", 0.5, retrained=False), blind=None, beyond_blind=None, tpr_beyond={})
-    assert judge(alone, 0.05).kind == "cannot tell"
-    assert "differ by themselves" in judge(alone, 0.05).sentence
-    told = judge(alone, 0.05, random_split=True)
+    assert judge(alone, Basis(0.05)).kind == "cannot tell"
+    assert "differ by themselves" in judge(alone, Basis(0.05)).sentence
+    told = judge(alone, Basis(0.05, random_split=True))
     assert told.kind == "leaks"
     assert "the word of whoever asked" in told.reasons[-1]
 
 
 def test_with_a_control_the_word_is_not_needed() -> None:
     risk = replace(sample_risk("scores", "given", 0.5), blind=None, beyond_blind=None)
-    assert judge(risk, 0.05).kind == "leaks"
+    assert judge(risk, Basis(0.05)).kind == "leaks"
     beaten = replace(risk, beyond_control=around(-0.1, 0.02), tpr_beyond={})
-    assert judge(beaten, 0.05, random_split=True).kind == "cannot tell"
+    assert judge(beaten, Basis(0.05, random_split=True)).kind == "cannot tell"

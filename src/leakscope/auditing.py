@@ -24,7 +24,7 @@ from leakscope.extra import extra_leakage
 from leakscope.facts import count, count_copies, describe, warn_about
 from leakscope.fingerprints import fingerprint, row_hashes
 from leakscope.releases import Progress, observe
-from leakscope.results import Audit, Bound, Extra, Overlap, ShadowModels
+from leakscope.results import Audit, Basis, Bound, Extra, Overlap, ShadowModels
 from leakscope.risk import (
     FALSE_POSITIVE_RATES,
     NOT_SHOWN,
@@ -239,8 +239,10 @@ def _run(
     audited = describe(target, sample, observed, control, settings.confidence)
     if shadows is not None:
         audited = replace(audited, shadow_models=ShadowModels(shadows.models, shadows.trained_on))
+    basis = Basis(settings.margin, _shared(sample, hashes), judged=0.5 if shadows else 1.0)
     return Audit(
-        verdict=judge(careful[best], settings.margin, _shared(sample, hashes), judged=0.5 if shadows else 1.0),
+        verdict=judge(careful[best], basis),
+        basis=basis,
         strongest=replace(careful[best], roc=band),
         risks=tuple(risks),
         extras=_extras(selection, trials, settings.confidence),

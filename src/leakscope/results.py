@@ -370,6 +370,31 @@ class Verdict:
     reasons: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Basis:
+    """What the verdict depends on besides the strongest attack (see `verdict.judge`).
+
+    Parameters
+    ----------
+    margin
+        "No evidence" excludes an AUC above 0.5 + ``margin``.
+    overlap
+        Share of the judged non-members that are members too.
+    judged
+        Share of the holdout that is judged.
+    random_split
+        Whether members and non-members were split at random, as stated by the caller.
+    obstacles
+        Problems with the data or the model that rule out "no evidence", one sentence each.
+    """
+
+    margin: float
+    overlap: float = 0.0
+    judged: float = 1.0
+    random_split: bool = False
+    obstacles: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class NotRun:
     """A release and attack that the audit left out, and why: nothing is skipped in silence."""
@@ -490,6 +515,7 @@ class Findings:
     bounds: tuple[Bound, ...] = ()
     studies: tuple[Study, ...] = ()
     command: str = ""
+    basis: Basis | None = None
     schema_version: int = SCHEMA_VERSION
 
     @property

@@ -27,7 +27,7 @@ from leakscope.fingerprints import fingerprint
 from leakscope.records import Records, as_array, list_names, read_groups, read_ids
 from leakscope.repeats import Repeats, find_repeats
 from leakscope.report.words import safe_text
-from leakscope.results import Audit, AuditedModel, NotRun, Overlap, Risk
+from leakscope.results import Audit, AuditedModel, Basis, NotRun, Overlap, Risk
 from leakscope.risk import (
     FALSE_POSITIVE_RATES,
     Judged,
@@ -322,8 +322,10 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     careful = [wide for _, wide in both]
     best = choose_strongest(careful)
     records = exposure_table(given.members, sample, *judged[best])
+    basis = Basis(settings.margin, random_split=words["random split"])
     return Audit(
-        verdict=judge(careful[best], settings.margin, random_split=words["random split"]),
+        verdict=judge(careful[best], basis),
+        basis=basis,
         strongest=replace(careful[best], roc=with_band(careful[best].roc, judged[best][0].ranking, chance)),
         risks=tuple(plain for plain, _ in both),
         by_release=strongest_by_release(careful),

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 
 from leakscope.intervals import largest, normal_quantile, suspicious
-from leakscope.results import Estimate, Largest, ReleaseRisk, Risk, Verdict
+from leakscope.results import Basis, Estimate, Largest, ReleaseRisk, Risk, Verdict
 
 
 def confidence_for_choice(confidence: float, attacks: int, figures: int) -> float:
@@ -80,25 +80,25 @@ def _lift(risk: Risk | ReleaseRisk) -> float:
     return max(risk.tpr_at_fpr[fpr].low / fpr for fpr in _caught_at(risk))
 
 
-def judge(
-    strongest: Risk, margin: float, overlap: float = 0.0, judged: float = 1.0, *, random_split: bool = False
-) -> Verdict:
+def judge(strongest: Risk, basis: Basis) -> Verdict:
     """Leaks, no evidence, or cannot tell.
 
     - *leaks*: the strongest attack surely beats chance, in its AUC or in the share of members it finds at some
       false-positive rate, and in the same figure it surely beats the same attack on a model that never saw the members.
       Where there is no such control, or where the blind baseline may beat chance too, it surely beats that. Where there is
       neither, members and non-members must have been split at random (``random_split``), on the word of the caller.
-    - *no evidence*: no attack surely beats chance, and for every attack an AUC above 0.5 + ``margin`` is excluded.
+    - *no evidence*: no attack surely beats chance, for every attack an AUC above 0.5 + ``margin`` is excluded, and there
+      are no ``obstacles``.
     - *cannot tell*: neither.
 
-    The intervals of ``strongest`` pay for the choice. ``overlap`` is the share of the judged non-members that are members
-    too: by that share any AUC is drawn towards one half. ``judged`` is the share of the holdout that is judged.
+    The intervals of ``strongest`` are corrected for the choice among attacks. Non-members that are members too draw any
+    AUC towards one half, in proportion to ``basis.overlap``.
     """
+    random_split = basis.random_split
     auc, name = strongest.auc, f"{strongest.attack} on {strongest.release}"
     caught = _caught_at(strongest)
     if auc.low <= 0.5 and not caught:
-        return _not_beyond_chance(strongest, margin, overlap, judged, random_split)
+        return _not_beyond_chance(strongest, basis)
     by_auc = f"members are told from non-members by “{name}” with AUC {auc} (0.5 is chance, 1 is certainty)"
     doubts = _doubts(strongest, random_split)
     if auc.low > 0.5 and not doubts:
@@ -172,28 +172,32 @@ def _reasons(risk: Risk, random_split: bool) -> list[str]:
     return [*said, "that members and others were split at random is the word of whoever asked for this audit"]
 
 
-def _not_beyond_chance(strongest: Risk, margin: float, overlap: float, judged: float, random_split: bool) -> Verdict:
+def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
     """The strongest is then the risk whose interval reaches highest: what it does not exclude is not excluded."""
-    auc = strongest.auc
+    auc, margin, overlap = strongest.auc, basis.margin, basis.overlap
+    reasons = tuple(_reasons(strongest, basis.random_split))
+    if basis.obstacles:
+        first, *more = basis.obstacles
+        return Verdict("cannot tell", f"cannot tell: no attack beats chance, but {first}", (*more, *reasons))
     high = min(1.0, 0.5 + (auc.high - 0.5) / (1 - overlap)) if overlap < 1 else 1.0
     if high <= 0.5 + margin:
         sentence = (
             f"no evidence of leakage beyond chance: no attack beats chance, and an AUC above {high:.3f} is excluded "
             f"for all of them"
         )
-        return Verdict("no evidence", sentence, tuple(_reasons(strongest, random_split)))
+        return Verdict("no evidence", sentence, reasons)
     if auc.high <= 0.5 + margin:
         sentence = (
             f"cannot tell: no attack beats chance, but {100 * overlap:.0f} % of the judged held-out records stand in the "
             "training set too: remove them (drop_overlap, --drop-overlap)"
         )
-        return Verdict("cannot tell", sentence, tuple(_reasons(strongest, random_split)))
+        return Verdict("cannot tell", sentence, reasons)
     needed = records_needed(margin, auc.confidence)
     sentence = (
         f"cannot tell: no attack beats chance, but an AUC of up to {high:.2f} is not excluded; more records are needed, "
-        f"about {round(needed / judged):,} held out and {'as many' if judged == 1 else f'{needed:,}'} trained on"
+        f"about {round(needed / basis.judged):,} held out and {'as many' if basis.judged == 1 else f'{needed:,}'} trained on"
     )
-    return Verdict("cannot tell", sentence, tuple(_reasons(strongest, random_split)))
+    return Verdict("cannot tell", sentence, reasons)
 
 
 def records_needed(margin: float, confidence: float) -> int:

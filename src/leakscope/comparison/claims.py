@@ -20,7 +20,7 @@ from leakscope.crossfit import Hashes, Indices
 from leakscope.defenses.defense import Guarantee
 from leakscope.epsilon import epsilon_from_pairs
 from leakscope.intervals import auc, suspicious
-from leakscope.results import Estimate
+from leakscope.results import Basis, Estimate
 from leakscope.risk import Judged
 from leakscope.telling import finite
 from leakscope.verdict import judge
@@ -98,7 +98,7 @@ def differ_anyway(case: Case, outcome: Outcome, *, surely: bool = False) -> bool
 def does_it_leak(case: Case, outcome: Outcome, margin: float) -> tuple[bool, str]:
     """Whether an attack surely beats chance, and why that, or a change of it, may not be the model's doing; else no reason."""
     best = outcome.careful[outcome.strongest]
-    verdict = judge(best, margin)
+    verdict = judge(best, Basis(margin))
     beats = verdict.kind == "leaks" or best.auc.low > 0.5
     if beats and verdict.kind != "leaks":
         return True, verdict.sentence.removeprefix("cannot tell: ")
