@@ -575,3 +575,79 @@ print(json.dumps([largest, (after - before) / 1024, result.verdict.kind, len(res
     assert largest <= 65_536
     assert megabytes < 1000
     assert (kind, records) == ("no evidence", 500_000)
+
+
+@pytest.mark.parametrize("scale", [1e-49, 1e-20, 1e20, 1e49])
+def test_the_scale_of_regression_labels_changes_nothing(scale):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 3)), rng.normal(size=600)
+    model = RandomForestRegressor(10, random_state=0).fit(X[:300], y[:300])
+
+    def audit_scaled(unit):
+        def predict(X):
+            return model.predict(X) * unit
+
+        return ls.audit(predict, (X[:300], y[:300] * unit), (X[300:], y[300:] * unit), task="regression")
+
+    first, second = audit_scaled(1.0), audit_scaled(scale)
+    assert (first.verdict.kind, first.strongest.attack) == (second.verdict.kind, second.strongest.attack)
+    assert [risk.auc.value for risk in first.risks] == pytest.approx([risk.auc.value for risk in second.risks])
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-80, 1e80, 1e160, 1e300])
+def test_labels_whose_squared_errors_leave_the_range_of_numbers_are_refused(scale):
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40) * scale
+    with pytest.raises(ls.InputError, match="rescale"):
+        ls.audit(lambda X: X[:, 0] * scale, (X[:20], y[:20]), (X[20:], y[20:]), task="regression")
+
+
+def test_three_hundred_tiny_audits_end_without_a_crash():
+    from sklearn.naive_bayes import GaussianNB
+    from sklearn.neighbors import KNeighborsClassifier
+    from sklearn.tree import DecisionTreeClassifier
+
+    learners = (LogisticRegression(), DecisionTreeClassifier(), GaussianNB(), KNeighborsClassifier(2))
+    refused = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        sizes, classes = rng.integers(10, 15, 2), int(rng.integers(2, 4))
+        (X, y), holdout = ((rng.normal(size=(n, 2)).round(1), rng.integers(0, classes, n)) for n in sizes)
+        try:
+            ls.audit(learners[seed % 4].fit(X, y), (X, y), holdout, seed=seed, workers=1)
+        except ls.InputError:  # a label that is in one set only, or a class that one control model has no record of
+            refused += 1
+    assert refused < 30
+
+
+def mixture(trained, n=4000, seed=0):
+    """Scores of an audit whose listed members were trained on in part."""
+    rng = np.random.default_rng(seed)
+    member = np.repeat([True, False], n)
+    score = rng.normal(size=2 * n)
+    score[: int(trained * n)] += 6.0
+    return score, member
+
+
+def test_a_list_of_members_of_whom_few_were_trained_on_is_warned_of():
+    from leakscope.evidence import Guesses
+    from leakscope.facts import trained_share
+    from leakscope.ranking import Scale
+    from leakscope.risk import Judged
+
+    def warned(score, member):
+        one = np.zeros(len(score), np.intp)
+        return trained_share(Judged(Guesses(score, (score > 0) * 1.0), member, Scale(one, one)))
+
+    assert len(warned(*mixture(0.2))) == 1
+    assert warned(*mixture(0.0)) == warned(*mixture(0.9)) == []
+    leaks_evenly = np.random.default_rng(0).normal(np.repeat([1.0, 0.0], 4000))
+    assert warned(leaks_evenly, np.repeat([True, False], 4000)) == []
+
+
+def test_the_warning_reaches_the_audit():
+    toy = toys.lookup(n=3000)
+    model = toys.lookup_model(toy.train[0][:600], toy.train[1][:600])
+    plain = ls.audit(toy.model, toy.train, toy.holdout, retrain=False)
+    partly = ls.audit(model, toy.train, toy.holdout, retrain=False)
+    assert len(partly.warnings) == len(plain.warnings) + 1

@@ -6,6 +6,7 @@ import pytest
 from leakscope import verdict
 from leakscope.evidence import Attack, Guesses
 from leakscope.ranking import Scale
+from leakscope.results import Basis
 from leakscope.risk import FALSE_POSITIVE_RATES, Judged, Trial, assess
 
 
@@ -32,7 +33,7 @@ def assess_all(score_sets, member, blind, control=None):
     both = [assess(trial, judged(blind), {}, confidences=(0.95, chance)) for trial in trials]
     plain, careful = ([risks[at] for risks in both] for at in (0, 1))
     best = verdict.choose_strongest(careful)
-    return verdict.judge(careful[best], 0.05), careful[best], plain
+    return verdict.judge(careful[best], Basis(0.05)), careful[best], plain
 
 
 def test_twenty_useless_attacks_do_not_make_one_look_good():
@@ -154,5 +155,14 @@ def test_overlap_stretches_what_is_not_excluded():
     rng = np.random.default_rng(9)
     member = np.repeat([True, False], 4000)
     _, strongest, _ = assess_all([rng.normal(size=8000)], member, rng.normal(size=8000))
-    kinds = {overlap: verdict.judge(strongest, 0.05, overlap).kind for overlap in (0.0, 0.9, 1.0)}
+    kinds = {overlap: verdict.judge(strongest, Basis(0.05, overlap)).kind for overlap in (0.0, 0.9, 1.0)}
     assert kinds == {0.0: "no evidence", 0.9: "cannot tell", 1.0: "cannot tell"}
+
+
+def test_an_obstacle_rules_out_no_evidence_and_nothing_else():
+    rng = np.random.default_rng(0)
+    for shift, kinds in ((0.0, ("no evidence", "cannot tell")), (1.0, ("leaks", "leaks"))):
+        member = np.repeat([True, False], 4000)
+        found, strongest, _ = assess_all([rng.normal(shift * member)], member, rng.normal(size=8000))
+        blocked = verdict.judge(strongest, Basis(0.05, obstacles=("the model gives random answers",)))
+        assert (found.kind, blocked.kind) == kinds

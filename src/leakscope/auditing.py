@@ -16,13 +16,15 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.blind import blind_guesses
+from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
 from leakscope.control import control_world
 from leakscope.crossfit import Hashes, Sample
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Floats
 from leakscope.extra import extra_leakage
-from leakscope.facts import count, count_copies, describe, warn_about
+from leakscope.facts import count, count_copies, describe, trained_share, warn_about
 from leakscope.fingerprints import fingerprint, row_hashes
+from leakscope.near_copies import near_copies
 from leakscope.releases import Progress, observe
 from leakscope.results import Audit, Basis, Bound, Extra, Overlap, ShadowModels
 from leakscope.risk import (
@@ -99,6 +101,7 @@ def audit(
     shadows: int = 0,
     retrain: bool = True,
     drop_overlap: bool = False,
+    repeats: int | None = None,
     confidence: float = 0.95,
     margin: float = MARGIN,
     fprs: Sequence[float] = FALSE_POSITIVE_RATES,
@@ -131,6 +134,9 @@ def audit(
         again. Otherwise the permuted control stands in, and the result says so.
     drop_overlap
         Remove from the holdout the records that stand in the training set too; otherwise they are only reported.
+    repeats
+        Answers to average for each record where the model answers the same query differently; by default 16. See
+        `consistency`. Models whose answers do not vary are asked once.
     margin
         "No evidence" is said only where an AUC above 0.5 + ``margin`` is excluded.
     seed
@@ -160,8 +166,10 @@ def audit(
     target = make_target(
         model, train, holdout, groups=groups, fit=fit, task=task, classes=classes, outputs=outputs, ids=ids
     )
+    with clock("ask again"):
+        target, consistency = average_random_answers(target, repeats, settings.seed)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
-    found = _run(target, settings, select(target, attacks, releases), clock, again, progress)
+    found = _run(target, settings, select(target, attacks, releases), consistency, clock, again, progress)
     bounds = tuple(hold_against(bound, found) for bound in bounds)
     asked = {"releases": None if releases is None else [str(name) for name in releases]}
     found = replace(found, settings=found.settings | asked)
@@ -191,6 +199,7 @@ def _run(
     target: Target,
     settings: Settings,
     selection: Selection,
+    consistency: Consistency,
     clock: Clock,
     again: Callable[..., list[dict[str, NDArray[Any]]]],
     progress: Progress | None,
@@ -198,7 +207,7 @@ def _run(
     chosen = selection.attacks
     draws = iter(np.random.SeedSequence(settings.seed).spawn(7 + 3 * len(chosen)))
     with clock("compare records"):
-        target, hashes, overlap = find_overlap(target, settings.drop_overlap)
+        target, hashes, overlap = find_overlap(target, settings.drop_overlap, settings.seed)
     releases = _releases_of(chosen, target)
     shadows = None
     if settings.shadows:
@@ -207,7 +216,11 @@ def _run(
     sample = Sample.draw(*hashes, _rng(draws))
     check_enough(sample, hashes, overlap)
     with clock("predict"):
-        observed = [observe(target.model, side, releases, progress) for side in (target.members, target.nonmembers)]
+        sides = (target.members, target.nonmembers)
+        observed = [observe(target.model, side, releases, progress) for side in sides]
+    with clock("ask again"):
+        answers = [(side, shown[answers_of(target)]) for side, shown in zip(sides, observed, strict=True)]
+        obstacles = consistency.obstacles + answers_by_batch(target.model, answers, consistency, settings.seed)
     with clock("retrain"):
         seed = int(_rng(draws).integers(2**31))
         control = (
@@ -232,6 +245,7 @@ def _run(
         if progress is not None:
             progress("attacking", done, len(chosen))
     own = {"retrain": settings.retrain, "drop overlap": settings.drop_overlap, "shadows": settings.shadows}
+    own["repeats"] = consistency.repeats or 1
     risks, careful = [plain for plain, _ in both], [wide for _, wide in both]
     best = choose_strongest(careful)
     band = with_band(careful[best].roc, judged[best][0].ranking, chance)
@@ -239,7 +253,10 @@ def _run(
     audited = describe(target, sample, observed, control, settings.confidence)
     if shadows is not None:
         audited = replace(audited, shadow_models=ShadowModels(shadows.models, shadows.trained_on))
-    basis = Basis(settings.margin, _shared(sample, hashes), judged=0.5 if shadows else 1.0)
+    basis = Basis(
+        settings.margin, _shared(sample, hashes, overlap), judged=0.5 if shadows else 1.0, obstacles=obstacles
+    )
+    warnings = warn_about(target, sample, overlap, count_copies(hashes[0]), audited, pooled)
     return Audit(
         verdict=judge(careful[best], basis),
         basis=basis,
@@ -247,7 +264,7 @@ def _run(
         risks=tuple(risks),
         extras=_extras(selection, trials, settings.confidence),
         not_run=selection.not_run,
-        warnings=tuple(warn_about(target, sample, overlap, count_copies(hashes[0]), audited, pooled)),
+        warnings=(*consistency.warnings, *obstacles, *warnings, *trained_share(judged[best][0])),
         target=audited,
         overlap=overlap,
         settings=recorded(settings, own, chosen, chance),
@@ -273,9 +290,10 @@ def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap
     )
 
 
-def _shared(sample: Sample, hashes: tuple[Hashes, Hashes]) -> float:
-    """Share of the judged non-members that stand in the training set too."""
-    return float(np.mean(np.isin(hashes[1][sample.nonmembers], hashes[0])))
+def _shared(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> float:
+    """Share of the judged non-members that stand in the training set too, with the largest likely share of near copies."""
+    exact = float(np.mean(np.isin(hashes[1][sample.nonmembers], hashes[0])))
+    return exact if overlap.near is None else exact + (1 - exact) * overlap.near.high
 
 
 def _rng(draws: Iterator[np.random.SeedSequence]) -> np.random.Generator:
@@ -286,24 +304,36 @@ def _rng(draws: Iterator[np.random.SeedSequence]) -> np.random.Generator:
 
 
 def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
-    """What the attacks read, and what performance is measured by."""
+    """What the attacks read, what performance is measured by, and the answers themselves."""
     performance = "labels" if target.model.task == "classification" else "squared_error"
-    return tuple(dict.fromkeys([performance, *(name for attack in attacks for name in attack.releases)]))
+    read = (name for attack in attacks for name in attack.releases)
+    return tuple(dict.fromkeys([performance, answers_of(target), *read]))
 
 
-def find_overlap(target: Target, drop: bool) -> tuple[Target, tuple[Hashes, Hashes], Overlap]:
-    """Hashes of all records, and the training records that stand in the holdout too, which on request goes on without."""
+def answers_of(target: Target) -> str:
+    """Name of the release that is the model's answers as they are."""
+    return "probabilities" if target.model.task == "classification" else "predictions"
+
+
+def find_overlap(target: Target, drop: bool, seed: int) -> tuple[Target, tuple[Hashes, Hashes], Overlap]:
+    """Hashes of all records, and the training records that are in the holdout too, exactly or nearly.
+
+    With ``drop``, the target goes on without the exact copies.
+    """
     inside, outside = (row_hashes(side.X, side.y) for side in (target.members, target.nonmembers))
     shared = np.isin(inside, outside)
+    rng = np.random.default_rng([seed, len(inside)])
+    with one_thread():
+        near = near_copies(target.members, target.nonmembers, (inside, outside), rng)
     if not shared.any():
-        return target, (inside, outside), Overlap(0)
+        return target, (inside, outside), Overlap(0, near=near)
     ids = tuple(str(name) for name in target.members.ids[shared][:MOST_IDS])
     if drop:
         keep = np.flatnonzero(~np.isin(outside, inside))
         if not len(keep):
             raise InputError("every held-out record stands in the training set too: pass records never trained on")
         target, outside = replace(target, nonmembers=target.nonmembers.take(keep)), outside[keep]
-    return target, (inside, outside), Overlap(int(shared.sum()), ids, drop)
+    return target, (inside, outside), Overlap(int(shared.sum()), ids, drop, near)
 
 
 def _shadows(

@@ -21,6 +21,7 @@ from leakscope.cli_shared import (
     Id,
     Json,
     Label,
+    Repeats,
     Retrain,
     Seed,
     Train,
@@ -92,6 +93,7 @@ def audit(
     delta: Annotated[float, typer.Option(help="The δ beside --epsilon.")] = 0.0,
     retrain: Retrain = True,
     drop_overlap: DropOverlap = False,
+    repeats: Repeats = None,
     confidence: Confidence = 0.95,
     margin: Annotated[float, typer.Option(help="“No evidence” excludes an AUC above 0.5 plus this.")] = 0.05,
     seed: Seed = 0,
@@ -129,7 +131,7 @@ def audit(
         result = run(
             loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
             releases=None if releases is None else releases.split(","), shadows=shadows,
-            retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed,
+            retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, margin=margin, seed=seed,
             workers=workers, cluster=cluster, cache=cache, epsilon=epsilon, delta=delta,
             command=command_line(context), progress=progress,
         )  # fmt: skip

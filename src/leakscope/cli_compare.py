@@ -19,6 +19,7 @@ from leakscope.cli_shared import (
     Id,
     Json,
     Label,
+    Repeats,
     Retrain,
     Seed,
     Train,
@@ -85,6 +86,7 @@ def compare(
     ] = 8,
     retrain: Retrain = True,
     drop_overlap: DropOverlap = False,
+    repeats: Repeats = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     workers: Workers = None,
@@ -122,7 +124,7 @@ def compare(
         found = run(
             target, chosen, explanations=() if explanations is None else explanations.split(","),
             record_explanations=record_explanations, price=price,
-            shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers,
+            shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
             cluster=cluster, cache=cache, command=command_line(context), progress=progress,
         )  # fmt: skip
     if out is not None:

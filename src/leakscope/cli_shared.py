@@ -21,6 +21,10 @@ Id = Annotated[str | None, typer.Option(help="Column that names the records; not
 Drop = Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")]
 Retrain = Annotated[bool, typer.Option(help="Train control models that never saw the members.")]
 DropOverlap = Annotated[bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")]
+Repeats = Annotated[
+    int | None,
+    typer.Option(help="Answers to average per record if the model's answers are random; 16 by default.", min=1),
+]
 Workers = Annotated[int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")]
 Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")]
 TrustPickle = Annotated[bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")]

@@ -22,6 +22,9 @@ from leakscope.releases import observe, stack
 from leakscope.target import Records, Target
 from leakscope.worlds import Worlds
 
+#: Draws of the control before it is given up.
+MOST_DRAWS = 1000
+
 
 @dataclass(frozen=True)
 class ControlWorld:
@@ -60,9 +63,8 @@ def control_world(
     record that it trained on, whichever side that stands on.
     """
     rng = np.random.default_rng(seed)
-    trains = deal(hashes[0], target, rng)
+    trains, world = deal(target, sample, hashes, rng)
     worlds = Worlds(len(target.members), 2, partial(_trained_in, trains))
-    world = worlds_to_ask(sample, hashes, trains, rng)
     rows = [np.flatnonzero(world == number) for number in (0, 1)]
     judged = _judged(target, sample)
     observation = _Observation(tuple(judged.take(part) for part in rows), releases)
@@ -78,7 +80,27 @@ def control_world(
     return ControlWorld(observed, world, int(np.bincount(trains, minlength=2).min()))
 
 
-def deal(hashes: Hashes, target: Target, rng: np.random.Generator) -> Indices:
+def deal(
+    target: Target, sample: Sample, hashes: tuple[Hashes, Hashes], rng: np.random.Generator
+) -> tuple[Indices, Indices]:
+    """Which of the two models each member trains, and which one is asked about each judged record.
+
+    An attack on the control is fitted on one half of the records of one model. With a dozen records a draw can leave such a
+    cell without members or without non-members; it is then drawn again.
+    """
+    for _ in range(MOST_DRAWS):
+        trains = _trained_by(hashes[0], target, rng)
+        asked = _asked_of(sample, hashes, trains, rng)
+        cells = np.bincount(4 * asked + 2 * sample.half + sample.member, minlength=8)
+        if cells.all():
+            return trains, asked
+    raise InputError(
+        f"there are only {sample.judged} different records on each side, too few for the never-trained control: add records, "
+        "or leave it out with retrain=False (--no-retrain)"
+    )
+
+
+def _trained_by(hashes: Hashes, target: Target, rng: np.random.Generator) -> Indices:
     """Which of the two models each member trains: copies the same one, and both about equally many of each class."""
     _, first, copy = np.unique(hashes, return_index=True, return_inverse=True)
     order = rng.permutation(len(first))
@@ -93,7 +115,7 @@ def _trained_in(trains: Indices, world: int) -> Indices:
     return np.flatnonzero(trains == world)
 
 
-def worlds_to_ask(sample: Sample, hashes: tuple[Hashes, Hashes], trains: Indices, rng: np.random.Generator) -> Indices:
+def _asked_of(sample: Sample, hashes: tuple[Hashes, Hashes], trains: Indices, rng: np.random.Generator) -> Indices:
     """Members, and copies of members, are asked about in the world that did not train on them; others fill up."""
     inside = 1 - trains[sample.members[: sample.judged]]
     outside = half_of_twin(hashes[1][sample.nonmembers], hashes[0], 1 - trains)

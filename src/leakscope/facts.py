@@ -14,10 +14,17 @@ from leakscope.control import ControlWorld
 from leakscope.crossfit import Hashes, Sample
 from leakscope.evidence import Floats
 from leakscope.results import AuditedModel, ControlModels, Estimate, Overlap, Performance
+from leakscope.risk import Judged
 from leakscope.target import Target
 
 #: Below this a holdout can tell little, and the audit says so.
 SMALL_HOLDOUT = 100
+#: False-positive rate at which a member counts as recognised, when recognised members are told from the others.
+CLEAR = 0.01
+#: Share of recognised members from which on a mixture is worth a warning.
+SMALLEST_SHARE = 0.05
+#: Distance of the mean p-value of the other members from that of non-members that still counts as none.
+UNIFORM = 0.03
 
 
 def _performance(model_task: str, answers: Floats, labels: NDArray[Any], confidence: float) -> Estimate:
@@ -88,6 +95,7 @@ def warn_about(
         what = "removed from the holdout" if overlap.removed else "kept; drop_overlap (--drop-overlap) removes them"
         verb = "stands" if overlap.count == 1 else "stand"
         said.append(f"{count(overlap.count, 'training record')} {verb} in the holdout too ({named}): {what}")
+    said.extend(near_overlap(overlap))
     if copies:
         verb = "is a copy" if copies == 1 else "are copies"
         said.append(f"{count(copies, 'training record')} {verb} of another: of equal records one is judged")
@@ -105,6 +113,16 @@ def warn_about(
     said.extend(_below_guessing(audited))
     said.extend(pooled)
     return said
+
+
+def near_overlap(overlap: Overlap) -> tuple[str, ...]:
+    """A sentence about near copies of training records in the holdout, if there are any."""
+    if overlap.near is None:
+        return ()
+    return (
+        f"a share of {overlap.near} of the held-out records are near copies of training records, such as the same records with "
+        "rounded numbers: every risk is understated; use a holdout without them",
+    )
 
 
 def _below_guessing(audited: AuditedModel) -> list[str]:
@@ -145,4 +163,26 @@ def _unlike(audited: AuditedModel) -> list[str]:
     return [
         f"the retrained control models reach a held-out {audited.performance.metric} of {there}, the audited model {here}: "
         f"half the records, or other training than the model's, may be the reason"
+    ]
+
+
+def trained_share(judged: Judged) -> list[str]:
+    """A warning where only some of the members look trained on and the others look like non-members.
+
+    The p-value of a record is the share of non-members with at least its score. P-values of records that were never trained
+    on are uniform; those of members with any leak are not. Few small p-values beside uniform ones are a clear mixture.
+    """
+    chances = 1 - np.concatenate([stratum.placements[0] for stratum in judged.ranking.strata])
+    found = chances <= CLEAR
+    share = intervals.proportion(int(found.sum()), len(chances), 0.99)
+    rest = chances[~found]
+    if share.low <= SMALLEST_SHARE or share.high >= 0.5 or len(rest) < 2:
+        return []
+    # Uniform p-values between CLEAR and 1 have this mean.
+    off = intervals.mean(rest - (1 + CLEAR) / 2, 0.99)
+    if off.low < -UNIFORM or off.high > UNIFORM:
+        return []
+    return [
+        f"a share of {share} of the members is recognised at a false-positive rate of {CLEAR:g}, and the others look like "
+        "non-members: the model remembers these records only, or most of the listed members were never trained on; check the list"
     ]

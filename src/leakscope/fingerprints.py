@@ -381,15 +381,15 @@ def _hash_array(array: NDArray[Any]) -> NDArray[np.uint64]:
 def _hash_frame(frame: pd.DataFrame) -> NDArray[np.uint64]:
     sums = np.zeros(len(frame), np.uint64)
     for position, key in enumerate(_column_keys(frame.shape[1])):
-        sums += _mix(_hash_column(frame.iloc[:, position])) * key
+        sums += _mix(hash_column(frame.iloc[:, position])) * key
     return sums
 
 
-def _hash_column(column: "pd.Series[Any]") -> NDArray[np.uint64]:
+def hash_column(column: "pd.Series[Any]") -> NDArray[np.uint64]:
     """Give 64 bits per cell: those of the number, or pandas' hash of anything else."""
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype):
-        levels = np.append(_hash_column(pd.Series(dtype.categories)), MISSING)
+        levels = np.append(hash_column(pd.Series(dtype.categories)), MISSING)
         return levels[column.cat.codes.to_numpy()]
     if dtype == np.dtype(object) and pd.api.types.infer_dtype(column, skipna=True) in NUMBERS:
         column = column.astype(np.float64) if column.isna().any() else column.infer_objects()

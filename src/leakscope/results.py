@@ -490,6 +490,7 @@ class Overlap:
     count: int
     ids: tuple[str, ...] = ()
     removed: bool = False
+    near: Estimate | None = None
 
 
 @dataclass(frozen=True)

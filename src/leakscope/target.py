@@ -43,6 +43,8 @@ __all__ = ["Learner", "Model", "Records", "Target", "Task", "make_target", "pred
 TRAIN, HOLDOUT = "the training set", "the holdout"
 PROBE = 256
 BLOCK = 32_768
+#: Standard deviation of regression labels up to which squared errors and their variance neither overflow nor underflow.
+LARGEST_SPREAD = 1e50
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,13 +215,26 @@ def _targets(model: Model, y: NDArray[Any], where: str) -> NDArray[Any]:
     """Labels as codes or values."""
     if model.classes is None:
         try:
-            return np.asarray(y, dtype=np.float64)
+            values = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError) as error:
             raise InputError(f"{where} has labels that are not numbers: regression needs numbers.") from error
+        _check_range(values, where)
+        return values
     codes = label_codes(model.classes, y, where)
     if len(np.unique(codes)) < 2:
         raise InputError(f"{where} has the label {list_names(y[:1])} only: give records of at least two classes.")
     return codes
+
+
+def _check_range(y: NDArray[np.float64], where: str) -> None:
+    """Refuse labels whose squared errors, or their variance, could leave the range of floating-point numbers."""
+    largest = float(np.abs(y).max())
+    spread = largest * float((y / largest).std()) if largest > 0 else 0.0
+    if (spread > 0 and not 1 / LARGEST_SPREAD <= spread <= LARGEST_SPREAD) or largest > LARGEST_SPREAD**2:
+        raise InputError(
+            f"the labels of {where} have a standard deviation of {spread:.1e}, beyond what squared errors can be computed for: "
+            "rescale the labels and the model's predictions"
+        )
 
 
 # --- predicting, and saying why it failed -----------------------------------------------------------------------------

@@ -188,8 +188,8 @@ def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
         return Verdict("no evidence", sentence, reasons)
     if auc.high <= 0.5 + margin:
         sentence = (
-            f"cannot tell: no attack beats chance, but {100 * overlap:.0f} % of the judged held-out records stand in the "
-            "training set too: remove them (drop_overlap, --drop-overlap)"
+            f"cannot tell: no attack beats chance, but {100 * overlap:.0f} % of the judged held-out records are copies or near "
+            "copies of training records: remove them (drop_overlap, --drop-overlap, removes the exact copies)"
         )
         return Verdict("cannot tell", sentence, reasons)
     needed = records_needed(margin, auc.confidence)

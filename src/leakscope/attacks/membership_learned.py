@@ -47,11 +47,12 @@ def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Atta
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
         known = thin(evidence.known, rng)
+        unit = _unit(known.observed) if looks == "loss" else 1.0
         model = _classifier(classifier, len(known.member), int(rng.integers(2**31)))
         with warnings.catch_warnings():  # a network that would gain from more steps is still an attack
             warnings.filterwarnings("ignore", message=".*(converge|iterations).*")
-            model.fit(features(known.observed, known.labels), known.member)
-        probability = model.predict_proba(features(evidence.observed, evidence.labels))[:, 1]
+            model.fit(features(known.observed / unit, known.labels), known.member)
+        probability = model.predict_proba(features(evidence.observed / unit, evidence.labels))[:, 1]
         return Guesses(log_odds(probability), (probability > 0.5).astype(np.float64))
 
     name = f"learned on {looks} ({classifier})"
@@ -108,6 +109,12 @@ def label_and_confidences(observed: Floats, labels: Labels | None) -> Floats:
     codes = np.asarray(labels, dtype=np.intp)
     likelihood = np.take_along_axis(observed, codes[:, None], axis=1)
     return np.hstack([confidences(observed, None), log_odds(likelihood), codes[:, None].astype(np.float64)])
+
+
+def _unit(losses: Floats) -> float:
+    """Power of two near the mean loss: a tree takes differences below 1e-7 for none, whatever the unit of the labels."""
+    mean = float(losses.mean())
+    return float(2.0 ** np.round(np.log2(mean))) if mean > 0 else 1.0
 
 
 def _loss(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG001

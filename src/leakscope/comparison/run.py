@@ -21,9 +21,11 @@ from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
 from leakscope.comparison.result import Comparison
 from leakscope.comparison.training import make_design
+from leakscope.consistency import answers_by_batch, average_random_answers
 from leakscope.crossfit import Sample
 from leakscope.defenses import Defense
 from leakscope.errors import InputError
+from leakscope.facts import near_overlap
 from leakscope.fingerprints import fingerprint
 from leakscope.reconstruction.release import RecordRelease
 from leakscope.releases import RELEASES, Progress
@@ -51,6 +53,7 @@ def compare(
     shadows: int = SHADOWS,
     retrain: bool = True,
     drop_overlap: bool = False,
+    repeats: int | None = None,
     confidence: float = 0.95,
     margin: float = MARGIN,
     fprs: Sequence[float] = FALSE_POSITIVE_RATES,
@@ -83,7 +86,7 @@ def compare(
         Train the never-trained controls and the shadow models. Without, the permuted control stands in.
     margin
         One version may be worse than another by so much of the AUC and still be said to beat it by a better utility.
-    drop_overlap, confidence, fprs, seed, workers, cluster, cache, progress
+    drop_overlap, repeats, confidence, fprs, seed, workers, cluster, cache, progress
         See :func:`leakscope.audit`.
 
     Examples
@@ -98,6 +101,7 @@ def compare(
     settings = Settings(seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, shadows).checked()
     _check(target, price)
     check_work(workers, cluster, cache)
+    target, consistency = average_random_answers(target, repeats, settings.seed)
     planned, refused = plan(target, read_defenses(defenses))
     of_records = [version for version in planned if version.made.records is not None]
     planned = [version for version in planned if version.made.records is None]
@@ -108,12 +112,18 @@ def compare(
         by_records = None if release is None else compare_records(
             target, of_records, release, price=price, margin=margin, confidence=confidence, seed=seed, progress=progress
         )  # fmt: skip
-    case, alone, warnings = _prepare(target, settings, planned, explained, clock)
+    case, alone, warnings, obstacles = _prepare(target, settings, planned, explained, clock)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache)
     seen, failed = measure_all(case, planned, explained, again, clock, progress)
     with clock("compare"):
         found, limits = combine(case, seen, alone, price, settings.margin)
+    held_out = seen[0].quality.answers.reshape(len(case.target.nonmembers), -1)
+    asked = [(case.target.nonmembers, held_out)]
+    obstacles += consistency.obstacles + answers_by_batch(case.target.model, asked, consistency, settings.seed)
+    warnings += [*consistency.warnings, *obstacles]
     leaks, doubt = does_it_leak(case, seen[0].outcome, settings.margin)
+    if obstacles and not leaks:
+        doubt = obstacles[0]
     if doubt:
         warnings.insert(0, doubt)
     recommendation = recommend(found, limits, leaks=leaks, doubt=doubt)
@@ -177,11 +187,11 @@ def _read_explanations(explanations: Sequence[str], planned: Sequence[Planned]) 
 
 def _prepare(
     target: Target, settings: Settings, planned: Sequence[Planned], explained: Sequence[str], clock: Clock
-) -> tuple[Case, Any, list[str]]:
-    """Who is judged, by what, and in which worlds models are trained: once for all versions."""
+) -> tuple[Case, Any, list[str], tuple[str, ...]]:
+    """Who is judged, by what, and in which worlds models are trained, once for all versions; warnings and obstacles."""
     rngs = [np.random.default_rng(one) for one in np.random.SeedSequence(settings.seed).spawn(3)]
     with clock("compare records"):
-        target, hashes, overlap = find_overlap(target, settings.drop_overlap)
+        target, hashes, overlap = find_overlap(target, settings.drop_overlap, settings.seed)
     sample = Sample.draw(*hashes, rngs[0])
     check_enough(sample, hashes, overlap)
     everyone = _both(target.members, target.nonmembers)
@@ -204,7 +214,7 @@ def _prepare(
         said.append(
             f"{overlap.count} training records stand in the holdout too: all risks are drawn towards chance (drop_overlap)"
         )
-    return case, stand_alone(hashes, case), said
+    return case, stand_alone(hashes, case), said, near_overlap(overlap)
 
 
 def _both(members: Records, nonmembers: Records) -> Records:

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.control import deal, worlds_to_ask
+from leakscope.control import deal
 from leakscope.crossfit import Hashes, Indices, Sample
 from leakscope.errors import InputError, TrainingError
 from leakscope.records import take_rows
@@ -96,8 +96,7 @@ def make_design(
     """Draw the worlds of a comparison."""
     rng = np.random.default_rng(seed)
     members = len(target.members)
-    trains = deal(hashes[0], target, rng)
-    asked = worlds_to_ask(sample, hashes, trains, rng)
+    trains, asked = deal(target, sample, hashes, rng)
     judged = np.concatenate([sample.members[: sample.judged], members + sample.nonmembers])
     pool = np.sort(np.concatenate([np.arange(members), members + sample.nonmembers]))
     halves = random_halves(len(pool), shadows, seed) if shadows else None

@@ -199,6 +199,14 @@ def _cannot_tell(findings: Findings) -> Iterator[Step]:
         return
     if findings.overlap.count and not findings.overlap.removed:
         yield Step("Clean the holdout", "Take the training records out of the holdout: --drop-overlap does it.")
+    if findings.overlap.near is not None:
+        yield Step(
+            "Replace the holdout",
+            "Held-out records are near copies of training records, such as rounded exports: use records that were never trained on.",
+        )
+    for obstacle in () if findings.basis is None else findings.basis.obstacles:
+        said = safe_text(obstacle, SENTENCE_LENGTH)
+        yield Step("Make the answers comparable", f"{said[:1].upper()}{said[1:]}.")
     risk = findings.strongest
     if risk.blind is not None and risk.blind.low > 0.5:
         yield Step(

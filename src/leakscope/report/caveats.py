@@ -66,13 +66,16 @@ def _blind(risk: Risk) -> str:
 
 
 def _overlap(overlap: Overlap) -> str:
+    near = (
+        "" if overlap.near is None else f" A share of {describe(overlap.near)['text']} of the holdout are near copies."
+    )
     if not overlap.count:
-        return "No training record stands in the holdout too."
+        return f"No training record stands in the holdout too.{near}"
     ids = ", ".join(safe_text(name, 24) for name in overlap.ids[:5])
     named = f" (ids {ids}{', …' if overlap.count > 5 else ''})" if ids else ""
     are, they = ("record stands", "it was") if overlap.count == 1 else ("records stand", "they were")
     effect = f"{they} removed before the attacks" if overlap.removed else f"{they} kept, which hides some leakage"
-    return f"{count(overlap.count)} training {are} in the holdout too{named}: {effect}."
+    return f"{count(overlap.count)} training {are} in the holdout too{named}: {effect}.{near}"
 
 
 def _bounds(risk: Risk) -> list[str]:

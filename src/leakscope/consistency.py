@@ -1,0 +1,187 @@
+r"""Consistency of a model's answers: the same record asked again, alone, and together with other records.
+
+An audit asks about each record once, in large batches. A model that adds fresh noise to each answer, or that answers large
+batches differently from single records, would hide from it what an attacker sees who asks again or asks singly.
+
+- *Random answers* are averaged over ``repeats`` queries, for the audited model and for every model trained again. The mean of
+  :math:`R` answers with noise of standard deviation :math:`\sigma` still has noise :math:`\sigma/\sqrt R`, and an attacker may
+  ask more often. "No evidence" is therefore ruled out unless the remaining noise is small against the differences between
+  records.
+- *Answers that depend on the batch* rule out "no evidence".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.errors import InputError
+from leakscope.evidence import Floats
+from leakscope.facts import count
+from leakscope.fingerprints import fingerprint
+from leakscope.models import Model
+from leakscope.records import Records, take_rows
+from leakscope.target import Target
+
+#: Records of each side that are asked about twice.
+ASKED = 16
+#: Records of each side in a small batch, and how many of them are asked about singly too.
+BATCH, SINGLY = 7, 2
+#: Answers averaged where a model turns out to be random and the caller does not say how many.
+REPEATS = 16
+#: A larger difference between two probabilities is no rounding error; of predicted values in units of their spread.
+TOLERANCE = 1e-4
+#: Noise of averaged answers that "no evidence" allows, as a share of the standard deviation among records.
+NEGLIGIBLE = 0.1
+
+
+@dataclass(frozen=True)
+class Consistency:
+    """What repeated queries found.
+
+    Parameters
+    ----------
+    repeats
+        Answers that are averaged for each record; None for a model that answers the same query in the same way.
+    noise
+        Standard deviation of the averaged answers.
+    among
+        Standard deviation of the answers among records.
+    """
+
+    repeats: int | None = None
+    noise: float = 0.0
+    among: float = 1.0
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """State that the answers are random, if they are."""
+        if self.repeats is None:
+            return ()
+        return (
+            f"the model gives random answers to the same query: the mean of {count(self.repeats, 'answer')} was attacked for "
+            "each record, and another run gives other numbers",
+        )
+
+    @property
+    def obstacles(self) -> tuple[str, ...]:
+        """State why "no evidence" is ruled out, if it is."""
+        if self.repeats is None or self.noise <= NEGLIGIBLE * self.among:
+            return ()
+        share = f"{self.noise / self.among:.2g} times" if self.among > self.noise / 10 else "far above"
+        return (
+            f"the model gives random answers: the noise in the mean of {count(self.repeats, 'answer')} is {share} the standard "
+            "deviation among records, and an attacker may ask more often (raise repeats, --repeats)",
+        )
+
+
+def average_random_answers(target: Target, repeats: int | None, seed: int) -> tuple[Target, Consistency]:
+    """Ask about some records twice; where the answers differ, average ``repeats`` answers in all that follows.
+
+    Parameters
+    ----------
+    repeats
+        Answers to average for a model with random answers; by default `REPEATS`.
+
+    Examples
+    --------
+    >>> from leakscope.target import make_target
+    >>> from leakscope.toys import lookup
+    >>> toy = lookup(n=50)
+    >>> average_random_answers(make_target(toy.model, toy.train, toy.holdout), None, seed=0)[1].repeats is None
+    True
+    """
+    if repeats is not None and (isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 1):
+        raise InputError(f"repeats must be a whole number from 1 on, not {repeats!r}")
+    asked = _some_records(target, np.random.default_rng([seed, ASKED]))
+    first, second = _ask_twice(target.model, asked)
+    if np.abs(first - second).max() <= TOLERANCE * _unit(target.model, first):
+        return target, Consistency()
+    times = REPEATS if repeats is None else int(repeats)
+    model, learner = _average(target.model, times), target.learner
+    if learner is not None:
+        learner = replace(learner, fit=_AveragedFit(learner.fit, times), key=fingerprint(learner.key, times))
+    first, second = _ask_twice(model, asked)
+    variance = ((first - second) ** 2).mean() / 2
+    # The mean of two answers still has half of the variance of the noise.
+    among = max(0.0, ((first + second) / 2).var(axis=0).max() - variance / 2)
+    found = Consistency(times, float(np.sqrt(variance)), float(np.sqrt(among)))
+    return replace(target, model=model, learner=learner), found
+
+
+def answers_by_batch(
+    model: Model, asked: Sequence[tuple[Records, Floats]], consistency: Consistency, seed: int
+) -> tuple[str, ...]:
+    """Compare answers in large batches with those about single records and in a small batch; an obstacle if they differ.
+
+    ``asked`` holds records and the answers about all of them, one row each.
+    """
+    rng = np.random.default_rng([seed, BATCH])
+    for records, answers in asked:
+        # The largest of some dozen differences of averaged answers lies within ten standard deviations.
+        tolerance = TOLERANCE * _unit(model, answers) + 10 * consistency.noise
+        rows = rng.choice(len(records), min(BATCH, len(records)), replace=False)
+        for part in (rows, *(rows[place : place + 1] for place in range(SINGLY))):
+            again = model.predict(take_rows(records.X, part)).reshape(len(part), -1)
+            if np.abs(again - answers[part]).max() > tolerance:
+                return (
+                    "the model answers single records or small batches differently from large batches, in which the audit asks: "
+                    "pass a function that asks the model about one record at a time",
+                )
+    return ()
+
+
+@dataclass(frozen=True)
+class Averaged:
+    """Mean of several answers of a model."""
+
+    predict: Callable[[Any], NDArray[np.float64]]
+    repeats: int
+
+    def __call__(self, X: Any) -> NDArray[np.float64]:
+        total = self.predict(X)
+        for _ in range(self.repeats - 1):
+            total = total + self.predict(X)
+        return total / self.repeats
+
+
+@dataclass(frozen=True)
+class _AveragedFit:
+    """Train a model and average its answers."""
+
+    fit: Callable[[Any, NDArray[Any], np.random.Generator], Model]
+    repeats: int
+
+    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+        return _average(self.fit(X, y, rng), self.repeats)
+
+
+def _average(model: Model, repeats: int) -> Model:
+    """Average the answers; the mean of random labels is their shares, which are probabilities."""
+    if repeats == 1:
+        return model
+    return replace(model, predict=Averaged(model.predict, repeats), gives_probabilities=True)
+
+
+def _ask_twice(model: Model, asked: Any) -> tuple[Floats, Floats]:
+    return model.predict(take_rows(asked, slice(None))), model.predict(take_rows(asked, slice(None)))
+
+
+def _some_records(target: Target, rng: np.random.Generator) -> Any:
+    """Some members and some non-members, one below the other."""
+    parts = [
+        take_rows(side.X, rng.choice(len(side), min(ASKED, len(side)), replace=False))
+        for side in (target.members, target.nonmembers)
+    ]
+    return pd.concat(parts, ignore_index=True) if isinstance(parts[0], pd.DataFrame) else np.concatenate(parts)
+
+
+def _unit(model: Model, answers: Floats) -> float:
+    """Unit of a difference between answers: 1 for probabilities, the standard deviation of predicted values."""
+    with np.errstate(over="ignore"):  # predictions that overflow are refused later, with a sentence
+        return 1.0 if model.task == "classification" else float(answers.std()) or 1.0
