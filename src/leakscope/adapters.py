@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
+from leakscope.failures import cause
 from leakscope.models import (
     Aligned,
     Model,
@@ -181,7 +182,7 @@ def _check_fitted(estimator: Any, name: str) -> None:
         if not hasattr(estimator, "classes_"):  # others' estimators may not keep to scikit-learn's way of saying so
             check_is_fitted(estimator)
     except NotFittedError as error:
-        raise InputError(f"{name} is not fitted: call its fit with the training set first.") from error
+        raise InputError(f"{name} is not fitted: call its fit with the training set first.") from cause(error)
 
 
 # --- callables and torch ----------------------------------------------------------------------------------------------

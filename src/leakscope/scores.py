@@ -23,6 +23,7 @@ from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
 from leakscope.facts import count, few_judged
+from leakscope.failures import cause
 from leakscope.fingerprints import fingerprint
 from leakscope.records import Records, as_array, list_names, read_groups, read_ids
 from leakscope.repeats import Repeats, find_repeats
@@ -167,7 +168,9 @@ def _numbers(values: Any, what: str, sign: float) -> Floats:
             read = pd.to_numeric(pd.Series(array))
             array = read.to_numpy() if read.dtype.kind in "iu" else read.to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError) as error:
-            raise InputError(f"{what} hold something that is not a number: give one number for each record") from error
+            raise InputError(f"{what} hold something that is not a number: give one number for each record") from cause(
+                error
+            )
     numbers = sign * array.astype(np.float64)
     if array.dtype.kind in "iu" and len(np.unique(numbers)) < len(np.unique(array)):
         raise InputError(

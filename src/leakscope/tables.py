@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
+from leakscope.failures import cause
 
 _LONG_ROWS = (
     "has rows with more fields than its header: name all columns, part them by commas, and write decimals with a point"
@@ -56,17 +57,17 @@ def _read(path: Path, **options: Any) -> pd.DataFrame:
             table: pd.DataFrame = pd.read_csv(path, index_col=False, **options)
         return table
     except pd.errors.ParserWarning as error:
-        raise InputError(f"{path} {_LONG_ROWS}") from error
+        raise InputError(f"{path} {_LONG_ROWS}") from cause(error)
     except pd.errors.EmptyDataError as error:
         raise InputError(
             f"{path} is empty: write a header with the names of the columns, and a row per record"
-        ) from error
+        ) from cause(error)
     except UnicodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from error
+        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from cause(error)
     except (ValueError, OSError, EOFError) as error:
         if "Expected" in str(error) and "fields" in str(error):
-            raise InputError(f"{path} {_LONG_ROWS}") from error
-        raise InputError(f"{path} can't be read as CSV: {str(error).splitlines()[0]}") from error
+            raise InputError(f"{path} {_LONG_ROWS}") from cause(error)
+        raise InputError(f"{path} can't be read as CSV: {str(error).splitlines()[0]}") from cause(error)
 
 
 def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) -> None:

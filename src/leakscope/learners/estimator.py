@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from leakscope.adapters import EstimatorOutputs, Layout, estimator_name, estimator_task, frozen_parts
 from leakscope.errors import InputError
+from leakscope.failures import cause, describe
 from leakscope.learners.linear import Floats, check_size, read_values
-from leakscope.models import Aligned, Model, Task, describe
+from leakscope.models import Aligned, Model, Task
 from leakscope.records import list_names, read_pair
 from leakscope.target import EstimatorFit
 
@@ -149,7 +150,7 @@ class Estimator:
         try:
             return np.asarray(fitted.decision_function(X), dtype=np.float64)
         except Exception as error:
-            raise InputError(f"{self.name} fails to predict the data: {describe(error)}.") from error
+            raise InputError(f"{self.name} fails to predict the data: {describe(error)}.") from cause(error)
 
 
 def _fitted(model: Model) -> Any:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.errors import InputError
+from leakscope.failures import cause
 from leakscope.fingerprints import row_hashes
 from leakscope.learners.linear import Floats, read_records
 from leakscope.oracle import check_rounding, check_seed
@@ -64,7 +65,7 @@ def read_holdout(holdout: Any, features: Floats, labels: NDArray[Any]) -> tuple[
     try:
         X, y = holdout
     except (TypeError, ValueError) as error:
-        raise InputError("the holdout must be a pair of records and labels") from error
+        raise InputError("the holdout must be a pair of records and labels") from cause(error)
     outside, classes, _ = read_records(X, y, "the holdout")
     if outside.shape[1] != features.shape[1]:
         raise InputError(
