@@ -111,21 +111,20 @@ def describe(error: BaseException) -> str:
     >>> describe(KeyError("Jane Doe"))
     'KeyError'
     """
+    if isinstance(error, InputError):  # our own sentence
+        return str(error).rstrip(".")
     kind = type(error).__name__
     if debugging():
         return f"{kind}: {message}" if (message := str(error).strip().rstrip(".")) else kind
-    if text := safe_part(error):
+    if text := _safe_part(error):
         return f"{kind}: {text}"
     return f"{kind}{_last_place(error)}"
 
 
-def safe_part(error: BaseException) -> str:
-    """Give the part of an error's message that holds no value of a record; it may be empty."""
-    if isinstance(error, InputError):  # our own sentence
-        return str(error).rstrip(".")
+def _safe_part(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
-    return _known_start(str(error))
+    return str(error) if isinstance(error, InputError) else _known_start(str(error))
 
 
 def _known_start(message: str) -> str:
@@ -168,7 +167,7 @@ def frames(error: BaseException) -> str:
         return "".join(traceback.format_exception(error)).rstrip()
     places = traceback.extract_tb(error.__traceback__)
     lines = [f'  File "{place.filename}", line {place.lineno}, in {place.name}' for place in places]
-    text = safe_part(error)
+    text = _safe_part(error)
     kind = type(error).__name__
     return "\n".join(["Traceback (most recent call last):", *lines, f"{kind}: {text}" if text else kind])
 

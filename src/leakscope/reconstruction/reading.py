@@ -16,7 +16,7 @@ from leakscope.fingerprints import row_hashes
 from leakscope.learners.linear import Floats, read_records
 from leakscope.oracle import check_rounding, check_seed
 from leakscope.reconstruction.release import RecordRelease, refuse_far_points
-from leakscope.records import list_names
+from leakscope.records import row_name
 
 Outside = tuple[Floats, NDArray[Any]] | None
 
@@ -71,8 +71,11 @@ def read_holdout(holdout: Any, features: Floats, labels: NDArray[Any]) -> tuple[
         raise InputError(
             f"the holdout has {outside.shape[1]} columns and the training records {features.shape[1]}: prepare them alike"
         )
-    if new := sorted(set(classes.tolist()) - set(labels.tolist()), key=str):
-        raise InputError(f"the holdout has labels that no training record has: {list_names(new)}")
+    if (new := ~np.isin(classes, np.unique(labels))).any():
+        raise InputError(
+            f"the holdout has labels that no training record has, in {int(new.sum())} of {len(new)} records, the first in "
+            f"{row_name(int(new.argmax()))}: drop these records"
+        )
     kept = ~np.isin(row_hashes(outside), row_hashes(features))
     return (outside[kept], classes[kept]) if kept.any() else None, int((~kept).sum())
 
