@@ -39,7 +39,7 @@ def failing_cell(predict: Callable[[Any], Any], X: Any) -> FailingCell | None:
     """
     asked = _Asked(predict)
     try:
-        row = _first_failing(lambda count: asked.fails(take_rows(X, slice(0, count))), len(X))
+        row = _first_failing(lambda start, stop: asked.fails(take_rows(X, slice(start, stop))), len(X))
         if row is None or not asked.fails(take_rows(X, slice(row, row + 1))):
             return None
         works = next((one for one in (row - 1, len(X) - 1) if one >= 0 and asked.works(X, one)), None)
@@ -73,12 +73,12 @@ class _Asked:
         return not self.fails(take_rows(X, slice(row, row + 1)))
 
 
-def _first_failing(fails: Callable[[int], bool], most: int) -> int | None:
-    """Position of the last of the fewest first ones that fail; all ``most`` are known to fail."""
+def _first_failing(fails: Callable[[int, int], bool], most: int) -> int | None:
+    """Position of the first of ``most`` that fails; ``fails(start, stop)`` is asked where all before ``start`` work."""
     works, fewest = 0, most
     while fewest - works > 1:
         middle = (works + fewest) // 2
-        works, fewest = (works, middle) if fails(middle) else (middle, fewest)
+        works, fewest = (works, middle) if fails(works, middle) else (middle, fewest)
     return fewest - 1 if most else None
 
 
@@ -94,7 +94,7 @@ def _column(asked: _Asked, X: Any, row: int, works: int) -> Any:
             return pd.concat(parts, axis=1)
         return np.concatenate([bad[:, :count], good[:, count:]], axis=1)
 
-    column = _first_failing(lambda count: asked.fails(mixed(count)), X.shape[1])
+    column = _first_failing(lambda _, count: asked.fails(mixed(count)), X.shape[1])
     if column is None:
         return None
     return X.columns[column] if isinstance(X, pd.DataFrame) else column

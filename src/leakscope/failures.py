@@ -79,6 +79,7 @@ SAFE = tuple(
         rf"shape '{_SHAPE}' is invalid for input of size \d+",
         r"DataFrame\.dtypes for data must be int, float, bool or category",
         r"pandas dtypes must be int, float or bool",
+        r"Must have at least 1 validation dataset for early stopping",
         r"Feature shape mismatch, expected: \d+, got \d+",
         r"\[ONNXRuntimeError\] : \d+ : [A-Z_]+",
         # Python

@@ -376,9 +376,13 @@ def _named(task: range) -> Iterator[None]:
         place = f"world {task[0]}" if len(task) == 1 else f"worlds {task[0]} to {task[-1]}"
         if isinstance(error, InputError):
             raise TrainingError(f"in {place}: {error}") from cause(error)
-        failure = TrainingError(f"training failed in {place}: {describe(error)}")
-        failure.add_note(frames(error))
-        raise failure from cause(error)
+        # No local name for the new error: with its traceback it would form a cycle, which keeps shared records in memory.
+        raise _noted(TrainingError(f"training failed in {place}: {describe(error)}"), frames(error)) from cause(error)
+
+
+def _noted(failure: TrainingError, note: str) -> TrainingError:
+    failure.add_note(note)
+    return failure
 
 
 def _cached(

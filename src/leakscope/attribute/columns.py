@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from leakscope.errors import InputError
 from leakscope.evidence import Floats
 from leakscope.ranking import Booleans, Numbers
-from leakscope.records import list_names, row_name, take_rows
+from leakscope.records import list_names, take_rows
 
 MOST_LEVELS = 20
 #: Records that each level has at least on each side: two in each half.
@@ -100,11 +100,9 @@ def check_counts(level: Numbers, levels: NDArray[Any], where: str) -> None:
     """Refuse levels too rare to be measured."""
     counts = np.bincount(level, minlength=len(levels))
     if rare := int((counts < FEWEST_OF_LEVEL).sum()):
-        row = int(np.isin(level, np.flatnonzero(counts < FEWEST_OF_LEVEL)).argmax())
-        first = f", the first in {row_name(row)}" if counts[level[row]] < FEWEST_OF_LEVEL else ""
         raise InputError(
             f"{where} has fewer than {FEWEST_OF_LEVEL} records of {rare} of the {len(levels)} levels of the sensitive "
-            f"column{first}: leave out or merge rare levels, or give more records."
+            f"column: leave out or merge rare levels, or give more records."
         )
 
 

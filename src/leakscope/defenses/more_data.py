@@ -7,7 +7,7 @@ features are those of a training record or of a held-out one is left out, for it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -45,7 +45,7 @@ class MoreData:
     (0.5, 1.0)
     """
 
-    records: Any = None
+    records: Any = field(default=None, repr=False)
     shares: Any = (0.5, 1.0)
 
     name: ClassVar[str] = "more-data"
