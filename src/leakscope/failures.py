@@ -74,6 +74,7 @@ SAFE = tuple(
         r"mat1 and mat2 shapes cannot be multiplied \(\d+x\d+ and \d+x\d+\)",
         r"(?:mat1 and mat2 must have the same dtype|expected m1 and m2 to have the same dtype)",
         r"expected scalar type \w+ but found \w+",
+        r"one of the variables needed for gradient computation has been modified by an inplace operation",
         r"Expected all tensors to be on the same device",
         r"The size of tensor a \(\d+\) must match the size of tensor b \(\d+\) at non-singleton dimension \d+",
         rf"shape '{_SHAPE}' is invalid for input of size \d+",

@@ -78,7 +78,8 @@ class Asked:
                 ) from cause(error)
             if isinstance(error, InputError):
                 raise
-            found = failing_cell(predict, part) if self.may_ask_again else None
+            again = self.may_ask_again and not isinstance(error, MemoryError)
+            found = failing_cell(predict, part) if again else None
             place = "" if found is None else self._place(found, rows)
             raise InputError(
                 f"{name} fails to predict {self.where}: {describe(error)}{place}{about_texts(part, error)}"
@@ -105,7 +106,7 @@ def _about_categories(error: Exception) -> str:
     """What to do where an encoder meets a category that it was not trained on, as a retrained model may."""
     if "unknown categories" not in str(error):
         return ""
-    return ' (set handle_unknown="ignore" in the OneHotEncoder, or merge rare categories)'
+    return '; set handle_unknown="ignore" in the OneHotEncoder, or merge rare categories'
 
 
 def about_texts(X: Any, error: Exception) -> str:
