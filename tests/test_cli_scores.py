@@ -103,7 +103,10 @@ def test_names_with_commas_and_tags_are_names(tmp_path):
 
 
 TABLES = {
-    "text": ("loss,member\n" + "1.5,1\nabc,0\n" * 20, "in loss, row 1 (counted from 0): the column must hold numbers only"),
+    "text": (
+        "loss,member\n" + "1.5,1\nabc,0\n" * 20,
+        "in loss, row 1 (counted from 0): the column must hold numbers only",
+    ),
     "missing": ("loss,member\n" + "1.5,1\nNA,0\n" * 20, "lacks 20 of 40 numbers in loss"),
     "nan": ("loss,member\n" + "1.5,1\nnan,0\n" * 20, "lacks 20 of 40 numbers in loss"),
     "underscore": ("loss,member\n" + "1.5,1\n1_000,0\n" * 20, "in loss, row 1 (counted from 0): the column must hold"),
@@ -116,7 +119,10 @@ TABLES = {
     "two of a name": ("loss,member,loss\n" + "1.5,1,2\n2.5,0,3\n" * 20, "several columns named 'loss'"),
     "nothing": ("", "is empty: write a header"),
     "infinite": ("loss,member\n" + "1.5,1\ninf,0\n" * 20, "20 of 40 scores are infinite"),
-    "words": ("loss,member\n" + "1.5,1\n2.5,perhaps\n" * 20, "memberships hold 1 words that are not known, first in row 1"),
+    "words": (
+        "loss,member\n" + "1.5,1\n2.5,perhaps\n" * 20,
+        "memberships hold 1 words that are not known, first in row 1",
+    ),
     "blank": ("loss,member\n" + "1.5,1\n2.5,\n" * 20, "memberships hold 1 words that are not known, first in row 1"),
     "one side": ("loss,member\n" + "1.5,1\n" * 20, "only 0 non-members"),
     "few": ("loss,member\n" + "1.5,1\n2.5,0\n" * 5, "only 5 members"),
