@@ -354,7 +354,7 @@ def test_a_learner_that_fails_says_so_and_how_to_go_on():
     def fit(*_):
         raise OSError("no licence for this solver")
 
-    with pytest.raises(ls.InputError, match=r"no licence for this solver.*--no-retrain"):
+    with pytest.raises(ls.InputError, match=r"OSError \(test_audit.py, line \d+\).*--no-retrain"):
         ls.audit(toy.model, toy.train, toy.holdout, fit=fit)
 
 

@@ -179,7 +179,7 @@ BAD = {
     "no name in --groups": ({}, ["--groups", ","], "names no column"),
     "no cluster address": ({}, ["--cluster", "here"], "tcp://host:port"),
     "no workers": ({}, ["--workers", "0"], "workers"),
-    "a missing id": ({"train": ("no-id.csv", lambda t: t.assign(person=t["person"].mask(t.index > 1, "")))}, ["--id", "person"], "more than once"),
+    "a missing id": ({"train": ("no-id.csv", lambda t: t.assign(person=t["person"].mask(t.index > 1, "")))}, ["--id", "person"], "repeat an id"),
     "unknown outputs": ({}, ["--outputs", "odds"], "odds"),
     "an empty id column": ({}, ["--id", ""], "no id column"),
     "rows longer than the header": ({"train": ("long.csv", lambda t: t)}, [], "more fields than its header"),

@@ -103,10 +103,13 @@ def test_names_with_commas_and_tags_are_names(tmp_path):
 
 
 TABLES = {
-    "text": ("loss,member\n" + "1.5,1\nabc,0\n" * 20, "'abc' in loss, record 2: the column must hold numbers only"),
+    "text": (
+        "loss,member\n" + "1.5,1\nabc,0\n" * 20,
+        "in loss, row 1 (counted from 0): the column must hold numbers only",
+    ),
     "missing": ("loss,member\n" + "1.5,1\nNA,0\n" * 20, "lacks 20 of 40 numbers in loss"),
     "nan": ("loss,member\n" + "1.5,1\nnan,0\n" * 20, "lacks 20 of 40 numbers in loss"),
-    "underscore": ("loss,member\n" + "1.5,1\n1_000,0\n" * 20, "'1_000' in loss, record 2: the column must hold"),
+    "underscore": ("loss,member\n" + "1.5,1\n1_000,0\n" * 20, "in loss, row 1 (counted from 0): the column must hold"),
     "decimal commas": ("member,loss\n" + "1,0,37\n0,0,5\n" * 20, "more fields than its header"),
     "a long row": ("member,loss\n" + "1,0.37\n0,0.5\n" * 20 + "1,0,5\n", "more fields than its header"),
     "long numbers": (
@@ -116,8 +119,11 @@ TABLES = {
     "two of a name": ("loss,member,loss\n" + "1.5,1,2\n2.5,0,3\n" * 20, "several columns named 'loss'"),
     "nothing": ("", "is empty: write a header"),
     "infinite": ("loss,member\n" + "1.5,1\ninf,0\n" * 20, "20 of 40 scores are infinite"),
-    "words": ("loss,member\n" + "1.5,1\n2.5,perhaps\n" * 20, "memberships hold 'perhaps': say 1 or 0"),
-    "blank": ("loss,member\n" + "1.5,1\n2.5,\n" * 20, "memberships hold '': say 1 or 0"),
+    "words": (
+        "loss,member\n" + "1.5,1\n2.5,perhaps\n" * 20,
+        "memberships hold 1 words that are not known, first in row 1",
+    ),
+    "blank": ("loss,member\n" + "1.5,1\n2.5,\n" * 20, "memberships hold 1 words that are not known, first in row 1"),
     "one side": ("loss,member\n" + "1.5,1\n" * 20, "only 0 non-members"),
     "few": ("loss,member\n" + "1.5,1\n2.5,0\n" * 5, "only 5 members"),
     "no column": ("score,member\n1,1\n", "no score column 'loss'"),

@@ -17,6 +17,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
+from leakscope.failures import cause
 from leakscope.models import (
     Aligned,
     Model,
@@ -181,7 +182,7 @@ def _check_fitted(estimator: Any, name: str) -> None:
         if not hasattr(estimator, "classes_"):  # others' estimators may not keep to scikit-learn's way of saying so
             check_is_fitted(estimator)
     except NotFittedError as error:
-        raise InputError(f"{name} is not fitted: call its fit with the training set first.") from error
+        raise InputError(f"{name} is not fitted: call its fit with the training set first.") from cause(error)
 
 
 # --- callables and torch ----------------------------------------------------------------------------------------------
@@ -257,7 +258,7 @@ def infer_classes(labels: list[NDArray[Any]], columns: int, classes: Any) -> NDA
     known = np.unique(labels[0])
     if one and classes is None and len(known) > 2:
         raise InputError(
-            f"the model gives one number per record, and the training set has {len(known)} labels ({list_names(known)}): "
+            f"the model gives one number per record, and the training set has {len(known)} different labels: "
             'return a column of probabilities per class, or say task="regression" (--task) where the labels are values.'
         )
     if classes is not None:
@@ -271,7 +272,7 @@ def infer_classes(labels: list[NDArray[Any]], columns: int, classes: Any) -> NDA
         return np.arange(columns)
     if len(known) != columns:
         raise InputError(
-            f"the model gives {columns} columns and the training set has {len(known)} labels ({list_names(known)}): "
+            f"the model gives {columns} columns and the training set has {len(known)} different labels: "
             "pass classes= with the labels in the order of the columns."
         )
     return known
@@ -289,7 +290,10 @@ def checked(model: Model) -> Model:
 
 def _distinct(classes: NDArray[Any]) -> NDArray[Any]:
     if classes.ndim != 1 or len(pd.unique(classes)) != len(classes):
-        raise InputError(f"classes must be a list of different labels, not {list_names(np.ravel(classes))}.")
+        raise InputError(
+            f"classes must be a list of different labels: {classes.size} were given, {len(pd.unique(np.ravel(classes)))} of them "
+            "different."
+        )
     return classes
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-import traceback
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,6 +23,7 @@ from leakscope.cli_report import report
 from leakscope.cli_scores import scores
 from leakscope.cli_shared import Json, Seed, progress_bars, show_audit
 from leakscope.errors import InputError
+from leakscope.failures import frames
 
 BAD_INPUT, BROKEN, STOPPED = 2, 70, 130
 
@@ -59,7 +59,7 @@ def main(arguments: list[str] | None = None) -> None:
         if hasattr(error, "format_message"):  # a wrong option or command, told by Typer
             _print_usage(error)
             raise SystemExit(BAD_INPUT) from None
-        traceback.print_exc()
+        print(frames(error), file=sys.stderr)
         print("leakscope: this is a defect of leakscope; please report it with the lines above", file=sys.stderr)
         raise SystemExit(BROKEN) from None
 

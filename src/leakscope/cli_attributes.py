@@ -10,6 +10,7 @@ import typer
 
 from leakscope.cli_shared import Confidence, Drop, Holdout, Id, Json, Label, Seed, Train, Trust, TrustPickle
 from leakscope.errors import InputError
+from leakscope.failures import safe_warnings
 
 
 def attributes(
@@ -56,7 +57,7 @@ def attributes(
     if label in names:
         raise InputError(f"{label} is the label, which the attack is not after: name another --sensitive column")
     chosen = None if known is None else split_names(known, columns)
-    with one_thread():
+    with one_thread(), safe_warnings():
         found = [
             attribute_inference(
                 loaded, *sets.holdout, name, train=sets.train, known=_others(chosen, name), knows_label=knows_label, digits=digits,

@@ -136,6 +136,7 @@ def _numbers(texts: pd.Series[Any], path: Path) -> NDArray[np.float64]:
     import numpy as np
     import pandas as pd
 
+    from leakscope.records import row_name
     from leakscope.report.words import safe_text
 
     name, words = safe_text(texts.name), texts.str.strip()
@@ -145,7 +146,7 @@ def _numbers(texts: pd.Series[Any], path: Path) -> NDArray[np.float64]:
     if wrong.any():
         row = int(np.argmax(wrong))
         raise InputError(
-            f"{path} has {safe_text(texts.iloc[row], 40)!r} in {name}, record {row + 1:,}: the column must hold numbers only"
+            f"{path} has something else than a number in {name}, {row_name(row)}: the column must hold numbers only"
         )
     numbers = np.asarray(words.to_numpy(dtype=object).astype(np.float64))
     long = words[np.isfinite(numbers) & (np.abs(numbers) > 2**53) & words.str.fullmatch(r"[+-]?[0-9]+").to_numpy(bool)]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leakscope.errors import InputError
+from leakscope.failures import safe_warnings
 
 if TYPE_CHECKING:
     from leakscope.results import Audit
@@ -36,13 +37,13 @@ Confidence = Annotated[float, typer.Option(help="Confidence of the intervals.")]
 
 @contextmanager
 def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Bars with the time left, on standard error, and only where someone is looking."""
+    """Bars with the time left, on standard error, and only where someone is looking; no warning shows values."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
-    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars:
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bars, safe_warnings():
         tasks: dict[str, Any] = {}
 
         def report(stage: str, done: int, total: int) -> None:

@@ -25,6 +25,7 @@ from leakscope.evidence import Floats
 from leakscope.facts import count
 from leakscope.fingerprints import fingerprint
 from leakscope.models import Model
+from leakscope.predicting import predict_in_blocks
 from leakscope.records import Records, take_rows
 from leakscope.target import Target
 
@@ -99,14 +100,14 @@ def average_random_answers(target: Target, repeats: int | None, seed: int) -> tu
     if repeats is not None and (isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 1):
         raise InputError(f"repeats must be a whole number from 1 on, not {repeats!r}")
     asked = _some_records(target, np.random.default_rng([seed, ASKED]))
-    first, second = _ask_twice(target.model, asked)
+    first, second = (_ask(target.model, asked) for _ in range(2))
     if np.abs(first - second).max() <= TOLERANCE * _unit(target.model, first):
         return target, Consistency()
     times = REPEATS if repeats is None else int(repeats)
     model, learner = _average(target.model, times), target.learner
     if learner is not None:
         learner = replace(learner, fit=_AveragedFit(learner.fit, times), key=fingerprint(learner.key, times))
-    first, second = _ask_twice(model, asked)
+    first, second = (_ask(model, asked) for _ in range(2))
     variance = ((first - second) ** 2).mean() / 2
     # The mean of two answers still has half of the variance of the noise.
     among = max(0.0, ((first + second) / 2).var(axis=0).max() - variance / 2)
@@ -127,7 +128,7 @@ def answers_by_batch(
         tolerance = TOLERANCE * _unit(model, answers) + 10 * consistency.noise
         rows = rng.choice(len(records), min(BATCH, len(records)), replace=False)
         for part in (rows, *(rows[place : place + 1] for place in range(SINGLY))):
-            again = model.predict(take_rows(records.X, part)).reshape(len(part), -1)
+            again = _ask(model, take_rows(records.X, part)).reshape(len(part), -1)
             if np.abs(again - answers[part]).max() > tolerance:
                 return (
                     "the model answers single records or small batches differently from large batches, in which the audit asks: "
@@ -168,8 +169,8 @@ def _average(model: Model, repeats: int) -> Model:
     return replace(model, predict=Averaged(model.predict, repeats), gives_probabilities=True)
 
 
-def _ask_twice(model: Model, asked: Any) -> tuple[Floats, Floats]:
-    return model.predict(take_rows(asked, slice(None))), model.predict(take_rows(asked, slice(None)))
+def _ask(model: Model, X: Any) -> Floats:
+    return np.concatenate([answers for _, answers in predict_in_blocks(model, X)])
 
 
 def _some_records(target: Target, rng: np.random.Generator) -> Any:

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from leakscope.crossfit import Hashes, Indices, Sample, fill, half_of_twin
 from leakscope.errors import InputError, TrainingError
 from leakscope.evidence import Floats
+from leakscope.failures import cause
+from leakscope.records import join_places
 from leakscope.releases import observe, stack
 from leakscope.target import Records, Target
 from leakscope.worlds import Worlds
@@ -74,7 +76,7 @@ def control_world(
         raise InputError(
             f"the model could not be trained again for the control ({str(error).rstrip('.')}): mend that, or leave it out "
             "with retrain=False (--no-retrain)"
-        ) from error
+        ) from cause(error)
     order = np.argsort(np.concatenate(rows))
     observed = {release: stack([part[release] for part in found])[order] for release in releases}
     return ControlWorld(observed, world, int(np.bincount(trains, minlength=2).min()))
@@ -127,4 +129,5 @@ def _judged(target: Target, sample: Sample) -> Records:
     inside, outside = target.members.take(sample.members[: sample.judged]), target.nonmembers.take(sample.nonmembers)
     both = [inside.X, outside.X]
     X = pd.concat(both, ignore_index=True) if isinstance(inside.X, pd.DataFrame) else np.concatenate(both)
-    return Records(X, np.concatenate([inside.y, outside.y]), np.arange(2 * sample.judged))
+    places = join_places(inside, outside)
+    return Records(X, np.concatenate([inside.y, outside.y]), np.arange(2 * sample.judged), places=places)

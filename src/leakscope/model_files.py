@@ -17,7 +17,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError, MissingExtraError
-from leakscope.models import Task, describe
+from leakscope.failures import cause, describe
+from leakscope.models import Task
 from leakscope.records import as_matrix, list_names
 from leakscope.remote import is_address, model_at
 
@@ -116,7 +117,7 @@ def _load_skops(path: Path, trust: Sequence[str]) -> Any:
     try:
         unknown = skops.io.get_untrusted_types(file=path)
     except Exception as error:
-        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}.") from error
+        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}.") from cause(error)
     if refused := sorted(set(unknown) - set(trust)):
         raise InputError(
             f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=20)}; if you trust "
@@ -125,7 +126,7 @@ def _load_skops(path: Path, trust: Sequence[str]) -> Any:
     try:
         return skops.io.load(path, trusted=unknown)
     except Exception as error:
-        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}.") from error
+        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}.") from cause(error)
 
 
 def _load_pickle(path: Path, trust_pickle: bool) -> Any:
@@ -140,7 +141,7 @@ def _load_pickle(path: Path, trust_pickle: bool) -> Any:
     try:
         return joblib.load(path)
     except Exception as error:
-        raise InputError(f"{str(path)!r} can't be unpickled: {describe(error)}.") from error
+        raise InputError(f"{str(path)!r} can't be unpickled: {describe(error)}.") from cause(error)
 
 
 class OnnxModel:
@@ -162,7 +163,7 @@ class OnnxModel:
         try:
             self.session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
         except Exception as error:
-            raise InputError(f"{str(path)!r} can't be read as an ONNX file: {describe(error)}.") from error
+            raise InputError(f"{str(path)!r} can't be read as an ONNX file: {describe(error)}.") from cause(error)
         self.inputs = self.session.get_inputs()
         if any(node.shape and isinstance(node.shape[0], int) for node in self.inputs):
             raise InputError(f"{str(path)!r} takes a fixed number of records: export it with a dynamic first axis.")

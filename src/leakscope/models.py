@@ -11,7 +11,8 @@ import pandas as pd
 from numpy.typing import ArrayLike, NDArray
 
 from leakscope.errors import InputError
-from leakscope.records import list_names
+from leakscope.failures import cause
+from leakscope.records import row_name
 
 Task = Literal["classification", "regression"]
 Outputs = Literal["logits", "probabilities", "log-probabilities"]
@@ -67,20 +68,14 @@ def label_codes(classes: NDArray[Any], y: NDArray[Any], where: str) -> NDArray[n
             kinds = [("numbers", "text")[is_text] for is_text in text]
             hint = f" (these labels are {kinds[0]} and the model's are {kinds[1]}: convert them)"
         raise InputError(
-            f"{where} has labels that the model never saw: {list_names(pd.unique(y[unknown]))}; "
-            f"it knows {list_names(classes)}{hint}."
+            f"{where} has labels that the model never saw, in {int(unknown.sum())} of {len(y)} records, the first in "
+            f"{row_name(int(unknown.argmax()))}; the model knows {len(classes)} classes{hint}."
         )
     return codes
 
 
 def _numbers(labels: NDArray[Any]) -> NDArray[Any]:
     return labels.astype(np.int64) if labels.dtype == bool else labels
-
-
-def describe(error: Exception) -> str:
-    """Kind of an error and the first line of its message, as the end of a sentence."""
-    line = next(iter(str(error).strip().splitlines()), "").rstrip(".")
-    return f"{type(error).__name__}: {line}" if line else type(error).__name__
 
 
 # --- what a model gives back ------------------------------------------------------------------------------------------
@@ -134,7 +129,7 @@ def check_rows(raw: NDArray[Any], records: int, name: str) -> NDArray[np.float64
     try:
         values = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} gives outputs that are not numbers: return one array of numbers.") from error
+        raise InputError(f"{name} gives outputs that are not numbers: return one array of numbers.") from cause(error)
     if values.ndim == 0 or len(values) != records:
         raise InputError(
             f"{name} gives outputs of shape {values.shape} for {records} records: return one row per record."

@@ -11,7 +11,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
+from leakscope.failures import cause
 
+#: Names of the user's two tables in messages.
+SETS = TRAIN, HOLDOUT = "the training set", "the holdout"
 MISSING, EMPTY = "(missing)", "(empty)"
 
 
@@ -29,6 +32,8 @@ class Records:
         What each record is called; all different.
     groups
         Column name to the level of each record, as text; a missing level is ``"(missing)"``.
+    places
+        For messages: position in `SETS` and row number of each record, where the records are rows of the user's tables.
 
     Examples
     --------
@@ -41,6 +46,7 @@ class Records:
     y: NDArray[Any]
     ids: NDArray[Any]
     groups: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    places: NDArray[np.intp] | None = None
 
     def __len__(self) -> int:
         return len(self.y)
@@ -54,7 +60,19 @@ class Records:
         rows = np.asarray(indices)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.intp)
         levels = {name: column[rows] for name, column in self.groups.items()}
-        return Records(take_rows(self.X, rows), self.y[rows], self.ids[rows], levels)
+        places = None if self.places is None else self.places[rows]
+        return Records(take_rows(self.X, rows), self.y[rows], self.ids[rows], levels, places)
+
+
+def number_rows(count: int, where: str) -> NDArray[np.intp]:
+    """Give the places of all records of one of the two `SETS`."""
+    return np.column_stack([np.full(count, SETS.index(where), np.intp), np.arange(count, dtype=np.intp)])
+
+
+def join_places(*parts: Records) -> NDArray[np.intp] | None:
+    """Give the places of several records one after the other, where all are known."""
+    known = [part.places for part in parts if part.places is not None]
+    return np.concatenate(known) if len(known) == len(parts) else None
 
 
 def take_rows(X: Any, rows: Any) -> Any:
@@ -67,6 +85,17 @@ def list_names(names: Any, most: int = 5) -> str:
     names = list(names)
     shown = [text if len(text) <= 60 else text[:59] + "…" for text in (repr(plain(name)) for name in names[:most])]
     return ", ".join(shown) + (f" and {len(names) - most} more" if len(names) > most else "")
+
+
+def row_name(row: int, table: str = "") -> str:
+    """Name a record in a message by its position in its file or table, never by its id or values.
+
+    Examples
+    --------
+    >>> row_name(0)
+    'row 0 (counted from 0)'
+    """
+    return f"row {row}{table} (counted from 0)"
 
 
 def plain(value: Any) -> Any:
@@ -157,7 +186,9 @@ def read_features(X: Any, where: str) -> Any:
     try:
         table = as_array(X)
     except ValueError as error:
-        raise InputError(f"the features of {where} don't form a table: give every record the same columns.") from error
+        raise InputError(f"the features of {where} don't form a table: give every record the same columns.") from cause(
+            error
+        )
     if table.ndim == 0:
         raise InputError(f"the features of {where} aren't a table: pass a DataFrame or an array with a row per record.")
     return table
@@ -234,9 +265,12 @@ def read_ids(ids: Any, X: Any, where: str) -> NDArray[Any]:
         raise InputError(f"ids for {where} have shape {names.shape}: give one id for each of its {len(X)} records.")
     index = pd.Index(names)
     if not index.is_unique:
-        twice = index[index.duplicated()].unique()
+        again = index.duplicated()
+        second = int(again.argmax())
+        first = int((index == index[second]).argmax())
         raise InputError(
-            f"ids for {where} are not unique: {list_names(twice)} occur more than once; give each record its own."
+            f"ids for {where} are not unique: {int(again.sum())} of {len(X)} records repeat an id, the first in rows {first} "
+            f"and {second} (counted from 0); give each record its own."
         )
     return names
 

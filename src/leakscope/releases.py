@@ -31,8 +31,9 @@ from numpy.typing import NDArray
 
 from leakscope.errors import InputError
 from leakscope.evidence import Floats, Labels
+from leakscope.predicting import BLOCK, predict_in_blocks
 from leakscope.records import take_rows
-from leakscope.target import BLOCK, Model, Records, predict_in_blocks
+from leakscope.target import Model, Records
 
 Progress = Callable[[str, int, int], None]
 #: Records at a time where explanations are asked for, which may take seconds a thousand.
@@ -181,7 +182,8 @@ def observe(
     chosen = {name: find_release(name) for name in releases}
     observed: dict[str, Floats] = {}
     explains = any(name not in RELEASES for name in chosen)
-    for rows, answers in predict_in_blocks(model, records.X, EXPLAINED if explains else BLOCK, progress):
+    size = EXPLAINED if explains else BLOCK
+    for rows, answers in predict_in_blocks(model, records.X, size, progress, places=records.places):
         block = Block(model, take_rows(records.X, rows), records.y[rows], answers)
         for name, release in chosen.items():
             with np.errstate(over="ignore"):

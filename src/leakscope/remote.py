@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import EndpointError, InputError
+from leakscope.failures import cause
 from leakscope.records import as_array, list_names, take_rows
 from leakscope.report.words import safe_text
 from leakscope.wire import plain_rows
@@ -295,7 +296,7 @@ class RemoteModel:
         except Exception as error:  # whatever a function from outside does
             raise InputError(
                 f"encode= fails, or gives what JSON can't hold ({type(error).__name__}): return lists, dicts, texts and numbers"
-            ) from error
+            ) from cause(error)
 
     def _read_json(self, body: bytes) -> Any:
         try:
@@ -341,7 +342,7 @@ class RemoteModel:
         except Exception as error:  # whatever a function from outside does
             raise InputError(
                 f"decode= fails on the answer of {self.__name__} ({type(error).__name__}): check the form of the answer"
-            ) from error
+            ) from cause(error)
 
 
 def _without_headers(url: str, settings: dict[str, Any], lost_headers: bool) -> RemoteModel:

@@ -23,8 +23,9 @@ from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
 from leakscope.facts import count, few_judged
+from leakscope.failures import cause
 from leakscope.fingerprints import fingerprint
-from leakscope.records import Records, as_array, list_names, read_groups, read_ids
+from leakscope.records import Records, as_array, read_groups, read_ids, row_name
 from leakscope.repeats import Repeats, find_repeats
 from leakscope.report.words import safe_text
 from leakscope.results import Audit, AuditedModel, Basis, NotRun, Overlap, Risk
@@ -167,7 +168,10 @@ def _numbers(values: Any, what: str, sign: float) -> Floats:
             read = pd.to_numeric(pd.Series(array))
             array = read.to_numpy() if read.dtype.kind in "iu" else read.to_numpy(dtype=np.float64, na_value=np.nan)
         except (TypeError, ValueError) as error:
-            raise InputError(f"{what} hold something that is not a number: give one number for each record") from error
+            row = int(pd.to_numeric(pd.Series(array), errors="coerce").isna().argmax())
+            raise InputError(
+                f"{what} hold something that is not a number, first in {row_name(row)}: give one number for each record"
+            ) from cause(error)
     numbers = sign * array.astype(np.float64)
     if array.dtype.kind in "iu" and len(np.unique(numbers)) < len(np.unique(array)):
         raise InputError(
@@ -200,9 +204,11 @@ def read_members(member: Any) -> Booleans:
     meanings = [known.get(str(word).strip().lower()) for word in words]
     if (codes < 0).any():
         raise InputError(f"{(codes < 0).sum():,} records don't say whether they are members: write 1 or 0")
-    if unknown := [word for word, meaning in zip(words, meanings, strict=True) if meaning is None]:
+    if None in meanings:
+        unknown = np.array([meaning is None for meaning in meanings])[codes]
         raise InputError(
-            f"memberships hold {list_names(unknown, most=2)}: say 1 or 0, true or false, yes or no, member or nonmember"
+            f"memberships hold {meanings.count(None)} words that are not known, first in {row_name(int(unknown.argmax()))}: say "
+            "1 or 0, true or false, yes or no, member or nonmember"
         )
     return np.array(meanings, dtype=bool)[codes]
 

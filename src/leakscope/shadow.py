@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from leakscope.crossfit import Hashes, Indices
 from leakscope.errors import InputError, TrainingError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels
+from leakscope.failures import cause
 from leakscope.releases import observe
 from leakscope.target import Records, Target
 from leakscope.worlds import random_halves
@@ -96,7 +97,7 @@ def train_shadows(
     try:
         found = retrain(target.learner, asked.X, asked.y, worlds, _Observation(asked, releases), seed=seed)
     except TrainingError as error:
-        raise InputError(f"the shadow models could not be trained ({str(error).rstrip('.')})") from error
+        raise InputError(f"the shadow models could not be trained ({str(error).rstrip('.')})") from cause(error)
     member = worlds.matrix()
     return Shadows(
         {name: _same_columns([part[name] for part in found]) for name in releases},

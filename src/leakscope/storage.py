@@ -20,12 +20,15 @@ import numpy as np
 import pandas as pd
 
 from leakscope.errors import InputError
+from leakscope.failures import cause, describe
 from leakscope.results import SCHEMA_VERSION, Audit, Findings
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
 FILES = ("records.csv", "report.html", "audit.json")
+#: Files with one row per record, of all commands.
+PER_RECORD = ("records.csv",)
 #: Versions of the record that can be read: what version 2 added is empty in a record of version 1.
 READABLE = (1, SCHEMA_VERSION)
 #: What a spreadsheet takes for the start of a formula; the apostrophe is escaped too, so that reading can undo it.
@@ -53,11 +56,18 @@ def write_all(folder: Path, content: dict[str, bytes]) -> None:
             raise InputError(f"can't write to {folder}: {blocked[0]} is a folder there")
         with tempfile.TemporaryDirectory(dir=folder, prefix=".writing-") as scratch:
             for name, data in content.items():
-                (Path(scratch) / name).write_bytes(data)
+                _write(Path(scratch) / name, data)
             for name in content:
                 os.replace(Path(scratch) / name, folder / name)
     except OSError as error:
         raise InputError(f"can't write to {folder}: {error.strerror or error}") from error
+
+
+def _write(path: Path, data: bytes) -> None:
+    """Write a new file; one with a row per record is for its owner's eyes, as the cache is."""
+    mode = 0o600 if path.name in PER_RECORD else 0o666
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+        file.write(data)
 
 
 def check_writable(folder: Path) -> None:
@@ -93,7 +103,7 @@ def load(folder: str | Path) -> Audit:
     try:
         findings = _adapter().validate_python(document)
     except ValueError as error:
-        raise InputError(f"{path} is not a whole audit: {_first_problem(error)}") from error
+        raise InputError(f"{path} is not a whole audit: {_first_problem(error)}") from cause(error)
     try:
         table = (folder / "records.csv").read_bytes()
     except OSError as error:
@@ -106,7 +116,9 @@ def load(folder: str | Path) -> Audit:
     try:
         records = records_from_csv(table, str(id_type))
     except (ValueError, TypeError, KeyError) as error:
-        raise InputError(f"{path} is not a whole audit: its records can't be read ({error})") from error
+        raise InputError(f"{path} is not a whole audit: its records can't be read ({describe(error)})") from cause(
+            error
+        )
     from leakscope.report.html import render
     from leakscope.risk import most_exposed
 
@@ -116,7 +128,7 @@ def load(folder: str | Path) -> Audit:
     try:
         render(audit)
     except Exception as error:  # whatever was changed by hand: what can't be shown is not an audit
-        raise InputError(f"{path} is not a whole audit: it can't be shown ({error})") from error
+        raise InputError(f"{path} is not a whole audit: it can't be shown ({describe(error)})") from cause(error)
     return audit
 
 
@@ -124,7 +136,7 @@ def _read_document(path: Path) -> dict[str, Any]:
     try:
         document = json.loads(path.read_bytes(), parse_constant=_not_a_number)
     except (ValueError, OSError, RecursionError) as error:
-        raise InputError(f"{path} is broken: it can't be read as JSON ({error})") from error
+        raise InputError(f"{path} is broken: it can't be read as JSON ({error})") from cause(error)
     version = document.get("schema_version") if isinstance(document, dict) else None
     if not isinstance(version, int) or isinstance(version, bool):
         raise InputError(f"{path} is not an audit: it has no schema_version")

@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
+from leakscope.failures import cause, describe
 
 _LONG_ROWS = (
     "has rows with more fields than its header: name all columns, part them by commas, and write decimals with a point"
@@ -35,8 +36,8 @@ def read_table(path: Path) -> pd.DataFrame:
     table = _read(path, low_memory=False)
     if table.empty:
         raise InputError(f"{path} has no records: write one row for each under the header")
-    if table.shape[1] == 1 and any(sign in str(table.columns[0]) for sign in ";\t|"):
-        raise InputError(f"{path} has one column, {str(table.columns[0])[:60]!r}: separate columns by commas")
+    if table.shape[1] == 1 and set(str(table.columns[0])) & set(";\t|"):
+        raise InputError(f"{path} has one column, with a semicolon, tab or bar in its name: separate columns by commas")
     return table
 
 
@@ -56,17 +57,17 @@ def _read(path: Path, **options: Any) -> pd.DataFrame:
             table: pd.DataFrame = pd.read_csv(path, index_col=False, **options)
         return table
     except pd.errors.ParserWarning as error:
-        raise InputError(f"{path} {_LONG_ROWS}") from error
+        raise InputError(f"{path} {_LONG_ROWS}") from cause(error)
     except pd.errors.EmptyDataError as error:
         raise InputError(
             f"{path} is empty: write a header with the names of the columns, and a row per record"
-        ) from error
+        ) from cause(error)
     except UnicodeError as error:
-        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from error
+        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from cause(error)
     except (ValueError, OSError, EOFError) as error:
         if "Expected" in str(error) and "fields" in str(error):
-            raise InputError(f"{path} {_LONG_ROWS}") from error
-        raise InputError(f"{path} can't be read as CSV: {str(error).splitlines()[0]}") from error
+            raise InputError(f"{path} {_LONG_ROWS}") from cause(error)
+        raise InputError(f"{path} can't be read as CSV: {describe(error)}") from cause(error)
 
 
 def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) -> None:
@@ -75,6 +76,11 @@ def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) 
 
     missing = [name for name in names if name not in table.columns]
     if missing:
+        if _is_record(table.columns):
+            raise InputError(
+                f"{path} has no {what} column '{safe_text(missing[0])}', and its first line looks like a record: write a "
+                "header with the names of the columns"
+            )
         there = ", ".join(safe_text(name, 40) for name in table.columns[:12]) + (", …" if table.shape[1] > 12 else "")
         raise InputError(f"{path} has no {what} column '{safe_text(missing[0])}': its columns are {there}")
     if not names:
@@ -84,6 +90,21 @@ def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) 
         raise InputError(
             f"{path} has several columns named '{safe_text(twice[0])}': give each column a name of its own"
         )
+
+
+def _is_record(header: pd.Index[Any]) -> bool:
+    """Whether a file seems to have no header, so that the names of its columns are the values of its first record.
+
+    Names such as 0, 1, 2 are positions, which pandas writes for columns without names.
+
+    Examples
+    --------
+    >>> _is_record(pd.Index(["39", "Bachelors"])), _is_record(pd.Index(["0", "1", "age"]))
+    (True, False)
+    """
+    numbers = pd.to_numeric(pd.Series(header, dtype=object), errors="coerce")
+    positions = {str(place) for place in range(len(header) + 1)}
+    return any(not pd.isna(number) and str(name) not in positions for name, number in zip(header, numbers, strict=True))
 
 
 def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
@@ -33,16 +32,26 @@ from leakscope.adapters import (
     seeded_torch,
     torch_outputs,
 )
-from leakscope.errors import EndpointError, InputError
+from leakscope.errors import InputError
+from leakscope.failures import cause, describe
 from leakscope.model_files import OnnxModel
-from leakscope.models import Model, Outputs, Task, align, describe, label_codes
-from leakscope.records import Records, bad_values, list_names, read_groups, read_ids, read_pair, same_columns, take_rows
+from leakscope.models import Model, Outputs, Task, align, label_codes
+from leakscope.predicting import Asked, about_texts, predict_in_blocks, probe
+from leakscope.records import (
+    HOLDOUT,
+    TRAIN,
+    Records,
+    list_names,
+    number_rows,
+    read_groups,
+    read_ids,
+    read_pair,
+    row_name,
+    same_columns,
+)
 
 __all__ = ["Learner", "Model", "Records", "Target", "Task", "make_target", "predict_in_blocks"]
 
-TRAIN, HOLDOUT = "the training set", "the holdout"
-PROBE = 256
-BLOCK = 32_768
 #: Standard deviation of regression labels up to which squared errors and their variance neither overflow nor underflow.
 LARGEST_SPREAD = 1e50
 
@@ -132,41 +141,15 @@ def make_target(
     names, other_names = read_ids(pair[0], X, TRAIN), read_ids(pair[1], other, HOLDOUT)
     adapted = _adapt(model, X, [y, other_y], task, classes, outputs)
     X, other = _used(adapted, X), _used(adapted, other)
-    members = Records(X, _targets(adapted, y, TRAIN), names, levels)
-    nonmembers = Records(other, _targets(adapted, other_y, HOLDOUT), other_names, other_levels)
+    members = Records(X, _targets(adapted, y, TRAIN), names, levels, number_rows(len(y), TRAIN))
+    nonmembers = Records(
+        other, _targets(adapted, other_y, HOLDOUT), other_names, other_levels, number_rows(len(other_y), HOLDOUT)
+    )
     for records, where in ((members, TRAIN), (nonmembers, HOLDOUT)):
-        _attempt(adapted.predict, adapted.name, _probe(records.X), where, whole=records.X)
+        asked = Asked(records.X, where, records.places, adapted.block is None)
+        asked.attempt(adapted.predict, adapted.name, probe(records.X))
     learner, why_not = _learner(model, adapted, fit)
     return Target(adapted, members, nonmembers, learner, (*warnings, *more, *why_not))
-
-
-def predict_in_blocks(
-    model: Model,
-    X: Any,
-    block: int = BLOCK,
-    progress: Callable[[str, int, int], None] | None = None,
-    *,
-    where: str = "the data",
-) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Predict block after block, so that the memory needed doesn't grow with the number of records.
-
-    Yields the rows as a slice and the outputs for them. A failure of the model becomes an `InputError` that names
-    ``where``, and the columns with missing or infinite values if these are the cause.
-
-    Examples
-    --------
-    >>> double = Model("double", "regression", None, False, lambda X: 2.0 * X[:, 0])
-    >>> for rows, values in predict_in_blocks(double, np.array([[1.0], [2.0], [3.0]]), block=2):
-    ...     print(rows, values)
-    slice(0, 2, None) [2. 4.]
-    slice(2, 3, None) [6.]
-    """
-    step = min(block, model.block or block)
-    for start in range(0, len(X), step):
-        rows = slice(start, min(start + step, len(X)))
-        yield rows, _attempt(model.predict, model.name, take_rows(X, rows), where, whole=X)
-        if progress is not None:
-            progress("predicting", rows.stop, len(X))
 
 
 # --- reading the model ------------------------------------------------------------------------------------------------
@@ -190,7 +173,8 @@ def _adapt(
             raise InputError(f"{adapted.name} is a {adapted.task} model: leave task= out.")
         return adapted
     call, name = as_function(model)
-    raw = _attempt(lambda part: output_columns(call(part), len(part), name), name, _probe(X), TRAIN, whole=X)
+    asked = Asked(X, TRAIN, number_rows(len(X), TRAIN), getattr(call, "block", None) is None)
+    raw = asked.attempt(lambda part: output_columns(call(part), len(part), name), name, probe(X))
     if isinstance(model, OnnxModel):  # the file may name its task and, once it has predicted, its classes
         task = task or model.task
         classes = model.classes if classes is None else classes
@@ -211,18 +195,29 @@ def _used(model: Model, X: Any) -> Any:
     return X
 
 
+def _is_number(label: Any) -> bool:
+    try:
+        float(label)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
 def _targets(model: Model, y: NDArray[Any], where: str) -> NDArray[Any]:
     """Labels as codes or values."""
     if model.classes is None:
         try:
             values = np.asarray(y, dtype=np.float64)
         except (TypeError, ValueError) as error:
-            raise InputError(f"{where} has labels that are not numbers: regression needs numbers.") from error
+            row = next(number for number, label in enumerate(y) if not _is_number(label))
+            raise InputError(
+                f"{where} has labels that are not numbers, the first in {row_name(row)}: regression needs numbers."
+            ) from cause(error)
         _check_range(values, where)
         return values
     codes = label_codes(model.classes, y, where)
     if len(np.unique(codes)) < 2:
-        raise InputError(f"{where} has the label {list_names(y[:1])} only: give records of at least two classes.")
+        raise InputError(f"{where} has one label only: give records of at least two classes.")
     return codes
 
 
@@ -235,58 +230,6 @@ def _check_range(y: NDArray[np.float64], where: str) -> None:
             f"the labels of {where} have a standard deviation of {spread:.1e}, beyond what squared errors can be computed for: "
             "rescale the labels and the model's predictions"
         )
-
-
-# --- predicting, and saying why it failed -----------------------------------------------------------------------------
-
-
-def _probe(X: Any) -> Any:
-    """Copy of the first few hundred records, with the first that holds a missing or infinite value in each column."""
-    rows = [row for values in bad_values(X) for row in values.first[:PROBE]]
-    return take_rows(X, sorted({*range(min(PROBE, len(X))), *rows}))
-
-
-def _attempt(
-    predict: Callable[[Any], NDArray[np.float64]], name: str, part: Any, where: str, *, whole: Any
-) -> NDArray[np.float64]:
-    """Predict ``part`` of the records, or say in one sentence why that fails."""
-    try:
-        return predict(part)
-    except EndpointError:
-        raise
-    except Exception as error:
-        causes = [values.kind for values in bad_values(part) if _works_without(predict, part, values.rows)]
-        if causes:
-            bad = next(values for values in bad_values(whole) if values.kind == causes[0])
-            raise InputError(
-                f"{name} can't take {bad.kind} values, and {where} has them in {bad.rows.sum()} of {len(whole)} "
-                f"records, in columns {list_names(bad.columns)}: fill or drop them, or add an imputer to the pipeline."
-            ) from error
-        if isinstance(error, InputError):
-            raise
-        raise InputError(f"{name} fails to predict {where}: {describe(error)}{_about_texts(part, error)}.") from error
-
-
-def _about_texts(X: Any, error: Exception) -> str:
-    """Where a model trips over text, the columns that hold it: in a CSV file, categories have become text."""
-    if not isinstance(X, pd.DataFrame) or not re.search(r"string|dtype|object|categorical", str(error)):
-        return ""
-    texts = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name].dtype)]
-    texts = [name for name in texts if not isinstance(X[name].dtype, pd.CategoricalDtype)]
-    if not texts:
-        return ""
-    return f" (the columns {list_names(texts)} hold text: encode them in a pipeline, or pass categories from Python)"
-
-
-def _works_without(predict: Callable[[Any], NDArray[np.float64]], X: Any, rows: NDArray[np.bool_]) -> bool:
-    """Whether leaving out these rows helps; where nothing would be left, they are taken for the cause."""
-    if rows.all():
-        return True
-    try:
-        predict(take_rows(X, ~rows))
-    except Exception:
-        return False
-    return True
 
 
 # --- training again ---------------------------------------------------------------------------------------------------
@@ -317,8 +260,8 @@ class EstimatorFit:
             name = estimator_name(estimator)
             raise InputError(
                 f"{name} can't be trained again on {len(y)} records: {describe(error)}"
-                f"{_about_texts(X, error) or ' (fit= can say how it is trained)'}."
-            ) from error
+                f"{about_texts(X, error) or ' (fit= can say how it is trained)'}."
+            ) from cause(error)
         return align(estimator_model(estimator), self.classes)
 
 
@@ -338,7 +281,7 @@ class FunctionFit:
                 with seeded_numpy(rng.spawn(1)[0]):
                     trained = self.fit(X, y if self.classes is None else self.classes[y], rng)
             except Exception as error:
-                raise InputError(f"the fit= function fails on {len(y)} records: {describe(error)}.") from error
+                raise InputError(f"the fit= function fails on {len(y)} records: {describe(error)}.") from cause(error)
         if isinstance(trained, Model):
             model = checked(trained)
         elif is_estimator(trained):

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError, MissingExtraError
+from leakscope.failures import describe
 
 Answer = TypeVar("Answer")
 Run = Callable[[range], Answer]
@@ -211,7 +212,7 @@ def _pack(run: Run[Any]) -> NDArray[np.uint8]:
     try:
         return np.frombuffer(cloudpickle.dumps(run), np.uint8)
     except Exception as error:
-        raise InputError(f"the learner can't be sent to other processes ({error}): use workers=1") from None
+        raise InputError(f"the learner can't be sent to other processes ({describe(error)}): use workers=1") from None
 
 
 _unpacked: dict[str, Run[Any]] = {}
@@ -226,7 +227,9 @@ def _unpack(packed: NDArray[np.uint8], digest: str) -> Run[Any]:
             try:
                 _unpacked[digest] = pickle.loads(packed.data)
             except Exception as error:
-                raise InputError(f"a worker can't load the learner ({error}): install what it needs there") from None
+                raise InputError(
+                    f"a worker can't load the learner ({describe(error)}): install what it needs there"
+                ) from None
         return _unpacked[digest]
 
 

@@ -11,7 +11,6 @@ results are the same to the last bit whatever the number of workers and the orde
 
 import json
 import os
-import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +23,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError, TrainingError
+from leakscope.failures import cause, describe, frames, safe_warnings
 from leakscope.fingerprints import fingerprint
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread, run_tasks
@@ -370,14 +370,19 @@ def _numbers(observed: Mapping[str, Any]) -> Observations:
 def _named(task: range) -> Iterator[None]:
     """Name the world in whatever goes wrong in it; the note carries the traceback through other processes."""
     try:
-        yield
+        with safe_warnings():
+            yield
     except Exception as error:
         place = f"world {task[0]}" if len(task) == 1 else f"worlds {task[0]} to {task[-1]}"
         if isinstance(error, InputError):
-            raise TrainingError(f"in {place}: {error}") from error
-        failure = TrainingError(f"training failed in {place}: {type(error).__name__}: {error}")
-        failure.add_note(traceback.format_exc())
-        raise failure from error
+            raise TrainingError(f"in {place}: {error}") from cause(error)
+        # No local name for the new error: with its traceback it would form a cycle, which keeps shared records in memory.
+        raise _noted(TrainingError(f"training failed in {place}: {describe(error)}"), frames(error)) from cause(error)
+
+
+def _noted(failure: TrainingError, note: str) -> TrainingError:
+    failure.add_note(note)
+    return failure
 
 
 def _cached(

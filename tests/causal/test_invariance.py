@@ -464,11 +464,11 @@ NORMAL = np.random.default_rng(1).normal(size=200)
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"environment": np.repeat("p", 200)}, "one environment, 'p'"),
+        ({"environment": np.repeat("p", 200)}, "come from one environment"),
         ({"environment": np.array(["p", None] * 100, dtype=object)}, "environment is missing in 100 records"),
-        (one_class(), "'q' has one class only"),
-        ({"environment": np.repeat(["p", "q"], [190, 10])}, "'q' has 10 records"),
-        ({"y": np.zeros(200, int)}, "label is 0 in every record"),
+        (one_class(), "has one class only"),
+        ({"environment": np.repeat(["p", "q"], [190, 10])}, "smallest environment has 10 records"),
+        ({"y": np.zeros(200, int)}, "label is the same in every record"),
         ({"X": pd.DataFrame({"a": NORMAL, "b": np.ones(200)})}, "column 'b' is the same"),
         (four_classes(), "settled by the label"),
         (ordered(), "settled by the label"),

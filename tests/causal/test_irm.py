@@ -233,7 +233,7 @@ def test_tables_images_and_named_classes():
         ([(X0, Y0)], "there is 1"),
         ([], "there is none"),
         ((X0, Y0), "pairs"),
-        ([(X0, Y0), (X1, np.ones(len(Y1), int))], "environment 1 has one class only, 1"),
+        ([(X0, Y0), (X1, np.ones(len(Y1), int))], "environment 1 has one class only"),
         ([(X0, Y0), (X1, np.arange(len(Y1)) % 3)], "3 classes"),
         ([(X0, Y0), (X1[:, :1], Y1)], "environment 1 has other columns than environment 0 .1 and 2."),
         ([(pd.DataFrame(X0, columns=["a", "b"]), Y0), (pd.DataFrame(X1, columns=["b", "a"]), Y1)], "same order"),

@@ -86,7 +86,9 @@ def test_judged_records_alone_and_wrong_input_end_in_a_sentence():
     assert "both be DataFrames" in MoreData((pd.DataFrame(X[MORE]), y[MORE])).refuse(target)
     assert "labels that are not numbers" in MoreData((X[MORE], LABELS[MORE])).refuse(target)
     classifier = target_of(LogisticRegression(), LABELS)
-    assert "labels that the model never saw: 'perhaps'" in MoreData((X[60:62], ["yes", "perhaps"])).refuse(classifier)
+    assert "labels that the model never saw, in 1 of 2 records, the first in row 1" in MoreData(
+        (X[60:62], ["yes", "perhaps"])
+    ).refuse(classifier)
     alone = make_target(lambda X: X[:, 0], (X, y), (X, y), task="regression")
     assert "can't be trained again" in MoreData((X[MORE], y[MORE])).refuse(alone)
     with pytest.raises(InputError, match="the further data has 40 records but 3 labels"):

@@ -127,7 +127,7 @@ def test_influence_functions_of_a_heavily_penalised_network_are_near() -> None:
         (MLP(), [0, 1] * 20, "is trained for regression: explanations by records need a classifier"),
         ("ridge", [0, 1] * 20, "is trained for regression"),
         (small_network(), [0, 1, 2, 1] * 10, "the labels are of 3 classes"),
-        (small_network(), [1] + [0] * 39, "only one record has the label 1"),
+        (small_network(), [1] + [0] * 39, "only one record has one of the two labels"),
         ("forest", [0, 1] * 20, "is not a learner"),
         (small_network(), [0, 1], "give one label per record"),
     ],

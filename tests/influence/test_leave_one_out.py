@@ -156,7 +156,7 @@ def test_progress_ends_with_all_records():
 @pytest.mark.parametrize(
     ("X", "y", "l2", "words"),
     [
-        ([[1.0], [2.0]], [0, 1], 1.0, "only one record has the label"),
+        ([[1.0], [2.0]], [0, 1], 1.0, "only one record has one of the two labels"),
         ([[1.0], [2.0], [3.0]], [0, 0, 0], 1.0, "all the same"),
         ([[1.0], [2.0], [3.0]], [0, 1, 2], 1.0, "of 3 classes"),
         ([[1.0], [2.0], [3.0], [4.0]], [0, 1, 0, 1], 0.0, "l2 must be"),

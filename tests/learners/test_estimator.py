@@ -165,7 +165,7 @@ def test_what_can_not_be_a_learner_is_refused_in_a_sentence() -> None:
     learner = Estimator(GaussianNB())
     for features, labels, message in [
         (X, y[:5], "90 records but 5 labels"),
-        (X, np.zeros(90), "the label 0.0 only: give records of two classes"),
+        (X, np.zeros(90), "the same label: give records of two classes"),
         (X[:0], y[:0], "the data is empty"),
     ]:
         with pytest.raises(InputError, match=message):

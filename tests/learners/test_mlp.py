@@ -371,7 +371,7 @@ def test_settings_are_refused_in_one_sentence(settings: dict[str, Any], message:
         (np.empty((0, 2)), [], "regression", "0 records"),
         (pd.DataFrame({"city": ["Rome", "Lima"]}), [0, 1], "regression", "city"),
         ([[1.0], [2.0]], ["no", "yes"], "regression", "labels are not numbers"),
-        ([[1.0], [2.0]], ["no", "no"], "classification", "all labels are 'no'"),
+        ([[1.0], [2.0]], ["no", "no"], "classification", "all records have the same label"),
     ],
 )
 def test_data_are_refused_in_one_sentence(X: Any, y: Any, task: Any, message: str) -> None:

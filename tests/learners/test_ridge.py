@@ -268,7 +268,7 @@ BAD_RECORDS: list[tuple[Any, Any, str]] = [
     (X, Y[:2], "3 records and 2 labels: give one label per record"),
     (X[:0], Y[:0], "0 records of 2 columns"),
     (X[:, :0], Y, "3 records of 0 columns"),
-    (X, ["a", "b", "c"], "labels are not numbers, such as 'a': linear regression needs numbers"),
+    (X, ["a", "b", "c"], "labels are not numbers: linear regression needs numbers"),
     (X, [1.0, np.nan, 2.0], "1 missing labels"),
     (X, X, r"labels of shape \(3, 2\)"),
     (X * 1e150, Y, r"the features reach 5e\+150: rescale them"),

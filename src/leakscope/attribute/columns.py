@@ -83,9 +83,7 @@ def read_levels(X: Any, name: Any) -> tuple[Numbers, NDArray[Any]]:
         )
     distinct = pd.unique(values)
     if len(distinct) < 2:
-        raise InputError(
-            f"the sensitive column {name!r} is {list_names(distinct)} everywhere: there is nothing to guess."
-        )
+        raise InputError(f"the sensitive column {name!r} has the same value in all records: there is nothing to guess.")
     if len(distinct) > MOST_LEVELS:
         hint = (
             "train the model on bins of it (pandas.cut)" if pd.api.types.is_numeric_dtype(values) else "merge the rare"
@@ -101,10 +99,10 @@ def read_levels(X: Any, name: Any) -> tuple[Numbers, NDArray[Any]]:
 def check_counts(level: Numbers, levels: NDArray[Any], where: str) -> None:
     """Refuse levels too rare to be measured."""
     counts = np.bincount(level, minlength=len(levels))
-    if rare := [levels[code] for code in np.flatnonzero(counts < FEWEST_OF_LEVEL)]:
+    if rare := int((counts < FEWEST_OF_LEVEL).sum()):
         raise InputError(
-            f"{where} has fewer than {FEWEST_OF_LEVEL} records of the level {list_names(rare)}: leave out or merge rare "
-            "levels, or give more records."
+            f"{where} has fewer than {FEWEST_OF_LEVEL} records of {rare} of the {len(levels)} levels of the sensitive "
+            f"column: leave out or merge rare levels, or give more records."
         )
 
 

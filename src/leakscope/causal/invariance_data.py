@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from leakscope.causal.conditional_tests import Floats, Integers
 from leakscope.errors import InputError
-from leakscope.records import bad_values, list_names, plain, read_features, read_labels
+from leakscope.records import bad_values, list_names, plain, read_features, read_labels, row_name
 
 Column = int | str
 
@@ -91,7 +91,7 @@ def read_data(X: Any, y: Any, environment: Any, *, numbers: bool = False) -> Dat
     else:
         label = np.unique(label, return_inverse=True)[1].astype(np.int64)
     if (label == label[0]).all():
-        raise InputError(f"the label is {plain(labels[0])!r} in every record: there is nothing to explain.")
+        raise InputError("the label is the same in every record: there is nothing to explain.")
     data = Data(
         names, tuple(part[0] for part in read), tuple(part[1] for part in read), tuple(part[2] for part in read),
         label, classes, places, dict(zip(sites, np.bincount(places).tolist(), strict=True)),
@@ -129,13 +129,11 @@ def _read_environments(column: pd.Series[Any]) -> tuple[Integers, list[Any]]:
     codes, sites = pd.factorize(column.astype(str) if column.dtype == object else column, sort=True)
     names = [plain(site) for site in sites]
     if len(names) == 1:
-        raise InputError(
-            f"all records come from one environment, {names[0]!r}: causes show only where environments differ."
-        )
+        raise InputError("all records come from one environment: causes show only where environments differ.")
     sizes = np.bincount(codes)
     if sizes.min() < FEWEST_RECORDS:
         raise InputError(
-            f"environment {names[int(sizes.argmin())]!r} has {sizes.min()} records, and {FEWEST_RECORDS} are needed in each of "
+            f"the smallest environment has {sizes.min()} records, and {FEWEST_RECORDS} are needed in each of "
             f"the {len(names)} environments: merge or drop small ones."
         )
     return codes.astype(np.int64), names
@@ -167,8 +165,10 @@ def _check_label(data: Data, sites: Sequence[Hashable]) -> None:
     if ((table > 0).sum(axis=1) == 1).all():
         raise InputError(settled)
     if (single := (table > 0).sum(axis=0) == 1).any():
-        site = plain(sites[int(single.argmax())])
-        raise InputError(f"environment {site!r} has one class only: merge it with another, or drop its records.")
+        row = int(single[data.environment].argmax())
+        raise InputError(
+            f"the environment of {row_name(row)} has one class only: merge it with another, or drop its records."
+        )
 
 
 def _check_copies(data: Data) -> None:
@@ -211,10 +211,10 @@ def regressors(data: Data, chosen: Sequence[int], largest: int) -> list[Floats]:
         else:
             blocks.append(values.astype(np.float64)[:, None])
     width = 1 + sum(sorted((block.shape[1] for block in blocks), reverse=True)[:largest])
-    site, records = min(data.environments.items(), key=lambda item: item[1])
+    records = min(data.environments.values())
     if records < 2 * width:
         raise InputError(
-            f"environment {site!r} has {records} records for up to {width} coefficients: merge environments, group levels, or "
+            f"the smallest environment has {records} records for up to {width} coefficients: merge environments, group levels, or "
             "lower largest_set."
         )
     return blocks

@@ -40,7 +40,6 @@ from scipy import special
 from leakscope import intervals
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.learners.linear import read_records
-from leakscope.records import list_names
 from leakscope.results import Estimate
 from leakscope.workers import one_thread
 
@@ -323,15 +322,13 @@ def _read(
                 f"environment {number} has other columns than environment 0 ({table.shape[1]} and {len(read[0][2])}): give "
                 "all the same features in the same order."
             )
-        if len(found := np.unique(labels)) == 1:
-            raise InputError(
-                f"environment {number} has one class only, {list_names(found)}: merge it with another, or leave it out."
-            )
+        if len(np.unique(labels)) == 1:
+            raise InputError(f"environment {number} has one class only: merge it with another, or leave it out.")
         if (largest := np.abs(table).max()) > LARGEST:
             raise InputError(f"the features reach {largest:.1g}, too large for 32-bit arithmetic: rescale them.")
     classes = np.unique(np.concatenate([labels for _, labels, _ in read]))
     if len(classes) != 2:
-        raise InputError(f"there are {len(classes)} classes, {list_names(classes)}: invariant training takes two.")
+        raise InputError(f"there are {len(classes)} classes: invariant training takes two.")
     tables = [table.astype(np.float32) for table, _, _ in read]
     names = read[0][2] if hasattr(pairs[0][0], "columns") else ()
     return tables, [(labels == classes[1]).astype(np.float32) for _, labels, _ in read], classes, names

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from leakscope.causal.network import Floats, Network
 from leakscope.errors import InputError
-from leakscope.records import list_names
+from leakscope.records import list_names, row_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -161,10 +161,9 @@ def to_codes(network: Network, frame: Any, what: str = "the data") -> Codes:
         texts = frame[name].astype("str")
         found = pd.Index(network.levels[name]).get_indexer(pd.Index(texts))
         if (found < 0).any():
-            strange = pd.unique(texts[found < 0])
             raise InputError(
-                f"{what} has levels of {name} that the graph doesn't know: {list_names(strange)}; it knows "
-                f"{list_names(network.levels[name], 12)}."
+                f"{what} has levels of {name} that the graph doesn't know, in {int((found < 0).sum())} of {len(texts)} records, "
+                f"the first in {row_name(int((found < 0).argmax()))}; it knows {list_names(network.levels[name], 12)}."
             )
         codes[column] = found
     return codes.T

@@ -19,7 +19,6 @@ from leakscope.causal.counting import count_table
 from leakscope.causal.network import LARGEST_TABLE, Floats, configurations
 from leakscope.errors import InputError
 from leakscope.learners.linear import check_size
-from leakscope.records import list_names
 
 Indices = NDArray[np.intp]
 
@@ -94,7 +93,7 @@ class CausalTable:
             raise InputError("the columns of the causal table have too many configurations: use fewer columns.")
         classes, positions = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
-            raise InputError(f"all labels are {list_names(classes)}: classification needs two classes or more.")
+            raise InputError("all records have the same label: classification needs two classes or more.")
         return replace(self, levels=levels, classes=len(classes)), codes, positions.astype(np.intp)
 
     def check(self, X: NDArray[Any], y: NDArray[Any], size: int) -> None:  # noqa: ARG002

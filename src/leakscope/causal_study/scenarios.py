@@ -27,7 +27,7 @@ from leakscope.causal.network import Network
 from leakscope.causal.sampling import draw, to_codes
 from leakscope.causal.shifts import intervene, perturb, redraw
 from leakscope.errors import InputError
-from leakscope.records import Records, list_names
+from leakscope.records import Records, list_names, row_name
 
 #: Environments that are held out in turn, the largest first.
 MOST_ENVIRONMENTS = 5
@@ -136,7 +136,7 @@ def _refuse_impossible(network: Network, codes: NDArray[np.integer]) -> None:
             if table[network.configurations(row, name), row[:, network.place[name]]][0] == 0
         ]
         raise InputError(
-            f"the graph calls {len(impossible):,} of the records impossible, the first of them record {impossible[0] + 1}, by "
+            f"the graph calls {len(impossible):,} of the records impossible, the first in {row_name(int(impossible[0]))}, by "
             f"the table of {list_names(guilty)}: mend the records, or give that table no zeros."
         )
 

@@ -10,6 +10,7 @@ from leakscope.comparison.result import AS_IT_IS
 from leakscope.defenses import DEFENSES, Defended, Defense, find
 from leakscope.defenses.defense import Floats, gives_labels_only, say_labels
 from leakscope.errors import InputError
+from leakscope.failures import describe
 from leakscope.results import NotRun
 from leakscope.target import Learner, Target
 
@@ -64,7 +65,7 @@ def plan(target: Target, defenses: Sequence[Defense]) -> tuple[list[Planned], li
             reason = defense.refuse(target)
             made = [] if reason else [(setting, defense.defend(target, setting)) for setting in defense.settings]
         except (InputError, ValueError, TypeError) as error:
-            reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+            reason = describe(error)
         if reason:
             refused.append(NotRun("", defense.name, reason.rstrip(".")))
             continue

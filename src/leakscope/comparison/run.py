@@ -28,6 +28,7 @@ from leakscope.errors import InputError
 from leakscope.facts import near_overlap
 from leakscope.fingerprints import fingerprint
 from leakscope.reconstruction.release import RecordRelease
+from leakscope.records import join_places
 from leakscope.releases import RELEASES, Progress
 from leakscope.risk import FALSE_POSITIVE_RATES
 from leakscope.selection import read_releases
@@ -221,4 +222,5 @@ def _both(members: Records, nonmembers: Records) -> Records:
     """Members and non-members below each other; names and groups stay behind."""
     both = [members.X, nonmembers.X]
     X = pd.concat(both, ignore_index=True) if isinstance(members.X, pd.DataFrame) else np.concatenate(both)
-    return Records(X, np.concatenate([members.y, nonmembers.y]), np.arange(len(X)))
+    places = join_places(members, nonmembers)
+    return Records(X, np.concatenate([members.y, nonmembers.y]), np.arange(len(X)), places=places)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from leakscope.control import deal
 from leakscope.crossfit import Hashes, Indices, Sample
 from leakscope.errors import InputError, TrainingError
+from leakscope.failures import cause
 from leakscope.records import take_rows
 from leakscope.releases import RELEASES, observe, stack
 from leakscope.target import Learner, Records, Target, predict_in_blocks
@@ -146,7 +147,7 @@ class _Observation:
 
 
 def _shown(model: Any, records: Records, releases: tuple[str, ...]) -> Shown:
-    answers = np.concatenate([part for _, part in predict_in_blocks(model, records.X)])
+    answers = np.concatenate([part for _, part in predict_in_blocks(model, records.X, places=records.places)])
     return {ANSWERS: answers, **(observe(model, records, releases) if releases else {})}
 
 
@@ -194,7 +195,7 @@ def _retrain(
             if 0 in worlds
             else ": mend that, or leave controls and shadow models out with retrain=False (--no-retrain)"
         )
-        raise InputError(f"{learner.name} could not be trained ({str(error).rstrip('.')}){hint}") from error
+        raise InputError(f"{learner.name} could not be trained ({str(error).rstrip('.')}){hint}") from cause(error)
 
 
 def _drawn(design: Design, worlds: tuple[int, ...], world: int) -> Indices:

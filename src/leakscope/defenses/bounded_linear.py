@@ -33,6 +33,7 @@ from scipy.special import expit, softmax
 
 from leakscope.defenses.encoding import PUBLIC_ENCODING, Encoding, LinearOutputs, make_encoding
 from leakscope.errors import InputError
+from leakscope.failures import describe
 from leakscope.models import Model, Task
 from leakscope.target import Target
 from leakscope.workers import one_thread
@@ -144,7 +145,7 @@ def why_no_rows(target: Target) -> str | None:
     try:
         encoded = make_encoding(target)(target.members.X)
     except (InputError, TypeError, ValueError) as error:
-        return f"its records can't be turned into numbers ({str(error).splitlines()[0]})"
+        return f"its records can't be turned into numbers ({describe(error)})"
     if not np.isfinite(encoded).all():
         return "its records have missing or infinite values once they are encoded"
     return None

@@ -7,7 +7,7 @@ features are those of a training record or of a held-out one is left out, for it
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -18,6 +18,7 @@ from leakscope.adapters import pick_columns
 from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN
 from leakscope.errors import InputError
+from leakscope.failures import cause
 from leakscope.fingerprints import row_hashes
 from leakscope.models import Model, label_codes
 from leakscope.records import read_pair, take_rows
@@ -44,7 +45,7 @@ class MoreData:
     (0.5, 1.0)
     """
 
-    records: Any = None
+    records: Any = field(default=None, repr=False)
     shares: Any = (0.5, 1.0)
 
     name: ClassVar[str] = "more-data"
@@ -99,7 +100,7 @@ class MoreData:
         except ValueError as error:
             if isinstance(error, InputError):
                 raise
-            raise InputError(f"{WHERE} has labels that are not numbers: regression needs numbers") from error
+            raise InputError(f"{WHERE} has labels that are not numbers: regression needs numbers") from cause(error)
         X = _same_form(target.members.X, X)
         judged = np.concatenate([row_hashes(target.members.X), row_hashes(target.nonmembers.X)])
         other = ~np.isin(row_hashes(X), judged)

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from leakscope.defenses.defense import Defended, Floats, Guarantee, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER
 from leakscope.errors import InputError
+from leakscope.failures import cause, describe
 from leakscope.fingerprints import row_hashes
-from leakscope.models import Model, describe
+from leakscope.models import Model
 from leakscope.pate import count_votes, gamma_for, noisy_winners
 from leakscope.records import list_names, read_features, take_rows
 from leakscope.target import Learner, Target
@@ -181,7 +182,7 @@ class PateFit:
             raise InputError(
                 f"a teacher trained on {len(rows)} records can't answer for the public ones: {describe(error)} (ask for fewer "
                 "teachers, or let the encoders of the pipeline ignore unknown categories)"
-            ) from error
+            ) from cause(error)
         return said
 
 

@@ -22,8 +22,9 @@ from leakscope.errors import InputError, MissingExtraError
 from leakscope.explanations.linear import LinearView, encoded_view, linear_view
 from leakscope.explanations.noise import draw
 from leakscope.explanations.settings import FeatureExplanation, parse
+from leakscope.failures import cause, describe
 from leakscope.fingerprints import row_hashes
-from leakscope.models import Aligned, Model, Outputs, Task, describe
+from leakscope.models import Aligned, Model, Outputs, Task
 from leakscope.records import as_matrix
 
 Values = NDArray[np.floating[Any]]
@@ -117,7 +118,7 @@ def _module_model(module: Any, X: Any, outputs: Outputs | None, task: Task | Non
     except Exception as error:
         raise InputError(
             f"{name} fails on these records ({describe(error)}): pass records of the shape and kind that it takes"
-        ) from error
+        ) from cause(error)
     columns = first.reshape(len(first), -1)
     kind = outputs or torch_outputs(module, columns)
     if columns.shape[1] == 1 and kind == "logits" and task is None:
@@ -243,7 +244,7 @@ def explained_columns(model: Model, X: Any) -> Any:
     except Exception as error:
         raise InputError(
             f"{model.name} fails on these records ({describe(error)}): pass records like those that it was trained on"
-        ) from error
+        ) from cause(error)
 
 
 def explained_records(model: Model, X: Any) -> NDArray[Any]:
@@ -255,7 +256,7 @@ def _array(X: Any, name: str) -> NDArray[Any]:
     try:
         return as_matrix(X.toarray() if hasattr(X, "toarray") else X)
     except Exception as error:
-        raise InputError(f"{name} takes a table of records, and these are none ({describe(error)})") from error
+        raise InputError(f"{name} takes a table of records, and these are none ({describe(error)})") from cause(error)
 
 
 def _numbers(X: Any, name: str) -> NDArray[Any]:

@@ -21,7 +21,8 @@ from leakscope.explanations.linear import quadrature
 from leakscope.explanations.noise import mixed
 from leakscope.explanations.rules import EpsilonRule, Reference, RescaleRule, stabilised
 from leakscope.explanations.settings import LAYERWISE, FeatureExplanation
-from leakscope.models import Outputs, describe
+from leakscope.failures import cause, describe
+from leakscope.models import Outputs
 
 #: Rows of a pass at most, and numbers that all of them may keep for the way back.
 ROWS, NUMBERS = 8192, 1 << 23
@@ -153,10 +154,10 @@ class _Work:
                 raise InputError(
                     "the network looks its records up in a table (Embedding), and whole numbers have no gradients: explain "
                     "the part of the network that comes after it"
-                ) from error
+                ) from cause(error)
             raise InputError(
                 f"the network fails on records of shape {tuple(x.shape[1:])} ({describe(error)}): pass records of the shape that it takes"
-            ) from error
+            ) from cause(error)
 
     def slope(self, x: Any, code: Any = None) -> Any:
         """Derivative of the explained output of a class, which is the predicted one if not given."""
@@ -168,7 +169,7 @@ class _Work:
         try:
             found = torch.autograd.grad(own.sum(), x, allow_unused=True)[0] if own.requires_grad else None
         except RuntimeError as error:
-            raise InputError(f"the network can't be differentiated: {describe(error)}") from error
+            raise InputError(f"the network can't be differentiated: {describe(error)}") from cause(error)
         if found is None:
             raise InputError(
                 "the network's output does not depend on the records by a differentiable way: look for detach, rounding or "

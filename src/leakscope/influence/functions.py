@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError, MissingExtraError
-from leakscope.models import describe
+from leakscope.failures import cause, describe
 from leakscope.workers import one_thread
 
 Floats = NDArray[np.float64]
@@ -186,7 +186,7 @@ class _Objective:
             raise InputError(
                 f"the module and the loss fail on the first of the {what} ({describe(error)}): give records and labels "
                 "of the shapes and types that they take"
-            ) from error
+            ) from cause(error)
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
             raise InputError("the loss of a batch of one record is not one number: give loss(outputs, labels)")
 

@@ -31,7 +31,7 @@ from scipy.special import expit
 from leakscope.errors import InputError
 from leakscope.influence.linear_models import LinearModels
 from leakscope.learners.linear import Floats, read_records
-from leakscope.records import list_names
+from leakscope.records import row_name
 from leakscope.workers import one_thread
 
 Indices = NDArray[np.intp]
@@ -123,11 +123,13 @@ def two_classes(labels: NDArray[Any]) -> tuple[tuple[Any, Any], Indices]:
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) != 2:
         many = f"of {len(classes)} classes" if len(classes) > 1 else "all the same"
-        raise InputError(f"the labels are {many} ({list_names(classes)}): give records of two classes")
+        raise InputError(f"the labels are {many}: give records of two classes")
     counts = np.bincount(codes)
     if counts.min() < 2:
-        alone = classes[int(counts.argmin())]
-        raise InputError(f"only one record has the label {alone}: without it there is nothing to tell apart")
+        row = int((codes == counts.argmin()).argmax())
+        raise InputError(
+            f"only one record has one of the two labels, {row_name(row)}: without it there is nothing to tell apart"
+        )
     first, second = classes.tolist()
     return (first, second), codes.astype(np.intp)
 

@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from leakscope.adapters import EstimatorOutputs, Layout, estimator_name, estimator_task, frozen_parts
 from leakscope.errors import InputError
+from leakscope.failures import cause, describe
 from leakscope.learners.linear import Floats, check_size, read_values
-from leakscope.models import Aligned, Model, Task, describe
-from leakscope.records import list_names, read_pair
+from leakscope.models import Aligned, Model, Task
+from leakscope.records import read_pair
 from leakscope.target import EstimatorFit
 
 FLOOR = 1e-12  # probabilities are taken to be at least that: log-odds stay within ±27.7
@@ -77,7 +78,7 @@ class Estimator:
             return self, features, read_values(labels, self.name)
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
-            raise InputError(f"the data have the label {list_names(classes)} only: give records of two classes.")
+            raise InputError("all records have the same label: give records of two classes.")
         return replace(self, classes=tuple(classes.tolist())), features, codes.astype(np.intp)
 
     def check(self, X: Any, y: NDArray[Any], size: int) -> None:  # noqa: ARG002
@@ -149,7 +150,7 @@ class Estimator:
         try:
             return np.asarray(fitted.decision_function(X), dtype=np.float64)
         except Exception as error:
-            raise InputError(f"{self.name} fails to predict the data: {describe(error)}.") from error
+            raise InputError(f"{self.name} fails to predict the data: {describe(error)}.") from cause(error)
 
 
 def _fitted(model: Model) -> Any:

@@ -55,7 +55,7 @@ def read_records(X: Any, y: Any, what: str) -> tuple[Floats, NDArray[Any], tuple
 def read_values(labels: NDArray[Any], what: str) -> Floats:
     """Labels of a regression as float64."""
     if labels.dtype.kind not in "biuf":
-        raise InputError(f"the labels are not numbers, such as {list_names(labels[:1])}: {what} needs numbers.")
+        raise InputError(f"the labels are not numbers: {what} needs numbers.")
     values = labels.astype(np.float64)
     if np.abs(values).max() > LARGEST:
         raise InputError(f"the labels reach {np.abs(values).max():.1g}: rescale them.")

@@ -31,7 +31,6 @@ from leakscope.learners.linear import (
     with_ones,
 )
 from leakscope.models import Task
-from leakscope.records import list_names
 from leakscope.workers import one_thread
 
 Indices = NDArray[np.intp]
@@ -94,11 +93,11 @@ class Logistic:
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) > 2:
             raise InputError(
-                f"logistic regression here tells two classes apart, and the data have {len(classes)} "
-                f"({list_names(classes)}): use scikit-learn's LogisticRegression as the learner, or merge classes."
+                f"logistic regression here tells two classes apart, and the data have {len(classes)}: "
+                "use scikit-learn's LogisticRegression as the learner, or merge classes."
             )
         if len(classes) < 2:
-            raise InputError(f"the data have the label {list_names(classes)} only: give records of two classes.")
+            raise InputError("all records have the same label: give records of two classes.")
         learner = replace(self, columns=columns, classes=tuple(classes.tolist()))
         return learner, with_ones(features, self.intercept), codes.astype(np.intp)
 

@@ -38,7 +38,6 @@ from numpy.typing import NDArray
 
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.learners.linear import check_size, read_records, read_values
-from leakscope.records import list_names
 from leakscope.workers import one_thread
 
 Floats = NDArray[np.float64]
@@ -162,7 +161,7 @@ class MLP:
             return known, table, values
         classes, codes = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
-            raise InputError(f"all labels are {list_names(classes)}: classification needs two classes or more.")
+            raise InputError("all records have the same label: classification needs two classes or more.")
         return replace(known, classes=len(classes)), table, codes.astype(np.intp)
 
     def check(self, X: Floats, y: NDArray[Any], size: int) -> None:  # noqa: ARG002

@@ -11,11 +11,12 @@ from numpy.typing import NDArray
 
 from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.errors import InputError
+from leakscope.failures import cause
 from leakscope.fingerprints import row_hashes
 from leakscope.learners.linear import Floats, read_records
 from leakscope.oracle import check_rounding, check_seed
 from leakscope.reconstruction.release import RecordRelease, refuse_far_points
-from leakscope.records import list_names
+from leakscope.records import row_name
 
 Outside = tuple[Floats, NDArray[Any]] | None
 
@@ -64,14 +65,17 @@ def read_holdout(holdout: Any, features: Floats, labels: NDArray[Any]) -> tuple[
     try:
         X, y = holdout
     except (TypeError, ValueError) as error:
-        raise InputError("the holdout must be a pair of records and labels") from error
+        raise InputError("the holdout must be a pair of records and labels") from cause(error)
     outside, classes, _ = read_records(X, y, "the holdout")
     if outside.shape[1] != features.shape[1]:
         raise InputError(
             f"the holdout has {outside.shape[1]} columns and the training records {features.shape[1]}: prepare them alike"
         )
-    if new := sorted(set(classes.tolist()) - set(labels.tolist()), key=str):
-        raise InputError(f"the holdout has labels that no training record has: {list_names(new)}")
+    if (new := ~np.isin(classes, np.unique(labels))).any():
+        raise InputError(
+            f"the holdout has labels that no training record has, in {int(new.sum())} of {len(new)} records, the first in "
+            f"{row_name(int(new.argmax()))}: drop these records"
+        )
     kept = ~np.isin(row_hashes(outside), row_hashes(features))
     return (outside[kept], classes[kept]) if kept.any() else None, int((~kept).sum())
 
