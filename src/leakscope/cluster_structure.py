@@ -76,7 +76,9 @@ def _check_search_tree(tree: Any) -> None:
 
 def _check_ranges(nodes: NDArray[Any], records: int) -> None:
     starts, ends = nodes["idx_start"], nodes["idx_end"]
-    require(((starts >= 0) & (starts <= ends) & (ends <= records)).all(), "a search tree leads to records that do not exist")
+    require(
+        ((starts >= 0) & (starts <= ends) & (ends <= records)).all(), "a search tree leads to records that do not exist"
+    )
     is_last = 2 * np.arange(len(nodes)) + 1 >= len(nodes)
     require((nodes["is_leaf"][is_last] != 0).all(), "a child of a search tree lies outside the tree")
 

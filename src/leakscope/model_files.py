@@ -6,6 +6,8 @@ name is still a pickle.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import re
 import zipfile
 from collections.abc import Sequence
@@ -16,8 +18,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.errors import InputError, MissingExtraError
+from leakscope.errors import InputError
+from leakscope.model_trial import limits_for, try_model
 from leakscope.models import Task, describe
+from leakscope.onnx_session import import_onnxruntime, open_session, value_type
 from leakscope.records import as_matrix, list_names
 from leakscope.remote import is_address, model_at
 
@@ -69,9 +73,15 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
         raise InputError(f"{str(path)!r} can't be read: {describe(error)}.") from error
     match kind:
         case "skops":
-            return _load_skops(path, trust)
+            content = _read(path)
+            _check_sizes(path, content)
+            try_model(path, "skops", content, trust)
+            return load_skops(path, content, trust)
         case "onnx":
-            return OnnxModel(path)
+            import_onnxruntime()
+            content = _read(path)
+            try_model(path, "onnx", content)
+            return OnnxModel(path, hashlib.sha256(content).hexdigest())
         case "pickle":
             return _load_pickle(path, trust_pickle)
         case "torch":
@@ -110,22 +120,44 @@ def _kind(path: Path) -> Kind:
     return "onnx" if suffix == ".onnx" else "unknown"
 
 
-def _load_skops(path: Path, trust: Sequence[str]) -> Any:
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{str(path)!r} can't be read: {describe(error)}") from error
+
+
+def _check_sizes(path: Path, content: bytes) -> None:
+    """Refuse an archive that grows beyond the memory for loading: its content is held twice, as bytes and as arrays."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    except zipfile.BadZipFile as error:
+        raise InputError(f"{str(path)!r} is damaged: save or copy the model file again") from error
+    memory = limits_for(len(content)).memory
+    if 2 * size > memory:
+        raise InputError(
+            f"{str(path)!r} grows from {len(content):,} to {size:,} bytes when it is unpacked, and loading may take "
+            f"{memory / 2**30:.3g} GB of memory: it may be made to do harm; if you trust it, set LEAKSCOPE_LOAD_MEMORY to more GB"
+        )
+
+
+def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
+    """Make the model in the bytes of a skops file; the path is for messages."""
     import skops.io
 
     try:
-        unknown = skops.io.get_untrusted_types(file=path)
+        unknown = skops.io.get_untrusted_types(data=content)
+        if not (refused := sorted(set(unknown) - set(trust))):
+            return skops.io.loads(content, trusted=unknown)
+    except MemoryError:
+        raise
     except Exception as error:
-        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}.") from error
-    if refused := sorted(set(unknown) - set(trust)):
-        raise InputError(
-            f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=20)}; if you trust "
-            f"them, add {' '.join(f'--trust {name}' for name in refused[:20])} (in Python trust=[...])."
-        )
-    try:
-        return skops.io.load(path, trusted=unknown)
-    except Exception as error:
-        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}.") from error
+        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}") from error
+    raise InputError(
+        f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=20)}; if you trust "
+        f"them, add {' '.join(f'--trust {name}' for name in refused[:20])} (in Python trust=[...])."
+    )
 
 
 def _load_pickle(path: Path, trust_pickle: bool) -> Any:
@@ -150,17 +182,15 @@ class OnnxModel:
     left aside. ``classes`` is known after the first prediction if the file names them.
     """
 
-    def __init__(self, path: Path) -> None:
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise MissingExtraError("reading an ONNX file", "onnx") from error
-
-        self.path = path
+    def __init__(self, path: Path, digest: str) -> None:
+        self.path, self.digest = path, digest
         self.__name__ = path.name
         self.classes: NDArray[Any] | None = None
+        content = _read(path)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise InputError(f"{str(path)!r} was changed while it was in use: start again")
         try:
-            self.session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+            self.session = open_session(content, path.parent)
         except Exception as error:
             raise InputError(f"{str(path)!r} can't be read as an ONNX file: {describe(error)}.") from error
         self.inputs = self.session.get_inputs()
@@ -169,13 +199,13 @@ class OnnxModel:
         self.output, self.task = self._choose_output()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OnnxModel, (self.path,)
+        return OnnxModel, (self.path, self.digest)
 
     def _choose_output(self) -> tuple[str, Task | None]:
         """Name of the output to read, and the task if it shows."""
         outputs = self.session.get_outputs()
         maps = [node for node in outputs if node.type.startswith("seq(map")]
-        numbers = maps or [node for node in outputs if np.dtype(_dtype(node.type)).kind == "f"]
+        numbers = maps or [node for node in outputs if np.dtype(value_type(node.type)).kind == "f"]
         if len(numbers) != 1:
             names = list_names(node.name for node in outputs)
             raise InputError(
@@ -204,7 +234,7 @@ class OnnxModel:
         return {node.name: self._convert(as_matrix(X[[places[node.name]]]), node) for node in self.inputs}
 
     def _convert(self, table: NDArray[Any], node: Any) -> NDArray[Any]:
-        dtype = _dtype(node.type)
+        dtype = value_type(node.type)
         if np.dtype(dtype).kind != "f" and pd.isna(table).any():
             raise InputError(f"{self.path.name} can't take missing values in {node.name!r}: fill them in.")
         if dtype is str:
@@ -217,10 +247,3 @@ class OnnxModel:
 
 def _plain_name(name: Any) -> str:
     return re.sub(r"\W", "_", str(name))
-
-
-def _dtype(kind: str) -> Any:
-    """Type of the values in an ONNX tensor."""
-    names = {"float": np.float32, "double": np.float64, "string": str, "bool": np.bool_, "float16": np.float16}
-    inner = kind.removeprefix("tensor(").removesuffix(")")
-    return names.get(inner) or (np.dtype(inner).type if re.fullmatch(r"u?int\d+", inner) else object)

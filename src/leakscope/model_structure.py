@@ -105,11 +105,10 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from getattr(value, "__dict__", {}).values()
 
 
-@lru_cache(maxsize=4096)
-def _checks_of(kind: type) -> tuple[Check, ...]:
+def _checks_of(kind: type) -> list[Check]:
     """Checks for a class: those of all classes that it inherits from."""
     known = _checks()
-    return tuple(known[base] for base in kind.__mro__ if base in known)
+    return [known[base] for base in kind.__mro__ if base in known]
 
 
 @lru_cache(maxsize=1)
@@ -150,7 +149,9 @@ def whole(value: Any) -> int:
 def array(value: Any, kind: str, dimensions: int) -> np.ndarray[Any, Any]:
     """Return a plain array of this kind of number and this number of dimensions; anything else is a fault."""
     require(type(value) is np.ndarray, "an array is missing or of another type")
-    require(value.dtype.kind in kind and value.ndim == dimensions, "an array has the wrong type or number of dimensions")
+    require(
+        value.dtype.kind in kind and value.ndim == dimensions, "an array has the wrong type or number of dimensions"
+    )
     return value  # type: ignore[no-any-return]
 
 
@@ -201,6 +202,8 @@ def _check_bit_generator(generator: Any) -> None:
     """Positions in the buffers of MT19937 and Philox: numpy takes them from a file as they are."""
     state = generator.state
     if state["bit_generator"] == "MT19937":
-        require(0 <= int(state["state"]["pos"]) <= 624, "the position of a random number generator lies outside its state")
+        require(
+            0 <= int(state["state"]["pos"]) <= 624, "the position of a random number generator lies outside its state"
+        )
     elif state["bit_generator"] == "Philox":
         require(0 <= int(state["buffer_pos"]) <= 4, "the position of a random number generator lies outside its state")

@@ -27,7 +27,9 @@ def _check_svm(model: Any) -> None:
         return
     is_sparse = attributes["_sparse"]
     require(isinstance(is_sparse, bool | np.bool_), "its flag for sparse records is no truth value")
-    require("_impl" not in attributes and "_sparse_kernels" not in attributes, "it claims to be another kind of machine")
+    require(
+        "_impl" not in attributes and "_sparse_kernels" not in attributes, "it claims to be another kind of machine"
+    )
     _check_kernel(attributes["kernel"])
     vectors = _check_sparse_vectors(attributes) if is_sparse else _check_dense_vectors(attributes)
     _check_counts(model, vectors)
@@ -52,7 +54,7 @@ def _check_sparse_vectors(attributes: dict[str, Any]) -> int:
     vectors, coefficients = attributes["support_vectors_"], attributes["_dual_coef_"]
     require(not _is_precomputed(attributes["kernel"]), "a precomputed kernel can't be sparse")
     for matrix in (vectors, coefficients):
-        require(sparse.issparse(matrix) and matrix.format == "csr", "its support vectors are not sparse as it says")
+        require(sparse.issparse(matrix) and getattr(matrix, "format", "") == "csr", "its support vectors are not sparse as it says")
         require(len(matrix.indices) == len(matrix.data) == matrix.indptr[-1], "a sparse matrix has entries too many")
     return len(vectors.indptr) - 1
 
@@ -87,7 +89,9 @@ def _check_counts(model: Any, vectors: int) -> None:
     else:
         require(array(coefficients, "f", 2).shape == (groups - 1, vectors), "its coefficients have the wrong shape")
     require(len(array(attributes["_intercept_"], "f", 1)) == pairs, "it has another number of intercepts than it says")
-    has_probabilities = attributes["_sparse"] and attributes.get("_effective_probability", attributes.get("probability"))
+    has_probabilities = attributes["_sparse"] and attributes.get(
+        "_effective_probability", attributes.get("probability")
+    )
     for name in ("_probA", "_probB"):
         size = len(array(attributes[name], "f", 1))
         require(size == pairs or (size == 0 and not has_probabilities), "its probabilities have too few parameters")

@@ -43,7 +43,7 @@ def _check_nodes(left: NDArray[Any], right: NDArray[Any], is_inner: NDArray[np.b
     parents = np.flatnonzero(is_inner)
     left, right = left[is_inner].astype(np.int64), right[is_inner].astype(np.int64)
     children = np.concatenate([left, right])
-    require(((children > 0) & (children < len(is_inner))).all(), "a child of a tree node lies outside the tree")
+    require(((children >= 0) & (children < len(is_inner))).all(), "a child of a tree node lies outside the tree")
     require((left > parents).all() and (right > parents).all(), "the nodes of a tree form a cycle")
     counts = np.bincount(children, minlength=len(is_inner))
     require((counts[1:] == 1).all(), "a tree node has no parent or several")
@@ -127,7 +127,10 @@ def _check_predictor(predictor: Any) -> None:
     for bitsets in (predictor.raw_left_cat_bitsets, predictor.binned_left_cat_bitsets):
         rows, columns = array(bitsets, "u", 2).shape
         require(not rows or columns == 8, "a set of categories has the wrong size")
-        require((nodes["bitset_idx"][is_categorical] < rows).all(), "a tree node has a set of categories that does not exist")
+        require(
+            (nodes["bitset_idx"][is_categorical] < rows).all(),
+            "a tree node has a set of categories that does not exist",
+        )
 
 
 def _check_hist_gradient_boosting(model: Any) -> None:
@@ -142,7 +145,9 @@ def _check_hist_gradient_boosting(model: Any) -> None:
     if attributes.get("_preprocessor") is not None:
         require(_width(attributes["_preprocessor"]) == features, "its preprocessor gives another number of features")
     for iteration in attributes["_predictors"]:
-        require(len(iteration) == whole(attributes["n_trees_per_iteration_"]), "an iteration has another number of trees")
+        require(
+            len(iteration) == whole(attributes["n_trees_per_iteration_"]), "an iteration has another number of trees"
+        )
         for predictor in iteration:
             nodes = predictor.nodes
             is_inner = nodes["is_leaf"] == 0
