@@ -51,6 +51,17 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
     object
         A model that `make_target` takes.
 
+    Raises
+    ------
+    InputError
+        If there is no such file, it can't be read, or it would harm this process.
+
+    Notes
+    -----
+    A child process with limits on time and memory loads a skops or ONNX file first, checks its structure and predicts a few
+    generated records (`model_trial`). The environment variables ``LEAKSCOPE_LOAD_SECONDS`` and ``LEAKSCOPE_LOAD_MEMORY``
+    (GB) set the limits. A pickle that you trust is loaded as it is.
+
     Examples
     --------
     >>> import tempfile, skops.io, sklearn.dummy
@@ -64,13 +75,13 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
         return model_at(path)
     path = Path(path)
     if not path.exists():
-        raise InputError(f"there is no model file {str(path)!r}: check the path.")
+        raise InputError(f"there is no model file {str(path)!r}: check the path")
     if not path.is_file():
-        raise InputError(f"{str(path)!r} is not a file: name a model file.")
+        raise InputError(f"{str(path)!r} is not a file: name a model file")
     try:
         kind = _kind(path)
     except OSError as error:
-        raise InputError(f"{str(path)!r} can't be read: {describe(error)}.") from error
+        raise InputError(f"{str(path)!r} can't be read: {describe(error)}") from error
     match kind:
         case "skops":
             content = _read(path)
@@ -87,13 +98,13 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
         case "torch":
             raise InputError(
                 f"{str(path)!r} is a torch file, which can't be read safely without the program that made it: pass the "
-                "module to leakscope.audit in Python, or export it with torch.onnx.export and pass the .onnx file."
+                "module to leakscope.audit in Python, or export it with torch.onnx.export and pass the .onnx file"
             )
         case "damaged":
-            raise InputError(f"{str(path)!r} is damaged or was cut short: save or copy the model file again.")
+            raise InputError(f"{str(path)!r} is damaged or was cut short: save or copy the model file again")
     raise InputError(
         f"{str(path)!r} is not a model file: pass a .skops file, an .onnx file, or a pickle that you trust; a model in "
-        "another format can be loaded in Python and passed to leakscope.audit."
+        "another format can be loaded in Python and passed to leakscope.audit"
     )
 
 
@@ -156,7 +167,7 @@ def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
         raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}") from error
     raise InputError(
         f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=20)}; if you trust "
-        f"them, add {' '.join(f'--trust {name}' for name in refused[:20])} (in Python trust=[...])."
+        f"them, add {' '.join(f'--trust {name}' for name in refused[:20])} (in Python trust=[...])"
     )
 
 
@@ -165,14 +176,14 @@ def _load_pickle(path: Path, trust_pickle: bool) -> Any:
         raise InputError(
             f"{str(path)!r} looks like a pickle, and a pickle is never opened unless you say --trust-pickle (in Python "
             "trust_pickle=True), since that runs the code in it: better save a scikit-learn model with "
-            'skops.io.dump(model, "model.skops") and pass that file.'
+            'skops.io.dump(model, "model.skops") and pass that file'
         )
     import joblib
 
     try:
         return joblib.load(path)
     except Exception as error:
-        raise InputError(f"{str(path)!r} can't be unpickled: {describe(error)}.") from error
+        raise InputError(f"{str(path)!r} can't be unpickled: {describe(error)}") from error
 
 
 class OnnxModel:
@@ -192,10 +203,10 @@ class OnnxModel:
         try:
             self.session = open_session(content, path.parent)
         except Exception as error:
-            raise InputError(f"{str(path)!r} can't be read as an ONNX file: {describe(error)}.") from error
+            raise InputError(f"{str(path)!r} can't be read as an ONNX file: {describe(error)}") from error
         self.inputs = self.session.get_inputs()
         if any(node.shape and isinstance(node.shape[0], int) for node in self.inputs):
-            raise InputError(f"{str(path)!r} takes a fixed number of records: export it with a dynamic first axis.")
+            raise InputError(f"{str(path)!r} takes a fixed number of records: export it with a dynamic first axis")
         self.output, self.task = self._choose_output()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -209,7 +220,7 @@ class OnnxModel:
         if len(numbers) != 1:
             names = list_names(node.name for node in outputs)
             raise InputError(
-                f"{str(self.path)!r} has the outputs {names}: export it with one output of probabilities or values."
+                f"{str(self.path)!r} has the outputs {names}: export it with one output of probabilities or values"
             )
         return numbers[0].name, "classification" if len(outputs) > 1 or maps else None
 
@@ -225,23 +236,23 @@ class OnnxModel:
             node = self.inputs[0]
             return {node.name: self._convert(as_matrix(X), node)}
         if not isinstance(X, pd.DataFrame):
-            raise InputError(f"{self.path.name} takes named columns: pass the records as DataFrames.")
+            raise InputError(f"{self.path.name} takes named columns: pass the records as DataFrames")
         # Exporters write "work_class" for "work class" and the like.
         columns = {_plain_name(name): name for name in X.columns} | {str(name): name for name in X.columns}
         places = {node.name: columns.get(node.name, columns.get(_plain_name(node.name))) for node in self.inputs}
         if lacking := [name for name, column in places.items() if column is None]:
-            raise InputError(f"the data lack columns that the model was trained on: {list_names(lacking)}.")
+            raise InputError(f"the data lack columns that the model was trained on: {list_names(lacking)}")
         return {node.name: self._convert(as_matrix(X[[places[node.name]]]), node) for node in self.inputs}
 
     def _convert(self, table: NDArray[Any], node: Any) -> NDArray[Any]:
         dtype = value_type(node.type)
         if np.dtype(dtype).kind != "f" and pd.isna(table).any():
-            raise InputError(f"{self.path.name} can't take missing values in {node.name!r}: fill them in.")
+            raise InputError(f"{self.path.name} can't take missing values in {node.name!r}: fill them in")
         if dtype is str:
             return table.astype(str).astype(object)
         width = node.shape[1] if len(node.shape) == 2 else None
         if isinstance(width, int) and table.shape[1:] != (width,):
-            raise InputError(f"{self.path.name} takes {width} columns, and the data have shape {table.shape}.")
+            raise InputError(f"{self.path.name} takes {width} columns, and the data have shape {table.shape}")
         return np.ascontiguousarray(table, dtype=dtype)
 
 

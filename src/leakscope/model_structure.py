@@ -95,7 +95,7 @@ def _parts(value: Any) -> Iterator[Any]:
     elif isinstance(value, list | tuple | set | frozenset):
         yield from value
     elif isinstance(value, np.ndarray):
-        if value.dtype.hasobject and value.dtype == object:
+        if value.dtype == object:
             yield from value.ravel().tolist()
     elif isinstance(value, partial):
         yield from (value.func, value.args, value.keywords)

@@ -160,7 +160,6 @@ def _run_forked(job: Job, content: bytes) -> Outcome:
     """Run the job in a copy of this process, with a third of the time: a new interpreter may follow."""
     job = Job(**{**asdict(job), "seconds": job.seconds / 3})
     reading, writing = os.pipe()
-    sys.stdout.flush()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: see the module's docstring
         child = os.fork()
@@ -189,14 +188,17 @@ def _end(child: int) -> int:
     """Wait for a child that has closed its pipe, end it and all that it started if it does not end, return its status."""
     patience = time.monotonic() + 1.0
     status = 0
-    while time.monotonic() < patience:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
-            break
-        time.sleep(0.001)
-    else:
-        os.kill(child, signal.SIGKILL)
-        _, status = os.waitpid(child, 0)
+    with contextlib.suppress(
+        ChildProcessError
+    ):  # this program has its children waited for elsewhere: what was said counts
+        while time.monotonic() < patience:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                break
+            time.sleep(0.001)
+        else:
+            os.kill(child, signal.SIGKILL)
+            _, status = os.waitpid(child, 0)
     _kill_group(child)
     return status
 
@@ -235,9 +237,11 @@ def _be_child(job: Job, content: bytes, writing: int) -> NoReturn:
     code = 1
     try:
         import faulthandler
+        import fcntl
 
         faulthandler.disable()
         os.setsid()
+        writing = fcntl.fcntl(writing, fcntl.F_DUPFD, 3)  # it is one of the three if the parent has closed them
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)

@@ -54,7 +54,10 @@ def _check_sparse_vectors(attributes: dict[str, Any]) -> int:
     vectors, coefficients = attributes["support_vectors_"], attributes["_dual_coef_"]
     require(not _is_precomputed(attributes["kernel"]), "a precomputed kernel can't be sparse")
     for matrix in (vectors, coefficients):
-        require(sparse.issparse(matrix) and getattr(matrix, "format", "") == "csr", "its support vectors are not sparse as it says")
+        require(
+            sparse.issparse(matrix) and getattr(matrix, "format", "") == "csr",
+            "its support vectors are not sparse as it says",
+        )
         require(len(matrix.indices) == len(matrix.data) == matrix.indptr[-1], "a sparse matrix has entries too many")
     return len(vectors.indptr) - 1
 
