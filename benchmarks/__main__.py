@@ -16,6 +16,7 @@ NAMES = (
     "explanations",
     "bayesian_networks",
     "comparison",
+    "model_files",
 )
 
 

@@ -6,6 +6,8 @@ name is still a pickle.
 
 from __future__ import annotations
 
+import hashlib
+import io
 import re
 import zipfile
 from collections.abc import Sequence
@@ -16,9 +18,11 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.errors import InputError, MissingExtraError
+from leakscope.errors import InputError
 from leakscope.failures import cause, describe
+from leakscope.model_trial import limits_for, try_model
 from leakscope.models import Task
+from leakscope.onnx_session import import_onnxruntime, open_session, value_type
 from leakscope.records import as_matrix, list_names
 from leakscope.remote import is_address, model_at
 
@@ -48,6 +52,17 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
     object
         A model that `make_target` takes.
 
+    Raises
+    ------
+    InputError
+        If there is no such file, it can't be read, or it would harm this process.
+
+    Notes
+    -----
+    A child process with limits on time and memory loads a skops or ONNX file first, checks its structure and predicts a few
+    generated records (`model_trial`). The environment variables ``LEAKSCOPE_LOAD_SECONDS`` and ``LEAKSCOPE_LOAD_MEMORY``
+    (GB) set the limits. A pickle that you trust is loaded as it is.
+
     Examples
     --------
     >>> import tempfile, skops.io, sklearn.dummy
@@ -61,30 +76,36 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
         return model_at(path)
     path = Path(path)
     if not path.exists():
-        raise InputError(f"there is no model file {str(path)!r}: check the path.")
+        raise InputError(f"there is no model file {str(path)!r}: check the path")
     if not path.is_file():
-        raise InputError(f"{str(path)!r} is not a file: name a model file.")
+        raise InputError(f"{str(path)!r} is not a file: name a model file")
     try:
         kind = _kind(path)
     except OSError as error:
-        raise InputError(f"{str(path)!r} can't be read: {describe(error)}.") from error
+        raise InputError(f"{str(path)!r} can't be read: {describe(error)}") from cause(error)
     match kind:
         case "skops":
-            return _load_skops(path, trust)
+            content = _read(path)
+            _check_sizes(path, content)
+            try_model(path, "skops", content, trust)
+            return load_skops(path, content, trust)
         case "onnx":
-            return OnnxModel(path)
+            import_onnxruntime()
+            content = _read(path)
+            try_model(path, "onnx", content)
+            return OnnxModel(path, hashlib.sha256(content).hexdigest())
         case "pickle":
             return _load_pickle(path, trust_pickle)
         case "torch":
             raise InputError(
                 f"{str(path)!r} is a torch file, which can't be read safely without the program that made it: pass the "
-                "module to leakscope.audit in Python, or export it with torch.onnx.export and pass the .onnx file."
+                "module to leakscope.audit in Python, or export it with torch.onnx.export and pass the .onnx file"
             )
         case "damaged":
-            raise InputError(f"{str(path)!r} is damaged or was cut short: save or copy the model file again.")
+            raise InputError(f"{str(path)!r} is damaged or was cut short: save or copy the model file again")
     raise InputError(
         f"{str(path)!r} is not a model file: pass a .skops file, an .onnx file, or a pickle that you trust; a model in "
-        "another format can be loaded in Python and passed to leakscope.audit."
+        "another format can be loaded in Python and passed to leakscope.audit"
     )
 
 
@@ -111,22 +132,44 @@ def _kind(path: Path) -> Kind:
     return "onnx" if suffix == ".onnx" else "unknown"
 
 
-def _load_skops(path: Path, trust: Sequence[str]) -> Any:
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{str(path)!r} can't be read: {describe(error)}") from cause(error)
+
+
+def _check_sizes(path: Path, content: bytes) -> None:
+    """Refuse an archive that grows beyond the memory for loading: its content is held twice, as bytes and as arrays."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    except zipfile.BadZipFile as error:
+        raise InputError(f"{str(path)!r} is damaged: save or copy the model file again") from cause(error)
+    memory = limits_for(len(content)).memory
+    if 2 * size > memory:
+        raise InputError(
+            f"{str(path)!r} grows from {len(content):,} to {size:,} bytes when it is unpacked, and loading may take "
+            f"{memory / 2**30:.3g} GB of memory: it may be made to do harm; if you trust it, set LEAKSCOPE_LOAD_MEMORY to more GB"
+        )
+
+
+def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
+    """Make the model in the bytes of a skops file; the path is for messages."""
     import skops.io
 
     try:
-        unknown = skops.io.get_untrusted_types(file=path)
+        unknown = skops.io.get_untrusted_types(data=content)
+        if not (refused := sorted(set(unknown) - set(trust))):
+            return skops.io.loads(content, trusted=unknown)
+    except MemoryError:
+        raise
     except Exception as error:
-        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}.") from cause(error)
-    if refused := sorted(set(unknown) - set(trust)):
-        raise InputError(
-            f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=20)}; if you trust "
-            f"them, add {' '.join(f'--trust {name}' for name in refused[:20])} (in Python trust=[...])."
-        )
-    try:
-        return skops.io.load(path, trusted=unknown)
-    except Exception as error:
-        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}.") from cause(error)
+        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}") from cause(error)
+    raise InputError(
+        f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=20)}; if you trust "
+        f"them, add {' '.join(f'--trust {name}' for name in refused[:20])} (in Python trust=[...])"
+    )
 
 
 def _load_pickle(path: Path, trust_pickle: bool) -> Any:
@@ -134,14 +177,14 @@ def _load_pickle(path: Path, trust_pickle: bool) -> Any:
         raise InputError(
             f"{str(path)!r} looks like a pickle, and a pickle is never opened unless you say --trust-pickle (in Python "
             "trust_pickle=True), since that runs the code in it: better save a scikit-learn model with "
-            'skops.io.dump(model, "model.skops") and pass that file.'
+            'skops.io.dump(model, "model.skops") and pass that file'
         )
     import joblib
 
     try:
         return joblib.load(path)
     except Exception as error:
-        raise InputError(f"{str(path)!r} can't be unpickled: {describe(error)}.") from cause(error)
+        raise InputError(f"{str(path)!r} can't be unpickled: {describe(error)}") from cause(error)
 
 
 class OnnxModel:
@@ -151,36 +194,34 @@ class OnnxModel:
     left aside. ``classes`` is known after the first prediction if the file names them.
     """
 
-    def __init__(self, path: Path) -> None:
-        try:
-            import onnxruntime
-        except ImportError as error:
-            raise MissingExtraError("reading an ONNX file", "onnx") from error
-
-        self.path = path
+    def __init__(self, path: Path, digest: str) -> None:
+        self.path, self.digest = path, digest
         self.__name__ = path.name
         self.classes: NDArray[Any] | None = None
+        content = _read(path)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise InputError(f"{str(path)!r} was changed while it was in use: start again")
         try:
-            self.session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+            self.session = open_session(content, path.parent)
         except Exception as error:
-            raise InputError(f"{str(path)!r} can't be read as an ONNX file: {describe(error)}.") from cause(error)
+            raise InputError(f"{str(path)!r} can't be read as an ONNX file: {describe(error)}") from cause(error)
         self.inputs = self.session.get_inputs()
         if any(node.shape and isinstance(node.shape[0], int) for node in self.inputs):
-            raise InputError(f"{str(path)!r} takes a fixed number of records: export it with a dynamic first axis.")
+            raise InputError(f"{str(path)!r} takes a fixed number of records: export it with a dynamic first axis")
         self.output, self.task = self._choose_output()
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return OnnxModel, (self.path,)
+        return OnnxModel, (self.path, self.digest)
 
     def _choose_output(self) -> tuple[str, Task | None]:
         """Name of the output to read, and the task if it shows."""
         outputs = self.session.get_outputs()
         maps = [node for node in outputs if node.type.startswith("seq(map")]
-        numbers = maps or [node for node in outputs if np.dtype(_dtype(node.type)).kind == "f"]
+        numbers = maps or [node for node in outputs if np.dtype(value_type(node.type)).kind == "f"]
         if len(numbers) != 1:
             names = list_names(node.name for node in outputs)
             raise InputError(
-                f"{str(self.path)!r} has the outputs {names}: export it with one output of probabilities or values."
+                f"{str(self.path)!r} has the outputs {names}: export it with one output of probabilities or values"
             )
         return numbers[0].name, "classification" if len(outputs) > 1 or maps else None
 
@@ -196,32 +237,25 @@ class OnnxModel:
             node = self.inputs[0]
             return {node.name: self._convert(as_matrix(X), node)}
         if not isinstance(X, pd.DataFrame):
-            raise InputError(f"{self.path.name} takes named columns: pass the records as DataFrames.")
+            raise InputError(f"{self.path.name} takes named columns: pass the records as DataFrames")
         # Exporters write "work_class" for "work class" and the like.
         columns = {_plain_name(name): name for name in X.columns} | {str(name): name for name in X.columns}
         places = {node.name: columns.get(node.name, columns.get(_plain_name(node.name))) for node in self.inputs}
         if lacking := [name for name, column in places.items() if column is None]:
-            raise InputError(f"the data lack columns that the model was trained on: {list_names(lacking)}.")
+            raise InputError(f"the data lack columns that the model was trained on: {list_names(lacking)}")
         return {node.name: self._convert(as_matrix(X[[places[node.name]]]), node) for node in self.inputs}
 
     def _convert(self, table: NDArray[Any], node: Any) -> NDArray[Any]:
-        dtype = _dtype(node.type)
+        dtype = value_type(node.type)
         if np.dtype(dtype).kind != "f" and pd.isna(table).any():
-            raise InputError(f"{self.path.name} can't take missing values in {node.name!r}: fill them in.")
+            raise InputError(f"{self.path.name} can't take missing values in {node.name!r}: fill them in")
         if dtype is str:
             return table.astype(str).astype(object)
         width = node.shape[1] if len(node.shape) == 2 else None
         if isinstance(width, int) and table.shape[1:] != (width,):
-            raise InputError(f"{self.path.name} takes {width} columns, and the data have shape {table.shape}.")
+            raise InputError(f"{self.path.name} takes {width} columns, and the data have shape {table.shape}")
         return np.ascontiguousarray(table, dtype=dtype)
 
 
 def _plain_name(name: Any) -> str:
     return re.sub(r"\W", "_", str(name))
-
-
-def _dtype(kind: str) -> Any:
-    """Type of the values in an ONNX tensor."""
-    names = {"float": np.float32, "double": np.float64, "string": str, "bool": np.bool_, "float16": np.float16}
-    inner = kind.removeprefix("tensor(").removesuffix(")")
-    return names.get(inner) or (np.dtype(inner).type if re.fullmatch(r"u?int\d+", inner) else object)
