@@ -347,7 +347,7 @@ def test_the_number_is_the_share_of_all():
 # --- on real data ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("mirror")
+@pytest.mark.data
 def test_the_sets_are_those_of_the_paper_or_say_what_stands_in():
     adult, hospital = shokri.load("adult"), shokri.load("hospital")
     assert (adult.X.shape, hospital.X.shape) == ((48_842, 104), (22_714, 127))
@@ -358,7 +358,7 @@ def test_the_sets_are_those_of_the_paper_or_say_what_stands_in():
             assert 100 * source.groups[group].mean() == pytest.approx(percent, rel=0.1, abs=0.2)
 
 
-@pytest.mark.usefixtures("mirror")
+@pytest.mark.data
 def test_fish_and_carnivores_stand_in():
     pictures = shokri.load("pictures")
     if not pictures.stands_in:
@@ -386,7 +386,7 @@ def test_dogs_and_fish_are_used_where_their_files_are(tmp_path, monkeypatch):
     assert Case(source, 1.0, 1, 1800).stated(0) == 16
 
 
-@pytest.mark.usefixtures("mirror")
+@pytest.mark.data
 def test_adult_gives_the_numbers_of_the_paper():
     """Table 2 and Table 4: two draws of ten, so that a mean of shares may miss by a point more than the verdict allows."""
     case = Case(shokri.load("adult"), 1.0, 2, 2000)

@@ -514,7 +514,7 @@ def test_sets_that_are_not_here_are_named(monkeypatch):
 # --- on real data ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("mirror")
+@pytest.mark.data
 def test_the_sets_are_those_of_the_paper_or_say_what_stands_in():
     purchase = shokri_targets.load("purchase100")
     if purchase.stands_in:

@@ -204,7 +204,7 @@ def load(
         return _generated(description, rows, chosen)
     if name in _BUILT_IN:
         return prepare(description, **chosen)
-    if usage is not None and folder is None and not available(name):
+    if usage is not None and where(name, folder=folder) in ("download", "not here"):
         raise store.missing(description)
     return prepare(description, _READERS[name].read(description, fetch(name, folder=folder)), **chosen)
 
@@ -219,7 +219,7 @@ def _generated(description: Description, rows: int | None, chosen: dict[str, Any
     if (usage := current()) is not None:
         usage.generated.add(name)
     label = synthetic.describe(description, synthetic.STAND_INS[name].rows if rows is None else rows)
-    return replace(data, name=f"{name} (synthetic)", description=label)
+    return replace(data, name=f"{name} (synthetic)", description=label, synthetic=True)
 
 
 def _options(

@@ -52,7 +52,7 @@ _COUNTRY = {
     "Honduras": 0.4, "Hungary": 0.4, "Holand-Netherlands": 0.02,
 }  # fmt: skip
 
-_AGES = np.arange(17, 91)
+_AGES = range(17, 91)
 _GAINS = [0, *np.unique(np.geomspace(114, 41_310, 121).round().astype(int)).tolist(), 99_999]
 _LOSSES = [0, *np.linspace(155, 3_900, 97).round().astype(int).tolist(), 4_356]
 _HOURS = [*range(1, 93), 95, 96, 98, 99]

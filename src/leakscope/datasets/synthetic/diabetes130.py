@@ -64,6 +64,11 @@ def _bell(levels: list[int], middle: float, width: float, loading: float) -> Col
     return Column(levels, np.exp(-0.5 * ((np.array(levels) - middle) / width) ** 2) + 1e-9, loading)
 
 
+def _codes(count: int) -> list[str]:
+    """Names of diagnoses; as in the real data not all of them are numbers."""
+    return [*map(str, range(1, count)), "V01"]
+
+
 _COLUMNS = {
     "race": Column(
         ["Caucasian", "AfricanAmerican", "Hispanic", "Other", "Asian"], [747.78, 188.77, 20.02, 14.8, 6.3], 0.0, 0.02234
@@ -83,9 +88,9 @@ _COLUMNS = {
     "number_outpatient": falling([*range(38), 42], steepness=3.0, loading=0.4),
     "number_emergency": falling([*range(32), 76], steepness=3.5, loading=0.4),
     "number_inpatient": falling([*range(20), 21], steepness=2.2, loading=0.7),
-    "diag_1": falling([str(number) for number in range(1, 717)], missing=0.0002),
-    "diag_2": falling([str(number) for number in range(1, 749)], missing=0.0035),
-    "diag_3": falling([str(number) for number in range(1, 790)], missing=0.014),
+    "diag_1": falling(_codes(716), missing=0.0002),
+    "diag_2": falling(_codes(748), missing=0.0035),
+    "diag_3": falling(_codes(789), missing=0.014),
     "number_diagnoses": Column(list(_DIAGNOSES), list(_DIAGNOSES.values()), 0.5),
     "max_glu_serum": Column(["None", "Norm", ">200", ">300"], [947.47, 25.52, 14.59, 12.42]),
     "A1Cresult": Column(["None", "Norm", ">7", ">8"], [832.77, 49.03, 37.46, 80.73]),
@@ -115,4 +120,5 @@ def _persons(rows: int, rng: np.random.Generator) -> NDArray[np.int64]:
     most = min(MOST_ENCOUNTERS - 1, max(0, rows - persons))
     others = 1 + (persons // 3 * rng.random(rows - persons - most) ** 1.3).astype(np.int64)
     owner = rng.permutation(np.concatenate([np.arange(persons), np.zeros(most, np.int64), others]))
-    return 135 + np.cumsum(rng.integers(1, 5_000, persons))[owner]
+    numbers: NDArray[np.int64] = 135 + np.cumsum(rng.integers(1, 5_000, persons))
+    return np.take(numbers, owner)

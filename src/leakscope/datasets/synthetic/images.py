@@ -53,8 +53,10 @@ def _strokes(rng: np.random.Generator) -> Bytes:
     line = np.concatenate(
         [corners[:, i, None] * (1 - steps) + corners[:, i + 1, None] * steps for i in range(4)], axis=1
     )
-    grid = np.stack(np.meshgrid(np.arange(28), np.arange(28), indexing="ij"), axis=-1)
-    distance = np.linalg.norm(grid[None, :, :, None] - line[:, None, None], axis=-1).min(axis=-1)
+    pixels = np.arange(28)
+    down, across = (pixels[:, None] - line[:, None, :, axis] for axis in (0, 1))
+    squares = (down**2)[:, :, None] + (across**2)[:, None, :]
+    distance: NDArray[np.float64] = np.sqrt(squares.min(axis=-1))
     return np.round(245 * np.clip(2.6 - distance, 0, 1)).astype(np.uint8)
 
 

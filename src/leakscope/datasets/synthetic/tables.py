@@ -14,6 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+Weights = Sequence[float] | NDArray[np.floating[Any]]
 
 
 class Column(NamedTuple):
@@ -32,12 +33,12 @@ class Column(NamedTuple):
     """
 
     levels: Sequence[Any]
-    weights: Sequence[float]
+    weights: Weights
     loading: float = 0.0
     missing: float = 0.0
 
 
-def level_counts(weights: Sequence[float], rows: int) -> NDArray[np.int64]:
+def level_counts(weights: Weights, rows: int) -> NDArray[np.int64]:
     """Split a number of records among levels by weight, at least one record for each.
 
     Examples
@@ -46,12 +47,12 @@ def level_counts(weights: Sequence[float], rows: int) -> NDArray[np.int64]:
     [90, 9, 1]
     """
     shares = np.asarray(weights, np.float64) / np.sum(weights)
-    counts = 1 + np.floor(shares * (rows - len(shares))).astype(np.int64)
+    counts: NDArray[np.int64] = 1 + np.floor(shares * (rows - len(shares))).astype(np.int64)
     counts[np.argmax(counts)] += rows - counts.sum()
     return counts
 
 
-def deal(score: Floats, weights: Sequence[float]) -> NDArray[np.intp]:
+def deal(score: Floats, weights: Weights) -> NDArray[np.intp]:
     """Give each record the number of a level, in the order of the scores.
 
     Examples
@@ -67,9 +68,7 @@ def deal(score: Floats, weights: Sequence[float]) -> NDArray[np.intp]:
 def draw_column(column: Column, hidden: Floats, rng: np.random.Generator) -> Any:
     """Draw the values of one column: integers, or text with missing values."""
     score = column.loading * hidden + np.sqrt(1 - column.loading**2) * rng.standard_normal(len(hidden))
-    present = slice(None)
-    if column.missing:
-        present = rng.permutation(len(hidden))[round(column.missing * len(hidden)) :]
+    present = rng.permutation(len(hidden))[round(column.missing * len(hidden)) :]
     codes = np.full(len(hidden), -1)
     codes[present] = deal(score[present], column.weights)
     return pd.Series(list(column.levels)).array.take(codes, allow_fill=bool(column.missing))
