@@ -1,6 +1,7 @@
-"""Reproductions: the registry, the contract of the files, the verdict's rules, and every figure on real data."""
+"""Reproductions: the registry, the contract of the files, the verdict's rules, and every figure in a small version."""
 
 import csv
+import functools
 import io
 import json
 import math
@@ -13,7 +14,7 @@ import pytest
 
 from leakscope import papers
 from leakscope.cli import main
-from leakscope.errors import InputError
+from leakscope.errors import InputError, MissingDataError
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
 from leakscope.papers.farokhi import Case, Effort
@@ -29,6 +30,11 @@ IDS = [
     *("tople-fig3a", "tople-fig3b", "tople-fig3c", "tople-fig4a", "tople-fig4b", "tople-fig4c"),
     *("tople-tab1", "tople-tab2", "tople-tab3", "tople-thm3", "tople-thm4", "tople-thm7"),
 ]
+#: Reproductions that use no data set with files: networks that come with pgmpy, or points drawn at random.
+NO_FILES = {
+    *("shokri-fig14", "shokri-fig5"),
+    *(name for name in IDS if name.startswith("tople") and name != "tople-tab3"),
+}
 #: Settings smaller than the quick ones.
 FEW = {"records": 20, "draws": 200, "models": 20}
 SMALL = {
@@ -49,7 +55,8 @@ def check_contract(result, folder):
     files = result.write(folder)
     assert sorted(path.name for path in folder.iterdir()) == sorted(path.name for path in files)
     document = json.loads((folder / f"{result.id}.json").read_bytes(), parse_constant=pytest.fail)
-    assert tuple(document) == KEYS == ("id", "title", "settings", "columns", "rows", "paper", "verdict", "seconds")
+    keys = ("id", "title", "settings", "columns", "rows", "paper", "verdict", "synthetic", "seconds")
+    assert tuple(document) == KEYS == keys
     assert document["rows"]
     assert all(len(row) == len(document["columns"]) for row in document["rows"])
     assert all(math.isfinite(cell) for row in document["rows"] for cell in row if isinstance(cell, int | float))
@@ -229,32 +236,76 @@ def test_infinite_ends_and_odd_texts_can_be_written(tmp_path):
         Reproduction("x", "t", {}, ["a"], [[math.nan]], {}, "v", "").write(tmp_path)
 
 
-# --- on real data ---------------------------------------------------------------------------------------------------
+# --- every figure, small --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", IDS)
-@pytest.mark.usefixtures("mirror")
-def test_small_versions_keep_the_contract(name, tmp_path, monkeypatch):
+def small(name, monkeypatch, **options):
     module = papers.reproductions()[name]
     monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL.get(name, {}))
     steps = []
-    result = papers.reproduce(name, quick=True, progress=lambda *step: steps.append(step), workers=1)
-    check_contract(result, tmp_path)
+    result = papers.reproduce(name, quick=True, progress=lambda *step: steps.append(step), workers=1, **options)
     assert steps[-1][0] == name
     assert steps[-1][1] == steps[-1][2]
+    return result
 
 
-@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize("name", IDS)
+def test_small_versions_on_synthetic_data_keep_the_contract_and_say_so(name, tmp_path, monkeypatch):
+    result = small(name, monkeypatch, synthetic=True)
+    check_contract(result, tmp_path)
+    assert bool(result.synthetic) == (name not in NO_FILES)
+    if result.synthetic:
+        check_label(result, tmp_path)
+
+
+def check_label(result, folder):
+    """Everything that is written says that the data are synthetic."""
+    assert "synthetic" in result.title
+    assert result.verdict.startswith("not comparable with the paper")
+    assert result.settings["synthetic"] == list(result.synthetic)
+    assert set(result.column("origin")) == {"synthetic"}
+    rows = list(csv.DictReader(io.StringIO((folder / f"{result.id}.csv").read_text())))
+    assert {row["origin"] for row in rows} == {"synthetic"}
+    root = ElementTree.parse(folder / f"{result.id}.svg").getroot()
+    shown = "".join(root.find("{http://www.w3.org/2000/svg}title").itertext())
+    assert "Synthetic data" in shown
+    assert any("Synthetic data" in "".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
+    document = json.loads((folder / f"{result.id}.json").read_bytes())
+    assert document["synthetic"] == list(result.synthetic)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", [name for name in IDS if name not in NO_FILES])
+def test_small_versions_on_real_data_keep_the_contract(name, tmp_path, monkeypatch):
+    result = small(name, monkeypatch)
+    check_contract(result, tmp_path)
+    assert result.synthetic == ()
+    assert "origin" not in result.columns
+    assert "synthetic" not in result.to_json().replace('"synthetic": []', "")
+
+
+@pytest.mark.parametrize("name", [name for name in IDS if name not in NO_FILES])
+def test_without_data_one_sentence_says_what_to_do(name, monkeypatch):
+    from leakscope import datasets
+
+    with pytest.raises(MissingDataError) as refusal:
+        small(name, monkeypatch)
+    message = str(refusal.value)
+    [missing] = [known for known in datasets.names() if f"data fetch {known}`" in message]
+    assert datasets.describe(missing).page in message
+    assert "--synthetic" in message
+    assert "\n" not in message
+
+
 def test_small_noise_takes_leakage_away_as_its_variance(monkeypatch):
     """De Bruijn's identity is in the variance: the fall begins as t², where [farokhi2020, Thm 4, Cor. 2] has t."""
-    module = papers.reproductions()["farokhi-cor2"]
-    monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL["farokhi-cor2"])
-    result = papers.reproduce("farokhi-cor2", quick=True, workers=1)
+    result = small("farokhi-cor2", monkeypatch, synthetic=True)
     rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
-    small = [row for row in rows if row["part"] == "slope"]
-    ratio = math.log(small[1]["fall"] / small[0]["fall"]) / math.log(small[1]["σ"] / small[0]["σ"])
+    slope_rows = [row for row in rows if row["part"] == "slope"]
+    falls, deviations = ([row[name] for row in slope_rows] for name in ("fall", "σ"))
+    ratio = math.log(falls[1] / falls[0]) / math.log(deviations[1] / deviations[0])
     assert ratio == pytest.approx(2.0, abs=0.02)  # terms of t⁴ and rounding are smaller than that
-    assert result.verdict.startswith("differs in the order")
+    assert "differs in the order" in result.verdict
     private = [row for row in rows if row["part"] == "privacy"]
     assert [row["mechanism"] for row in private] == ["classic", "analytic"]
     assert private[0]["σ"] > private[1]["σ"]
@@ -262,8 +313,8 @@ def test_small_noise_takes_leakage_away_as_its_variance(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.data
 @pytest.mark.parametrize("name", IDS)
-@pytest.mark.usefixtures("mirror")
 def test_full_versions_agree_with_the_paper(name, tmp_path):
     result = papers.reproduce(name)
     check_contract(result, tmp_path)
@@ -303,27 +354,171 @@ def test_bad_requests_are_one_sentence(capsys, tmp_path, words):
     assert not (tmp_path / "out").exists()
 
 
-def test_data_that_is_not_here_is_said_by_the_data_sets(capsys, monkeypatch, tmp_path):
-    from leakscope import datasets
+def test_data_that_is_not_here_is_one_sentence(capsys, tmp_path):
+    code, out, err = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--out", tmp_path / "out")
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    for words in (
+        "'adult'",
+        "https://archive.ics.uci.edu/dataset/2/adult",
+        "leakscope data fetch adult",
+        "--synthetic",
+    ):
+        assert words in err
+    assert not (tmp_path / "out").exists()
 
-    def refuse(*_, **__):
-        raise InputError("adult could not be downloaded: check the connection")
 
-    monkeypatch.setattr(datasets, "load", refuse)
-    code, _, err = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--out", tmp_path)
-    assert (code, err) == (2, "leakscope: adult could not be downloaded: check the connection\n")
-
-
-@pytest.mark.usefixtures("mirror")
-def test_the_command_prints_the_verdict_and_writes_the_files(capsys, monkeypatch, tmp_path):
+@pytest.fixture
+def fast(monkeypatch):
+    """The quick version of Figure 1, smaller; counts how often it runs."""
     module = papers.reproductions()["farokhi-fig1"]
     monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL["farokhi-fig1"])
-    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--out", tmp_path)
+    return counted(module, monkeypatch)
+
+
+def counted(module, monkeypatch):
+    runs, original = [], module.run
+
+    @functools.wraps(original)
+    def run(**settings):
+        runs.append(module.ID)
+        return original(**settings)
+
+    monkeypatch.setattr(module, "run", run)
+    return runs
+
+
+@pytest.mark.usefixtures("fast")
+def test_the_command_prints_the_verdict_and_writes_the_files(capsys, tmp_path):
+    module = papers.reproductions()["farokhi-fig1"]
+    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--synthetic", "--out", tmp_path)
     assert code == 0
     words = " ".join(out.split())
     assert module.PAPER["statement"] in words
-    assert "ours agrees: leakage falls from" in words
+    assert "ours not comparable with the paper, because the data are synthetic (adult)" in words
+    assert "agrees: leakage falls from" in words
+    assert "data synthetic (adult)" in words
     assert "farokhi-fig1.svg" in "".join(out.split())
     saved = json.loads((tmp_path / "farokhi-fig1.json").read_bytes())
-    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--json", "--out", tmp_path)
+    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--synthetic", "--json", "--out", tmp_path)
     assert json.loads(out)["rows"] == saved["rows"]
+    assert json.loads(out)["synthetic"] == ["adult"]
+
+
+# --- the cache ------------------------------------------------------------------------------------------------------
+
+
+def reproduce_fig1(cache, **options):
+    return papers.reproduce("farokhi-fig1", quick=True, workers=1, cache=cache, **{"synthetic": True} | options)
+
+
+def test_a_finished_reproduction_is_not_run_again(fast, tmp_path):
+    first, again = reproduce_fig1(tmp_path / "cache"), reproduce_fig1(tmp_path / "cache")
+    assert len(fast) == 1
+    assert again == first
+    assert again.svg == first.svg
+    assert papers.reproduce("farokhi-fig1", quick=True, workers=1, synthetic=True).rows == first.rows
+
+
+@pytest.mark.parametrize(
+    "change", ["seed", "settings", "versions", "code", "another cache", "damaged", "cut short", "another result"]
+)
+def test_a_changed_or_damaged_one_is_run_again(change, fast, tmp_path, monkeypatch):
+    reproduce_fig1(tmp_path / "cache")
+    [path] = (tmp_path / "cache").glob("reproduction-*.json")
+    options, folder = {}, tmp_path / "cache"
+    if change == "seed":
+        options = {"seed": 1}
+    elif change == "settings":
+        module = papers.reproductions()["farokhi-fig1"]
+        monkeypatch.setattr(module, "QUICK", module.QUICK | {"sizes": (10, 90)})
+    elif change == "versions":
+        monkeypatch.setattr("leakscope.papers.finished.versions", lambda: {"numpy": "99"})
+    elif change == "code":
+        monkeypatch.setattr("leakscope.papers.finished.code_digest", lambda: "another")
+    elif change == "another cache":
+        folder = tmp_path / "other"
+    elif change == "damaged":
+        path.write_text("{}")
+    elif change == "cut short":
+        path.write_bytes(path.read_bytes()[:-100])
+    else:
+        path.write_text(path.read_text().replace('"id": "farokhi-fig1"', '"id": "farokhi-fig2"'))
+    reproduce_fig1(folder, **options)
+    assert len(fast) == 2
+    reproduce_fig1(folder, **options)
+    assert len(fast) == 2
+
+
+def test_a_result_on_other_data_is_run_again(fast, tmp_path, monkeypatch):
+    """The real data may be replaced, or arrive, between two runs: what the result rests on is compared."""
+    from leakscope import datasets
+
+    real = datasets.load
+    monkeypatch.setattr(datasets, "load", lambda name, **options: real(name, **options | {"synthetic": True}))
+    digests = iter(["first", "first", "second", "second"])
+    monkeypatch.setattr(datasets, "fingerprint", lambda name: next(digests))
+    for expected in (1, 1, 2):
+        reproduce_fig1(tmp_path, synthetic=False)
+        assert len(fast) == expected
+
+
+def test_trainings_of_a_stopped_reproduction_are_kept(tmp_path, monkeypatch):
+    """Killed after its last training, before its result is kept: the second run trains nothing."""
+    from leakscope import worlds
+
+    monkeypatch.setattr(papers.reproductions()["farokhi-fig1"], "QUICK", {"sizes": (10, 30), **FEW})
+    monkeypatch.setattr("leakscope.papers.farokhi.plots.boxes_and_line", stop)
+    with pytest.raises(KeyboardInterrupt):
+        reproduce_fig1(tmp_path)
+    assert list(tmp_path.glob("*.npz"))
+    monkeypatch.undo()
+    monkeypatch.setattr(papers.reproductions()["farokhi-fig1"], "QUICK", {"sizes": (10, 30), **FEW})
+    expected = papers.reproduce("farokhi-fig1", quick=True, workers=1, synthetic=True)
+    trained = []
+    original = worlds.run_tasks
+
+    def watched(run, tasks, *rest):
+        trained.extend(tasks)
+        return original(run, tasks, *rest)
+
+    monkeypatch.setattr(worlds, "run_tasks", watched)
+    assert reproduce_fig1(tmp_path).rows == expected.rows
+    assert trained == []
+
+
+def stop(*_, **__):
+    raise KeyboardInterrupt
+
+
+def test_a_stopped_run_of_all_goes_on_where_it_was(capsys, tmp_path, monkeypatch):
+    few = {name: papers.reproductions()[name] for name in ("farokhi-fig1", "farokhi-fig5", "tople-tab1")}
+    monkeypatch.setattr(papers, "reproductions", lambda: few)
+    for name in ("farokhi-fig1", "farokhi-fig5"):
+        monkeypatch.setattr(few[name], "QUICK", few[name].QUICK | SMALL[name])
+    runs = [counted(module, monkeypatch) for module in few.values()]
+    whole = few["farokhi-fig5"].run
+    monkeypatch.setattr(few["farokhi-fig5"], "run", stop)
+    asked = ("reproduce", "--all", "--quick", "--synthetic", "--json", "--cache", tmp_path / "cache")
+    code, _, err = run(capsys, *asked, "--out", tmp_path / "one")
+    assert (code, len(err.splitlines())) == (130, 1)
+    assert [len(done) for done in runs] == [1, 0, 0]
+    assert (tmp_path / "one" / "farokhi-fig1.json").is_file()
+    monkeypatch.setattr(few["farokhi-fig5"], "run", whole)
+    code, out, _ = run(capsys, *asked, "--out", tmp_path / "two")
+    assert code == 0
+    assert [len(done) for done in runs] == [1, 1, 1]
+    assert [result["id"] for result in json.loads(out)] == list(few)
+    assert len(list((tmp_path / "two").iterdir())) == 3 * 3
+    first, second = (json.loads((tmp_path / part / "farokhi-fig1.json").read_bytes()) for part in ("one", "two"))
+    assert first == second
+
+
+def test_a_cache_that_is_a_file_is_refused_before_anything_is_run(capsys, tmp_path, fast):
+    (tmp_path / "file").write_text("in the way")
+    code, out, err = run(
+        capsys, "reproduce", "farokhi-fig1", "--quick", "--synthetic", "--out", tmp_path, "--cache", tmp_path / "file"
+    )
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    assert fast == []
