@@ -3,21 +3,25 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
-# Real data sets, when a mirror lies beside the project.
+# Benchmarks and papers use the real data sets of a mirror beside the project; tests never do.
 ifneq ($(wildcard ../shared/data),)
-export LEAKSCOPE_DATA ?= $(abspath ../shared/data)
+bench papers: export LEAKSCOPE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test check fix bench papers docs schema clean
+.PHONY: help demo test test-data check fix bench papers docs schema clean
 
 help:            ## list the commands
-	@grep -E '^[a-z]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
+	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
 
 demo: $(VENV)/core      ## train a model, audit it, print the verdict, write demo/audit/report.html
 	$(BIN)/leakscope demo --out demo
 
-test: $(VENV)/all check ## every check and every test
-	$(BIN)/pytest --numprocesses 2 -m "not slow"
+test: $(VENV)/all check ## every check and every test that needs no data set
+	$(BIN)/pytest --numprocesses 2 -m "not slow and not data"
+
+test-data: $(VENV)/all  ## the tests on real data; LEAKSCOPE_DATA names the folder that holds them
+	@test -d "$(LEAKSCOPE_DATA)" || { echo "make test-data: set LEAKSCOPE_DATA to a folder that holds the data sets" >&2; exit 2; }
+	$(BIN)/pytest --numprocesses 2 -m "data and not slow"
 
 check: $(VENV)/all      ## style and types
 	$(BIN)/ruff check
@@ -31,8 +35,8 @@ fix: $(VENV)/all        ## mend style
 bench: $(VENV)/all      ## speed, as ratios in one run
 	$(BIN)/python -m benchmarks
 
-papers: $(VENV)/all     ## every figure of the papers at full scale, into papers-out/
-	$(BIN)/leakscope reproduce --all --out papers-out
+papers: $(VENV)/all     ## every figure of the papers at full scale, into papers-out/; run it again after an interruption
+	$(BIN)/leakscope reproduce --all --out papers-out --cache papers-out/cache
 
 docs: $(VENV)/all       ## the documentation, into docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs docs/_build/html

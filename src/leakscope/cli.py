@@ -141,12 +141,20 @@ def reproduce(
     out: Annotated[Path, typer.Option(help="Folder for the tables and figures.", file_okay=False)] = Path("papers-out"),
     seed: Seed = 0,
     workers: Annotated[int | None, typer.Option(help="Processes; by default as many as pay off.", min=1)] = None,
+    synthetic: Annotated[
+        bool, typer.Option("--synthetic", help="Use generated data; the numbers can't be compared with the paper's.")
+    ] = False,
+    cache: Annotated[
+        Path | None,
+        typer.Option(help="Folder that keeps finished work; a stopped run goes on from there.", file_okay=False),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Make a figure of a paper anew: our numbers beside what the paper says, and whether they agree."""
+    """Reproduce a figure of a paper: our numbers, the paper's statement, and whether they agree."""
     from leakscope import papers
     from leakscope.papers.show import list_all, show
     from leakscope.storage import check_writable
+    from leakscope.workers import check_work
 
     if listing:
         print(list_all(as_json))
@@ -154,10 +162,11 @@ def reproduce(
     if (name is None) != every:
         raise InputError("name one reproduction, or say --all: leakscope reproduce --list says which there are")
     check_writable(out)
+    check_work(workers, None, cache)
     results = []
     for wanted in papers.reproductions() if name is None else [name]:
         with progress_bars() as progress:
-            result = papers.reproduce(wanted, quick, seed, progress, workers)
+            result = papers.reproduce(wanted, quick, seed, progress, workers, synthetic=synthetic, cache=cache)
         files = result.write(out)
         results.append(result.as_dict())
         if not as_json:
@@ -174,9 +183,11 @@ def list_data(as_json: Json = False) -> None:
     rows = [(datasets.describe(name), datasets.where(name)) for name in datasets.names()]
     if as_json:
         fields = ("name", "title", "shape", "task", "licence", "source")
-        print(
-            json.dumps([{key: getattr(row, key) for key in fields} | {"where": where} for row, where in rows], indent=1)
-        )
+        shown = [
+            {key: getattr(row, key) for key in fields} | {"where": where, "synthetic": bool(row.files)}
+            for row, where in rows
+        ]
+        print(json.dumps(shown, indent=1))
         return
     from rich import box
     from rich.console import Console
@@ -188,6 +199,9 @@ def list_data(as_json: Json = False) -> None:
     for row, where in rows:
         table.add_row(row.name, row.shape, row.task, where)
     Console().print(table)
+    print(
+        "download: `leakscope data fetch NAME`; every set that needs files has generated data: load(NAME, synthetic=True)"
+    )
 
 
 @data.command()

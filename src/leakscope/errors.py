@@ -16,6 +16,10 @@ class EndpointError(InputError):
     """A model behind an HTTP endpoint did not answer, however often it was asked."""
 
 
+class MissingDataError(InputError):
+    """A data set is not on this machine; the message says where to get it and how to use generated data instead."""
+
+
 class MissingExtraError(InputError):
     """An optional package is needed; the message holds the command that installs it."""
 

@@ -1,23 +1,18 @@
-"""The mirror folder that the facts are checked on."""
+"""Where the tests of data sets take their data from."""
 
-import os
 from pathlib import Path
+from typing import Any
 
+import published as publisher
 import pytest
 
-REPOSITORY = Path(__file__).parents[2]
+from leakscope.datasets.catalogue import DESCRIPTIONS
 
 
-@pytest.fixture(scope="session")
-def mirror() -> Path:
-    named = os.environ.get("LEAKSCOPE_DATA")
-    folder = Path(named) if named else REPOSITORY.parent / "shared" / "data"
-    if not folder.is_dir():
-        message = f"no data at {folder}: set LEAKSCOPE_DATA to a mirror folder"
-        if os.environ.get("CI"):
-            pytest.fail(message)
-        pytest.skip(message)
-    return folder
+@pytest.fixture(params=["synthetic", pytest.param("real", marks=pytest.mark.data)])
+def source(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """Options of ``load``: once for generated data and, in `make test-data`, once for the real data."""
+    return {"synthetic": True} if request.param == "synthetic" else {"folder": request.getfixturevalue("mirror")}
 
 
 @pytest.fixture
@@ -26,3 +21,18 @@ def no_data(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
     monkeypatch.delenv("LEAKSCOPE_DATA", raising=False)
     monkeypatch.setenv("LEAKSCOPE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
+
+
+@pytest.fixture(scope="session")
+def _written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Any]]:
+    folder = tmp_path_factory.mktemp("published")
+    return folder, publisher.write_all(folder)
+
+
+@pytest.fixture
+def published(_written: tuple[Path, dict[str, Any]], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A mirror folder of generated files in the publishers' formats, with their digests in the catalogue."""
+    folder, descriptions = _written
+    for name, description in descriptions.items():
+        monkeypatch.setitem(DESCRIPTIONS, name, description)
+    return folder

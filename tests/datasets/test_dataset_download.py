@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Thread
 
 import numpy as np
+import published as publisher
 import pytest
 
 from leakscope import datasets
@@ -85,9 +86,9 @@ def uncompressed(path: Path) -> bytes:
 
 
 @pytest.fixture
-def adult_zip(mirror: Path) -> bytes:
+def adult_zip(published: Path) -> bytes:
     names = ("adult.data", "adult.test")
-    members = {name: uncompressed(mirror / "adult" / f"{name}.gz") for name in names}
+    members = {name: uncompressed(published / "adult" / f"{name}.gz") for name in names}
     return zipped({"Index": b"", **members, "old.adult.names": b"a description"})
 
 
@@ -101,13 +102,13 @@ def failure(name: str) -> str:
 
 
 def test_adult_is_downloaded_once(
-    server: Server, adult_zip: bytes, no_data: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, adult_zip: bytes, no_data: Path, published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server.content["/adult.zip"] = adult_zip
     point(monkeypatch, "adult", server.url)
     assert datasets.where("adult") == "download"
     first = datasets.load("adult")
-    assert first.X.equals(datasets.load("adult", folder=mirror).X)
+    assert first.X.equals(datasets.load("adult", folder=published).X)
     assert datasets.where("adult") == "cache"
     assert datasets.load("adult").X.equals(first.X)
     assert datasets.fetch("adult") == no_data / "adult"
@@ -116,9 +117,9 @@ def test_adult_is_downloaded_once(
 
 
 def test_diabetes_is_found_in_a_folder_of_the_zip(
-    server: Server, no_data: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, no_data: Path, published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    content = uncompressed(mirror / "diabetes130" / "diabetic_data.csv.gz")
+    content = uncompressed(published / "diabetes130" / "diabetic_data.csv.gz")
     point(monkeypatch, "diabetes130", server.url)
     address = DESCRIPTIONS["diabetes130"].files[0].urls[0].removeprefix(server.url)
     server.content[address] = zipped({"dataset_diabetes/diabetic_data.csv": content})
@@ -126,8 +127,10 @@ def test_diabetes_is_found_in_a_folder_of_the_zip(
     assert uncompressed(no_data / "diabetes130" / "diabetic_data.csv.gz") == content
 
 
-def test_tar_archive_and_progress(server: Server, no_data: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive = (mirror / "location30" / "dataset_location.tgz").read_bytes()
+def test_tar_archive_and_progress(
+    server: Server, no_data: Path, published: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = (published / "location30" / "dataset_location.tgz").read_bytes()
     server.content["/dataset_location.tgz"] = archive
     point(monkeypatch, "location30", server.url)
     seen: list[tuple[int, int]] = []
@@ -140,12 +143,12 @@ def test_tar_archive_and_progress(server: Server, no_data: Path, mirror: Path, m
 
 @pytest.mark.parametrize("level", [None, 1])
 def test_the_wrapper_may_differ(
-    server: Server, no_data: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch, level: int | None
+    server: Server, no_data: Path, published: Path, monkeypatch: pytest.MonkeyPatch, level: int | None
 ) -> None:
     """The payload is checked: another compression is as good, and so is none (a server may unpack on the way)."""
     monkeypatch.setitem(DESCRIPTIONS, "mnist", replace(DESCRIPTIONS["mnist"], files=DESCRIPTIONS["mnist"].files[3:]))
     point(monkeypatch, "mnist", server.url)
-    content = uncompressed(mirror / "mnist" / "t10k-labels-idx1-ubyte.gz")
+    content = uncompressed(published / "mnist" / "t10k-labels-idx1-ubyte.gz")
     served = content if level is None else gzip.compress(content, level)
     server.content["/t10k-labels-idx1-ubyte.gz"] = served
     assert datasets.fetch("mnist") == no_data / "mnist"
@@ -153,20 +156,20 @@ def test_the_wrapper_may_differ(
 
 
 def test_wrong_digest_leaves_nothing(
-    server: Server, adult_zip: bytes, no_data: Path, mirror: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, adult_zip: bytes, no_data: Path, published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The first file is right, one byte of the second is not: neither is kept."""
-    test = bytearray(uncompressed(mirror / "adult" / "adult.test.gz"))
+    test = bytearray(uncompressed(published / "adult" / "adult.test.gz"))
     test[1_000] ^= 1
-    data = uncompressed(mirror / "adult" / "adult.data.gz")
+    data = uncompressed(published / "adult" / "adult.data.gz")
     server.content["/adult.zip"] = zipped({"adult.data": data, "adult.test": bytes(test)})
     point(monkeypatch, "adult", server.url)
     message = failure("adult")
     assert f"{server.url}/adult.zip did not send the published file" in message
-    assert "a2a9044bc167a35b2361efbabec64e89d69ce82d9790d2980119aac5fd7e9c05" in message
+    assert DESCRIPTIONS["adult"].files[1].digest.removeprefix("sha256:") in message
     assert files_in(no_data) == []
     server.content["/adult.zip"] = adult_zip
-    assert len(datasets.load("adult")) == 48_842
+    assert len(datasets.load("adult")) == publisher.ROWS
 
 
 @pytest.mark.parametrize("content", [b"", b"<html>please log in</html>", zipped({"other": b""})])
@@ -200,12 +203,12 @@ def test_unreachable_server(no_data: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 @pytest.mark.usefixtures("no_data")
 def test_next_address_is_tried_and_a_failure_names_all(
-    server: Server, mirror: Path, monkeypatch: pytest.MonkeyPatch
+    server: Server, published: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     point(monkeypatch, "location30", f"{server.url}/away", f"{server.url}/here")
     message = failure("location30")
     assert f"{server.url}/away/dataset_location.tgz (404) and {server.url}/here/dataset_location.tgz (404)" in message
-    server.content["/here/dataset_location.tgz"] = (mirror / "location30" / "dataset_location.tgz").read_bytes()
+    server.content["/here/dataset_location.tgz"] = (published / "location30" / "dataset_location.tgz").read_bytes()
     assert len(datasets.load("location30")) == 5_010
 
 
@@ -234,11 +237,11 @@ def test_set_that_only_a_mirror_holds(no_data: Path) -> None:
     assert not no_data.exists()
 
 
-def test_damaged_file_in_a_mirror(tmp_path: Path, mirror: Path, no_data: Path) -> None:
+def test_damaged_file_in_a_mirror(tmp_path: Path, published: Path, no_data: Path) -> None:
     """The mirror comes first: a damaged file there is named, though the cache has a good one."""
     broken = tmp_path / "mirror" / "adult"
-    shutil.copytree(mirror / "adult", broken, copy_function=shutil.copyfile)
-    shutil.copytree(mirror / "adult", no_data / "adult", copy_function=shutil.copyfile)
+    shutil.copytree(published / "adult", broken, copy_function=shutil.copyfile)
+    shutil.copytree(published / "adult", no_data / "adult", copy_function=shutil.copyfile)
     assert datasets.where("adult", folder=broken.parent) == "mirror"
     content = (broken / "adult.test.gz").read_bytes()
     (broken / "adult.test.gz").write_bytes(content[:-100])

@@ -26,11 +26,13 @@ def counts(values: object) -> dict[object, int]:
     return pd.Series(values).value_counts().to_dict()
 
 
+@pytest.mark.data
 def test_adult_labels_lose_the_dot_of_the_test_file(adult: Dataset) -> None:
     assert counts(adult.y[adult.train]) == {"<=50K": 24_720, ">50K": 7_841}
     assert counts(adult.y[~adult.train]) == {"<=50K": 12_435, ">50K": 3_846}
 
 
+@pytest.mark.data
 def test_adult_comment_line_and_empty_last_lines_are_no_records(adult: Dataset) -> None:
     assert adult.X.shape == (48_842, 14)
     assert adult.train.sum() == 32_561
@@ -38,6 +40,7 @@ def test_adult_comment_line_and_empty_last_lines_are_no_records(adult: Dataset) 
     assert adult.X.dtypes.map(pd.api.types.is_integer_dtype).sum() == 6
 
 
+@pytest.mark.data
 def test_adult_missing_values_are_nan(adult: Dataset) -> None:
     train, test = adult.X[adult.train], adult.X[~adult.train]
     assert train.isna().sum().loc[lambda n: n > 0].to_dict() == {
@@ -53,6 +56,7 @@ def test_adult_missing_values_are_nan(adult: Dataset) -> None:
     assert (len(train.dropna()), len(test.dropna())) == (30_162, 15_060)
 
 
+@pytest.mark.data
 def test_adult_duplicates_stay(adult: Dataset) -> None:
     table = adult.X.assign(income=adult.y)
     assert table[adult.train].duplicated().sum() == 24
@@ -60,6 +64,7 @@ def test_adult_duplicates_stay(adult: Dataset) -> None:
     assert table.duplicated().sum() == 52
 
 
+@pytest.mark.data
 def test_adult_levels_are_trimmed_and_education_is_coded_twice(adult: Dataset) -> None:
     levels = adult.X.nunique().drop("fnlwgt").to_dict()
     assert levels == {
@@ -82,6 +87,7 @@ def test_adult_levels_are_trimmed_and_education_is_coded_twice(adult: Dataset) -
     assert len(adult.X[["education", "education-num"]].drop_duplicates()) == 16
 
 
+@pytest.mark.data
 def test_adult_groups(adult: Dataset) -> None:
     assert list(adult.groups) == ["race", "sex", "age"]
     assert adult.groups["race"].value_counts(normalize=True)["White"] == pytest.approx(0.86, abs=0.01)
@@ -90,21 +96,25 @@ def test_adult_groups(adult: Dataset) -> None:
     assert set(adult.sensitive) <= set(adult.X)
 
 
+@pytest.mark.data
 def test_diabetes_labels_and_columns(diabetes: Dataset) -> None:
     assert counts(diabetes.y) == {"NO": 54_864, ">30": 35_545, "<30": 11_357}
     assert diabetes.X.shape == (101_766, 47)
     assert diabetes.X.dtypes.map(pd.api.types.is_integer_dtype).sum() == 13 - 2  # two of the 13 are identifiers
 
 
+@pytest.mark.data
 def test_diabetes_identifiers_are_no_features(diabetes: Dataset) -> None:
     assert not {"encounter_id", "patient_nbr", "readmitted"} & set(diabetes.X)
 
 
+@pytest.mark.data
 def test_diabetes_rows_are_not_one_per_person(diabetes: Dataset) -> None:
     persons, encounters = np.unique(diabetes.person, return_counts=True)
     assert (len(persons), encounters.max()) == (71_518, 40)
 
 
+@pytest.mark.data
 def test_diabetes_none_is_a_level_and_question_mark_is_missing(diabetes: Dataset) -> None:
     assert (diabetes.X["max_glu_serum"] == "None").sum() == 96_420
     assert (diabetes.X["A1Cresult"] == "None").sum() == 84_748
@@ -119,6 +129,7 @@ def test_diabetes_none_is_a_level_and_question_mark_is_missing(diabetes: Dataset
     }
 
 
+@pytest.mark.data
 def test_diabetes_constant_columns_and_third_gender(diabetes: Dataset) -> None:
     assert diabetes.X[["examide", "citoglipton"]].nunique().tolist() == [1, 1]
     assert (diabetes.groups["gender"] == "Unknown/Invalid").sum() == 3
@@ -126,6 +137,7 @@ def test_diabetes_constant_columns_and_third_gender(diabetes: Dataset) -> None:
     assert not diabetes.groups.isna().any().any()
 
 
+@pytest.mark.data
 def test_location30(mirror: Path) -> None:
     data = datasets.load("location30", folder=mirror)
     sizes = np.bincount(data.y)
@@ -136,6 +148,7 @@ def test_location30(mirror: Path) -> None:
     assert set(np.unique(data.X)) == {0, 1}
 
 
+@pytest.mark.data
 def test_mnist(mirror: Path) -> None:
     data = datasets.load("mnist", folder=mirror)
     train = data.X[data.train]
@@ -150,6 +163,7 @@ def test_mnist(mirror: Path) -> None:
     assert np.sqrt(pixels @ scale**2 - mean**2) == pytest.approx(0.3081, abs=5e-5)
 
 
+@pytest.mark.data
 def test_cifar100_subset(mirror: Path) -> None:
     data = datasets.load("cifar100_20k", folder=mirror)
     assert data.X.shape == (20_000, 32, 32, 3)
@@ -163,12 +177,14 @@ def test_cifar100_subset(mirror: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["adult", "diabetes130", "location30", "mnist", "cifar100_20k"])
+@pytest.mark.data
 def test_where_and_fetch_find_the_mirror(mirror: Path, no_data: Path, name: str) -> None:
     assert datasets.where(name, folder=mirror) == "mirror"
     assert datasets.fetch(name, folder=mirror).parent == mirror
     assert not no_data.exists()
 
 
+@pytest.mark.data
 def test_mirror_variable_is_looked_in_first(mirror: Path, no_data: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert datasets.where("location30") == "download"
     assert datasets.where("cifar100_20k") == "not here"
@@ -178,6 +194,7 @@ def test_mirror_variable_is_looked_in_first(mirror: Path, no_data: Path, monkeyp
     assert not no_data.exists()
 
 
+@pytest.mark.data
 def test_digests_are_of_the_payload_not_of_the_wrapper(mirror: Path) -> None:
     """Compressing again changes the file, not the payload: the published digests are found by plain hashlib."""
     with open_payload(mirror / "adult" / "adult.test.gz") as stream:
@@ -207,6 +224,7 @@ def test_descriptions_of_built_in_sets_are_right(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["adult", "diabetes130", "location30", "mnist", "cifar100_20k"])
+@pytest.mark.data
 def test_descriptions_of_mirrored_sets_are_right(mirror: Path, name: str) -> None:
     data, description = datasets.load(name, folder=mirror), datasets.describe(name)
     assert data.X.shape == (description.rows, *description.record)

@@ -1,6 +1,7 @@
 """The preparations that the papers use, and the options of ``load``."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,9 +12,9 @@ from leakscope.datasets.encoding import one_hot, principal_components
 from leakscope.errors import InputError
 
 
-def test_adult_one_hot_has_104_columns(mirror: Path) -> None:
+def test_adult_one_hot_has_104_columns(source: dict[str, Any]) -> None:
     """[shokri2019, B.4]: 48,842 records, 14 columns, 104 after the categories are made binary."""
-    data = datasets.load("adult", preparation="one-hot", folder=mirror)
+    data = datasets.load("adult", preparation="one-hot", **source)
     assert data.X.shape == (48_842, 104)
     assert (data.X.min().min(), data.X.max().max()) == (0.0, 1.0)
     indicators = data.X.loc[:, data.X.columns.str.contains("=")]
@@ -23,9 +24,9 @@ def test_adult_one_hot_has_104_columns(mirror: Path) -> None:
     assert data.X.loc[:, ~data.X.columns.str.contains("=")].max().tolist() == [1.0] * 6
 
 
-def test_adult_one_hot_says_what_the_raw_data_says(mirror: Path) -> None:
-    raw = datasets.load("adult", folder=mirror)
-    data = datasets.load("adult", preparation="one-hot", folder=mirror)
+def test_adult_one_hot_says_what_the_raw_data_says(source: dict[str, Any]) -> None:
+    raw = datasets.load("adult", **source)
+    data = datasets.load("adult", preparation="one-hot", **source)
     for column in ("workclass", "education", "marital-status", "occupation", "relationship", "race", "native-country"):
         block = data.X.loc[:, data.X.columns.str.startswith(f"{column}=")]
         present = block.sum(axis=1) == 1
@@ -34,14 +35,14 @@ def test_adult_one_hot_says_what_the_raw_data_says(mirror: Path) -> None:
         named = block[present].idxmax(axis=1).str.removeprefix(f"{column}=")
         assert (named == raw.X[column][present]).all()
     assert ((data.X["sex=Male"] == 1) == (raw.X["sex"] == "Male")).all()
-    assert data.X["age"].iloc[0] == pytest.approx((39 - 17) / (90 - 17))
+    assert data.X["age"].iloc[0] == pytest.approx((raw.X["age"].iloc[0] - 17) / (90 - 17))
     assert {name.split("=")[0] for name in data.sensitive} == set(raw.sensitive)
     assert data.groups.equals(raw.groups)
 
 
-def test_adult_codes_keep_all_that_the_raw_data_says(mirror: Path) -> None:
-    raw = datasets.load("adult", folder=mirror)
-    data = datasets.load("adult", preparation="codes", folder=mirror)
+def test_adult_codes_keep_all_that_the_raw_data_says(source: dict[str, Any]) -> None:
+    raw = datasets.load("adult", **source)
+    data = datasets.load("adult", preparation="codes", **source)
     assert data.X.shape == (48_842, 14)
     assert (data.X.dtypes == np.int64).all()
     assert data.X["sex"].tolist() == (raw.X["sex"] == "Male").astype(int).tolist()
@@ -51,8 +52,8 @@ def test_adult_codes_keep_all_that_the_raw_data_says(mirror: Path) -> None:
 
 
 @pytest.mark.parametrize("count", [1, 5, 14])
-def test_adult_components_are_uncorrelated_and_decreasing(mirror: Path, count: int) -> None:
-    data = datasets.load("adult", preparation="codes", components=count, folder=mirror)
+def test_adult_components_are_uncorrelated_and_decreasing(source: dict[str, Any], count: int) -> None:
+    data = datasets.load("adult", preparation="codes", components=count, **source)
     covariance = np.atleast_2d(np.cov(data.X.to_numpy(), rowvar=False, bias=True))
     variances = np.diag(covariance)
     assert data.X.shape == (48_842, count)
@@ -74,9 +75,9 @@ def test_components_agree_with_scikit_learn() -> None:
     assert np.allclose(np.abs(ours), np.abs(theirs))
 
 
-def test_diabetes_one_hot_has_127_columns_and_balanced_classes(mirror: Path) -> None:
+def test_diabetes_one_hot_has_127_columns_and_balanced_classes(source: dict[str, Any]) -> None:
     """[shokri2019, B.5]: 127 columns, readmission within 30 days, equal numbers of both classes."""
-    data = datasets.load("diabetes130", preparation="one-hot", folder=mirror)
+    data = datasets.load("diabetes130", preparation="one-hot", **source)
     assert data.X.shape == (2 * 11_357, 127)
     assert np.bincount(data.y).tolist() == [11_357, 11_357]
     assert (data.X.min().min(), data.X.max().max()) == (0.0, 1.0)
@@ -88,19 +89,20 @@ def test_diabetes_one_hot_has_127_columns_and_balanced_classes(mirror: Path) -> 
     assert len(data.person) == len(data.groups) == len(data.X)
 
 
-def test_diabetes_one_hot_of_all_records(mirror: Path) -> None:
-    raw = datasets.load("diabetes130", folder=mirror)
-    data = datasets.load("diabetes130", preparation="one-hot", balanced=False, folder=mirror)
+def test_diabetes_one_hot_of_all_records(source: dict[str, Any]) -> None:
+    raw = datasets.load("diabetes130", **source)
+    data = datasets.load("diabetes130", preparation="one-hot", balanced=False, **source)
     assert data.X.shape == (101_766, 127)
     assert data.y.sum() == 11_357
     assert ((data.X["race=?"] == 1) == raw.X["race"].isna()).all()
     assert ((data.X["A1Cresult=None"] == 1) == (raw.X["A1Cresult"] == "None")).all()
     assert (data.X[["examide=No", "citoglipton=No"]] == 1).all().all()
-    part = datasets.load("diabetes130", preparation="one-hot", folder=mirror)
+    part = datasets.load("diabetes130", preparation="one-hot", **source)
     assert part.X.equals(data.X.loc[part.X.index])
     assert (part.person == data.person[part.X.index]).all()
 
 
+@pytest.mark.data
 def test_diabetes_one_per_person_keeps_the_first_encounter(mirror: Path) -> None:
     source = pd.read_csv(mirror / "diabetes130" / "diabetic_data.csv.gz", usecols=["encounter_id", "patient_nbr"])
     data = datasets.load("diabetes130", one_per_person=True, folder=mirror)
@@ -111,9 +113,9 @@ def test_diabetes_one_per_person_keeps_the_first_encounter(mirror: Path) -> None
     assert (first.loc[kept["patient_nbr"]].to_numpy() == kept["encounter_id"].to_numpy()).all()
 
 
-def test_diabetes_options_go_together_and_the_seed_decides(mirror: Path) -> None:
+def test_diabetes_options_go_together_and_the_seed_decides(source: dict[str, Any]) -> None:
     def load(seed: int) -> datasets.Dataset:
-        return datasets.load("diabetes130", one_per_person=True, balanced=True, seed=seed, folder=mirror)
+        return datasets.load("diabetes130", one_per_person=True, balanced=True, seed=seed, **source)
 
     first, again, other = load(0), load(0), load(1)
     sizes = pd.Series(first.y).value_counts()
@@ -150,19 +152,22 @@ def test_make_classification(features: int, classes: int) -> None:
         ("digits", {"preparation": "one-hot"}, "no preparation 'one-hot'"),
         ("digits", {"seed": 1}, "no option 'seed'"),
         ("adult", {"balanced": True}, "choose from components"),
-        ("adult", {"components": 5}, "preparation"),
-        ("adult", {"preparation": "codes", "components": 0}, "from 1 to 14"),
-        ("adult", {"preparation": "codes", "components": 15}, "from 1 to 14"),
+        ("adult", {"components": 5, "synthetic": True}, "preparation"),
+        ("adult", {"preparation": "codes", "components": 0, "synthetic": True}, "from 1 to 14"),
+        ("adult", {"preparation": "codes", "components": 15, "synthetic": True}, "from 1 to 14"),
+        ("adult", {"rows": 5_000}, "synthetic=True"),
+        ("adult", {"rows": 999, "synthetic": True}, "from 1,000 to 48,842"),
+        ("adult", {"rows": 48_843, "synthetic": True}, "from 1,000 to 48,842"),
+        ("adult", {"rows": "many", "synthetic": True}, "from 1,000 to 48,842"),
+        ("digits", {"synthetic": True}, "without synthetic"),
         ("make_classification", {"features": 3, "classes": 9}, "more features than 3"),
         ("make_classification", {"samples": 1}, "a sample for each"),
         ("adult", {"folder": "/no/such/folder"}, "not a folder"),
     ],
 )
-def test_mistakes_get_one_sentence(
-    name: str, options: dict[str, object], words: str, mirror: Path, no_data: Path
-) -> None:
+def test_mistakes_get_one_sentence(name: str, options: dict[str, Any], words: str, no_data: Path) -> None:
     with pytest.raises(InputError) as caught:
-        datasets.load(name, **{"folder": mirror, **options})
+        datasets.load(name, **options)
     assert words in str(caught.value)
     assert "\n" not in str(caught.value)
     assert not no_data.exists()

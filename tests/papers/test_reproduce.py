@@ -1,4 +1,4 @@
-"""Reproductions: the registry, the contract of the files, the verdict's rules, and every figure on real data."""
+"""Reproductions: the registry, the contract of the files, the verdict's rules, and every figure in a small version."""
 
 import csv
 import io
@@ -13,7 +13,7 @@ import pytest
 
 from leakscope import papers
 from leakscope.cli import main
-from leakscope.errors import InputError
+from leakscope.errors import InputError, MissingDataError
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
 from leakscope.papers.farokhi import Case, Effort
@@ -29,6 +29,11 @@ IDS = [
     *("tople-fig3a", "tople-fig3b", "tople-fig3c", "tople-fig4a", "tople-fig4b", "tople-fig4c"),
     *("tople-tab1", "tople-tab2", "tople-tab3", "tople-thm3", "tople-thm4", "tople-thm7"),
 ]
+#: Reproductions that use no data set with files: networks that come with pgmpy, or points drawn at random.
+NO_FILES = {
+    *("shokri-fig14", "shokri-fig5"),
+    *(name for name in IDS if name.startswith("tople") and name != "tople-tab3"),
+}
 #: Settings smaller than the quick ones.
 FEW = {"records": 20, "draws": 200, "models": 20}
 SMALL = {
@@ -49,7 +54,8 @@ def check_contract(result, folder):
     files = result.write(folder)
     assert sorted(path.name for path in folder.iterdir()) == sorted(path.name for path in files)
     document = json.loads((folder / f"{result.id}.json").read_bytes(), parse_constant=pytest.fail)
-    assert tuple(document) == KEYS == ("id", "title", "settings", "columns", "rows", "paper", "verdict", "seconds")
+    keys = ("id", "title", "settings", "columns", "rows", "paper", "verdict", "synthetic", "seconds")
+    assert tuple(document) == KEYS == keys
     assert document["rows"]
     assert all(len(row) == len(document["columns"]) for row in document["rows"])
     assert all(math.isfinite(cell) for row in document["rows"] for cell in row if isinstance(cell, int | float))
@@ -229,32 +235,76 @@ def test_infinite_ends_and_odd_texts_can_be_written(tmp_path):
         Reproduction("x", "t", {}, ["a"], [[math.nan]], {}, "v", "").write(tmp_path)
 
 
-# --- on real data ---------------------------------------------------------------------------------------------------
+# --- every figure, small --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", IDS)
-@pytest.mark.usefixtures("mirror")
-def test_small_versions_keep_the_contract(name, tmp_path, monkeypatch):
+def small(name, monkeypatch, **options):
     module = papers.reproductions()[name]
     monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL.get(name, {}))
     steps = []
-    result = papers.reproduce(name, quick=True, progress=lambda *step: steps.append(step), workers=1)
-    check_contract(result, tmp_path)
+    result = papers.reproduce(name, quick=True, progress=lambda *step: steps.append(step), workers=1, **options)
     assert steps[-1][0] == name
     assert steps[-1][1] == steps[-1][2]
+    return result
 
 
-@pytest.mark.usefixtures("mirror")
+@pytest.mark.parametrize("name", IDS)
+def test_small_versions_on_synthetic_data_keep_the_contract_and_say_so(name, tmp_path, monkeypatch):
+    result = small(name, monkeypatch, synthetic=True)
+    check_contract(result, tmp_path)
+    assert bool(result.synthetic) == (name not in NO_FILES)
+    if result.synthetic:
+        check_label(result, tmp_path)
+
+
+def check_label(result, folder):
+    """Everything that is written says that the data are synthetic."""
+    assert "synthetic" in result.title
+    assert result.verdict.startswith("not comparable with the paper")
+    assert result.settings["synthetic"] == list(result.synthetic)
+    assert set(result.column("origin")) == {"synthetic"}
+    rows = list(csv.DictReader(io.StringIO((folder / f"{result.id}.csv").read_text())))
+    assert {row["origin"] for row in rows} == {"synthetic"}
+    root = ElementTree.parse(folder / f"{result.id}.svg").getroot()
+    shown = "".join(root.find("{http://www.w3.org/2000/svg}title").itertext())
+    assert "Synthetic data" in shown
+    assert any("Synthetic data" in "".join(text.itertext()) for text in root.iter("{http://www.w3.org/2000/svg}text"))
+    document = json.loads((folder / f"{result.id}.json").read_bytes())
+    assert document["synthetic"] == list(result.synthetic)
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("name", [name for name in IDS if name not in NO_FILES])
+def test_small_versions_on_real_data_keep_the_contract(name, tmp_path, monkeypatch):
+    result = small(name, monkeypatch)
+    check_contract(result, tmp_path)
+    assert result.synthetic == ()
+    assert "origin" not in result.columns
+    assert "synthetic" not in result.to_json().replace('"synthetic": []', "")
+
+
+@pytest.mark.parametrize("name", [name for name in IDS if name not in NO_FILES])
+def test_without_data_one_sentence_says_what_to_do(name, monkeypatch):
+    from leakscope import datasets
+
+    with pytest.raises(MissingDataError) as refusal:
+        small(name, monkeypatch)
+    message = str(refusal.value)
+    [missing] = [known for known in datasets.names() if f"data fetch {known}`" in message]
+    assert datasets.describe(missing).page in message
+    assert "--synthetic" in message
+    assert "\n" not in message
+
+
 def test_small_noise_takes_leakage_away_as_its_variance(monkeypatch):
     """De Bruijn's identity is in the variance: the fall begins as t², where [farokhi2020, Thm 4, Cor. 2] has t."""
-    module = papers.reproductions()["farokhi-cor2"]
-    monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL["farokhi-cor2"])
-    result = papers.reproduce("farokhi-cor2", quick=True, workers=1)
+    result = small("farokhi-cor2", monkeypatch, synthetic=True)
     rows = [dict(zip(result.columns, row, strict=True)) for row in result.rows]
-    small = [row for row in rows if row["part"] == "slope"]
-    ratio = math.log(small[1]["fall"] / small[0]["fall"]) / math.log(small[1]["σ"] / small[0]["σ"])
+    slope_rows = [row for row in rows if row["part"] == "slope"]
+    falls, deviations = ([row[name] for row in slope_rows] for name in ("fall", "σ"))
+    ratio = math.log(falls[1] / falls[0]) / math.log(deviations[1] / deviations[0])
     assert ratio == pytest.approx(2.0, abs=0.02)  # terms of t⁴ and rounding are smaller than that
-    assert result.verdict.startswith("differs in the order")
+    assert "differs in the order" in result.verdict
     private = [row for row in rows if row["part"] == "privacy"]
     assert [row["mechanism"] for row in private] == ["classic", "analytic"]
     assert private[0]["σ"] > private[1]["σ"]
@@ -262,8 +312,8 @@ def test_small_noise_takes_leakage_away_as_its_variance(monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.data
 @pytest.mark.parametrize("name", IDS)
-@pytest.mark.usefixtures("mirror")
 def test_full_versions_agree_with_the_paper(name, tmp_path):
     result = papers.reproduce(name)
     check_contract(result, tmp_path)
@@ -303,27 +353,32 @@ def test_bad_requests_are_one_sentence(capsys, tmp_path, words):
     assert not (tmp_path / "out").exists()
 
 
-def test_data_that_is_not_here_is_said_by_the_data_sets(capsys, monkeypatch, tmp_path):
-    from leakscope import datasets
+def test_data_that_is_not_here_is_one_sentence(capsys, tmp_path):
+    code, out, err = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--out", tmp_path / "out")
+    assert (code, out) == (2, "")
+    assert len(err.splitlines()) == 1
+    for words in (
+        "'adult'",
+        "https://archive.ics.uci.edu/dataset/2/adult",
+        "leakscope data fetch adult",
+        "--synthetic",
+    ):
+        assert words in err
+    assert not (tmp_path / "out").exists()
 
-    def refuse(*_, **__):
-        raise InputError("adult could not be downloaded: check the connection")
 
-    monkeypatch.setattr(datasets, "load", refuse)
-    code, _, err = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--out", tmp_path)
-    assert (code, err) == (2, "leakscope: adult could not be downloaded: check the connection\n")
-
-
-@pytest.mark.usefixtures("mirror")
-def test_the_command_prints_the_verdict_and_writes_the_files(capsys, monkeypatch, tmp_path):
+def test_the_command_prints_the_verdict_and_writes_the_files(capsys, tmp_path, monkeypatch):
     module = papers.reproductions()["farokhi-fig1"]
     monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL["farokhi-fig1"])
-    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--out", tmp_path)
+    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--synthetic", "--out", tmp_path)
     assert code == 0
     words = " ".join(out.split())
     assert module.PAPER["statement"] in words
-    assert "ours agrees: leakage falls from" in words
+    assert "ours not comparable with the paper, because the data are synthetic (adult)" in words
+    assert "agrees: leakage falls from" in words
+    assert "data synthetic (adult)" in words
     assert "farokhi-fig1.svg" in "".join(out.split())
     saved = json.loads((tmp_path / "farokhi-fig1.json").read_bytes())
-    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--json", "--out", tmp_path)
+    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--synthetic", "--json", "--out", tmp_path)
     assert json.loads(out)["rows"] == saved["rows"]
+    assert json.loads(out)["synthetic"] == ["adult"]

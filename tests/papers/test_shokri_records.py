@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from leakscope import papers
+from leakscope import datasets, papers
 from leakscope.datasets.catalogue import DESCRIPTIONS
 from leakscope.influence import influences, leave_one_out
 from leakscope.papers import shokri
@@ -344,10 +344,38 @@ def test_the_number_is_the_share_of_all():
         assert row["draws"] == min(4, max(2, 160 // row["n"]))
 
 
+# --- on generated data ----------------------------------------------------------------------------------------------
+
+
+def test_generated_sets_have_the_groups_of_the_paper_and_are_not_compared_with_it():
+    with datasets.local_only(synthetic=True):
+        sources = [shokri.load(key) for key in shokri.KEYS]
+    assert [source.X.shape for source in sources] == [(48_842, 104), (22_714, 127), (2_400, 2_048)]
+    for source in sources:
+        assert "synthetic" in source.stands_in
+        assert Case(source, 1.0, 1, source.size).stated(0) is None
+        assert all(source.groups[group].any() for group in shokri.TABLE_2[source.key])
+
+
+def test_fish_and_carnivores_stand_in_where_there_is_no_dogfish(monkeypatch):
+    monkeypatch.setattr(datasets, "available", lambda name: name == "cifar100_20k")
+    with datasets.local_only(synthetic=True):
+        check_pictures(shokri.load("pictures"))
+
+
+def check_pictures(pictures):
+    assert pictures.X.shape == (2_000, 3_072)
+    assert 0 <= pictures.X.min() < pictures.X.max() <= 1
+    fish = ["aquarium fish", "flatfish", "ray", "shark", "trout"]
+    assert (np.any([pictures.groups[name] for name in fish], axis=0) == (pictures.y == 1)).all()
+    assert all(pictures.groups[name].sum() == 200 for name in pictures.groups if name != "whole set")
+    assert "Dog vs. Fish" in pictures.stands_in
+
+
 # --- on real data ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("mirror")
+@pytest.mark.data
 def test_the_sets_are_those_of_the_paper_or_say_what_stands_in():
     adult, hospital = shokri.load("adult"), shokri.load("hospital")
     assert (adult.X.shape, hospital.X.shape) == ((48_842, 104), (22_714, 127))
@@ -358,17 +386,10 @@ def test_the_sets_are_those_of_the_paper_or_say_what_stands_in():
             assert 100 * source.groups[group].mean() == pytest.approx(percent, rel=0.1, abs=0.2)
 
 
-@pytest.mark.usefixtures("mirror")
-def test_fish_and_carnivores_stand_in():
-    pictures = shokri.load("pictures")
-    if not pictures.stands_in:
-        pytest.skip("the paper's own features are here")
-    assert pictures.X.shape == (2_000, 3_072)
-    assert (pictures.X.min(), pictures.X.max()) == (0.0, 1.0)
-    fish = ["aquarium fish", "flatfish", "ray", "shark", "trout"]
-    assert (np.any([pictures.groups[name] for name in fish], axis=0) == (pictures.y == 1)).all()
-    assert all(pictures.groups[name].sum() == 200 for name in pictures.groups if name != "whole set")
-    assert "Dog vs. Fish" in pictures.stands_in
+@pytest.mark.data
+def test_fish_and_carnivores_stand_in(monkeypatch):
+    monkeypatch.setattr(datasets, "available", lambda name: name == "cifar100_20k")
+    check_pictures(shokri.load("pictures"))
 
 
 def test_dogs_and_fish_are_used_where_their_files_are(tmp_path, monkeypatch):
@@ -386,7 +407,7 @@ def test_dogs_and_fish_are_used_where_their_files_are(tmp_path, monkeypatch):
     assert Case(source, 1.0, 1, 1800).stated(0) == 16
 
 
-@pytest.mark.usefixtures("mirror")
+@pytest.mark.data
 def test_adult_gives_the_numbers_of_the_paper():
     """Table 2 and Table 4: two draws of ten, so that a mean of shares may miss by a point more than the verdict allows."""
     case = Case(shokri.load("adult"), 1.0, 2, 2000)

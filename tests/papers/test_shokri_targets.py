@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from leakscope import papers
+from leakscope import datasets, papers
 from leakscope.attacks import explanation_norm, loss_threshold
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence, Guesses, Known
@@ -511,16 +511,39 @@ def test_sets_that_are_not_here_are_named(monkeypatch):
     assert words == ["Made up does not reach a gap of 0.3 in 2 epochs"]
 
 
-# --- on real data ---------------------------------------------------------------------------------------------------
+# --- the data sets --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.usefixtures("mirror")
+def test_generated_sets_are_named_as_such():
+    with datasets.local_only(synthetic=True):
+        sources = [shokri_targets.load(key) for key in shokri_targets.SETS]
+    columns = [(600,), (6_170,), (32, 32, 3), (127,), (104,)]
+    assert [source.X.shape[1:] for source in sources] == columns
+    assert [source.classes for source in sources] == [100, 100, 100, 2, 2]
+    assert {source.size for source in sources} == {shokri_targets.SIZE}
+    assert all("synthetic" in source.stands_in for source in sources)
+
+
+def test_other_sets_stand_in_where_one_is_not_here(monkeypatch):
+    monkeypatch.setattr(datasets, "available", lambda name: name == "cifar100_20k")
+    with datasets.local_only(synthetic=True):
+        assert shokri_targets.load("texas100") is None
+        check_location(shokri_targets.load("purchase100"))
+        images = shokri_targets.load("cifar100")
+    assert images.X.shape == (20_000, 32, 32, 3)
+    assert "a fixed subset" in images.stands_in
+
+
+def check_location(source):
+    assert (source.X.shape, source.classes, source.size) == ((5_010, 446), 30, 2_505)
+    assert "in the place of purchase100" in source.stands_in
+
+
+@pytest.mark.data
 def test_the_sets_are_those_of_the_paper_or_say_what_stands_in():
-    purchase = shokri_targets.load("purchase100")
-    if purchase.stands_in:
-        assert (purchase.X.shape, purchase.classes, purchase.size) == ((5_010, 446), 30, 2_505)
-        assert "in the place of purchase100" in purchase.stands_in
+    check_location(shokri_targets.load("location30"))
     hospital = shokri_targets.load("diabetes130")
     assert (hospital.X.shape[1], hospital.classes, hospital.size) == (127, 2, 10_000)
     assert hospital.X.dtype == np.float32
+    assert hospital.stands_in == ""
     assert shokri_targets.load("location30").name == "Location"

@@ -32,7 +32,6 @@ def seeded(*numbers):
 # --- [tople2020, Thm 3] ---
 
 
-@pytest.mark.usefixtures("mirror")
 def test_the_features_of_the_causal_model_are_among_all_and_hold_the_best_predictor():
     for world, name in thm3.NETWORKS.items():
         network, label = load_network(name), world.partition("/")[2]
@@ -49,7 +48,6 @@ def test_the_features_of_the_causal_model_are_among_all_and_hold_the_best_predic
         assert 0 < y.mean() < 1
 
 
-@pytest.mark.usefixtures("mirror")
 def test_the_labels_of_the_paper_are_leaves_and_erk_is_not():
     for name, label in (("child", "XrayReport"), ("sachs", "Akt"), ("alarm", "BP"), ("water", "CKNI_12_45")):
         assert load_network(name).children(label) == ()
@@ -100,7 +98,6 @@ def test_the_verdict_on_theorem_3_follows_the_intervals(causes, spread, words):
         assert "as many columns that are no causes are below all features in 2" in said
 
 
-@pytest.mark.usefixtures("mirror")
 def test_theorem_3_on_little_data(tmp_path):
     first = thm3.run(**TINY3, workers=1)
     assert first.rows == thm3.run(**TINY3, workers=1).rows
@@ -120,7 +117,6 @@ def test_theorem_3_on_little_data(tmp_path):
 # --- [tople2020, Thm 4] ---
 
 
-@pytest.mark.usefixtures("mirror")
 def test_all_laws_of_a_mixture_have_the_same_table_of_the_label():
     effort = thm4.Effort((0.2,), 0.2, 30_000, 100, 3, 10)
     drawn = thm4._draw(thm4.Setting("Sachs/Akt", "mixture", 5), effort, seeded(1))
@@ -141,7 +137,6 @@ def test_all_laws_of_a_mixture_have_the_same_table_of_the_label():
     assert np.abs(difference).max() > 0.05 * 30_000  # and the causes do shift
 
 
-@pytest.mark.usefixtures("mirror")
 def test_an_ensemble_sees_its_own_columns_only():
     effort = thm4.Effort((0.2,), 0.2, 50, 20, 2, 10)
     drawn = thm4._draw(thm4.Setting("Sachs/Akt", "P", 5), effort, seeded(2))
@@ -195,7 +190,6 @@ def test_votes_that_cost_the_same_speak_for_neither():
     assert "in 0 of 2 comparisons, and above in 0" in said
 
 
-@pytest.mark.usefixtures("mirror")
 def test_theorem_4_on_little_data(tmp_path):
     first = thm4.run(**TINY4, workers=1)
     assert first.rows == thm4.run(**TINY4, workers=1).rows

@@ -2,6 +2,7 @@
 
 ``load(name)`` gives the records with labels, groups and sensitive columns. ``LEAKSCOPE_DATA`` names a mirror folder
 that is looked in first, ``LEAKSCOPE_CACHE`` the folder for downloads. Nothing is kept in memory between two loads.
+``load(name, synthetic=True)`` gives generated data of the same schema, for a machine without the files.
 """
 
 from __future__ import annotations
@@ -9,26 +10,49 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from leakscope.datasets import adult, bits, built_in, diabetes130, dogfish, images, store
 from leakscope.datasets.catalogue import DESCRIPTIONS
 from leakscope.datasets.dataset import Dataset, Description
+from leakscope.datasets.usage import current, local_only
 from leakscope.errors import InputError
 
-__all__ = ["Dataset", "Description", "describe", "fetch", "load", "names", "where"]
+__all__ = [
+    "Dataset",
+    "Description",
+    "available",
+    "describe",
+    "fetch",
+    "fingerprint",
+    "load",
+    "local_only",
+    "names",
+    "where",
+]
 
-_READERS: dict[str, Callable[..., Dataset]] = {
-    "adult": adult.read,
-    "diabetes130": diabetes130.read,
-    "location30": bits.read,
-    "purchase100": bits.read,
-    "texas100": bits.read,
-    "mnist": images.read_mnist,
-    "cifar100": images.read_cifar100,
-    "cifar100_20k": images.read_cifar100_20k,
-    "dogfish": dogfish.read,
+
+class _Reader(NamedTuple):
+    """How a data set is made from its files: what they hold, then the `Dataset`; ``synthetic`` replaces the first step."""
+
+    read: Callable[[Description, Path], Any]
+    prepare: Callable[..., Dataset]
+
+
+_READERS: dict[str, _Reader] = {
+    "adult": _Reader(adult.read, adult.prepare),
+    "diabetes130": _Reader(diabetes130.read, diabetes130.prepare),
+    "location30": _Reader(bits.read, bits.prepare),
+    "purchase100": _Reader(bits.read, bits.prepare),
+    "texas100": _Reader(bits.read, bits.prepare),
+    "mnist": _Reader(images.read_mnist, images.prepare),
+    "cifar100": _Reader(images.read_cifar100, images.prepare),
+    "cifar100_20k": _Reader(images.read_cifar100_20k, images.prepare),
+    "dogfish": _Reader(dogfish.read, dogfish.prepare),
+}
+_BUILT_IN: dict[str, Callable[..., Dataset]] = {
     "breast_cancer": built_in.read_breast_cancer,
     "digits": built_in.read_digits,
     "make_classification": built_in.make_classification,
@@ -73,6 +97,33 @@ def where(
     return store.where(describe(name), folder)
 
 
+def available(name: str) -> bool:
+    """Whether ``load`` needs no download now, because the data are on this machine or, in `local_only`, generated.
+
+    Examples
+    --------
+    >>> available("digits")
+    True
+    """
+    usage = current()
+    if usage is not None:
+        usage.asked.add(name)
+        if usage.synthetic:
+            return True
+    return where(name) not in ("download", "not here")
+
+
+def fingerprint(name: str) -> str:
+    """Tell which copy of a data set this machine has: digests of its files, or ``absent``.
+
+    Examples
+    --------
+    >>> fingerprint("digits")
+    'scikit-learn'
+    """
+    return store.fingerprint(describe(name))
+
+
 def fetch(
     name: str, *, folder: str | os.PathLike[str] | None = None, progress: Callable[[int, int], None] | None = None
 ) -> Path:
@@ -97,7 +148,13 @@ def fetch(
 
 
 def load(
-    name: str, *, preparation: str | None = None, folder: str | os.PathLike[str] | None = None, **options: Any
+    name: str,
+    *,
+    preparation: str | None = None,
+    folder: str | os.PathLike[str] | None = None,
+    synthetic: bool | None = None,
+    rows: int | None = None,
+    **options: Any,
 ) -> Dataset:
     """Load a data set: records, labels, natural groups and sensitive columns.
 
@@ -108,9 +165,16 @@ def load(
     preparation
         None for the raw data. ``adult``: ``one-hot`` (104 columns) or ``codes`` (integers). ``diabetes130``:
         ``one-hot`` (127 columns, balanced classes). ``one-hot`` scales numbers to [0, 1] by the minimum and maximum of
-        the whole set. The columns are listed at ``datasets.adult.read`` and ``datasets.diabetes130.read``.
+        the whole set. The columns are listed at ``datasets.adult.prepare`` and ``datasets.diabetes130.prepare``.
     folder
         A mirror folder to look in first, in place of the one that ``LEAKSCOPE_DATA`` names.
+    synthetic
+        Give generated data of the same schema in place of the real data, for sets that need files. No file is read and
+        nothing is downloaded. The name and the description say that the data are synthetic. By default no, or what the
+        surrounding `local_only` says.
+    rows
+        With ``synthetic``: so many records, at least 1,000; by default as many as the real set has, and fewer for
+        ``purchase100``, ``texas100`` and ``cifar100``.
     **options
         ``adult``: ``components`` (with ``codes``: that many principal components). ``diabetes130``: ``one_per_person``
         (first encounter only), ``balanced``, ``seed``. ``make_classification``: ``samples``, ``features``, ``classes``,
@@ -123,23 +187,55 @@ def load(
     <Dataset breast_cancer: 569 x 30, 2 classes>
     >>> load("make_classification", samples=100, features=3, seed=1).X.shape
     (100, 3)
+    >>> load("adult", synthetic=True, rows=1000)
+    <Dataset adult (synthetic): 1,000 x 14, 2 classes>
     """
     description = describe(name)
+    usage = current()
+    if usage is not None:
+        usage.asked.add(name)
+        if synthetic is None:
+            synthetic = usage.synthetic and name in _READERS
+    if rows is not None and not synthetic:
+        raise InputError("rows goes with synthetic=True: add it or leave rows out")
+    prepare = _READERS[name].prepare if name in _READERS else _BUILT_IN[name]
+    chosen = _options(description, prepare, preparation, options)
+    if synthetic:
+        return _generated(description, rows, chosen)
+    if name in _BUILT_IN:
+        return prepare(description, **chosen)
+    if usage is not None and where(name, folder=folder) in ("download", "not here"):
+        raise store.missing(description)
+    return prepare(description, _READERS[name].read(description, fetch(name, folder=folder)), **chosen)
+
+
+def _generated(description: Description, rows: int | None, chosen: dict[str, Any]) -> Dataset:
+    """Prepare generated data as the real data are prepared, and label them as synthetic."""
+    from leakscope.datasets import synthetic
+
+    name = description.name
+    raw = synthetic.generate(name, rows)
+    data = _READERS[name].prepare(description, raw, **chosen)
+    if (usage := current()) is not None:
+        usage.generated.add(name)
+    label = synthetic.describe(description, synthetic.STAND_INS[name].rows if rows is None else rows)
+    return replace(data, name=f"{name} (synthetic)", description=label, synthetic=True)
+
+
+def _options(
+    description: Description, prepare: Callable[..., Dataset], preparation: str | None, options: dict[str, Any]
+) -> dict[str, Any]:
+    """The options for ``prepare``; one that it does not have is refused."""
+    name = description.name
     if preparation is not None and preparation not in description.preparations:
         known = " or ".join(map(repr, description.preparations))
         raise InputError(f"{name} has no preparation {preparation!r}: {f'choose {known}' if known else 'leave it out'}")
-    read = _READERS[name]
-    allowed = [
-        option for option, detail in inspect.signature(read).parameters.items() if detail.kind == detail.KEYWORD_ONLY
-    ]
-    if "preparation" in allowed:
-        allowed.remove("preparation")
-        options["preparation"] = preparation
-    if unknown := options.keys() - {*allowed, "preparation"}:
-        known = ", ".join(allowed)
+    parameters = inspect.signature(prepare).parameters.items()
+    allowed = [option for option, detail in parameters if detail.kind == detail.KEYWORD_ONLY]
+    own = [option for option in allowed if option != "preparation"]
+    if unknown := options.keys() - set(own):
+        known = ", ".join(own)
         raise InputError(
             f"{name} has no option {min(unknown)!r}: {f'choose from {known}' if known else 'leave it out'}"
         )
-    if not description.files:
-        return read(description, **options)
-    return read(description, fetch(name, folder=folder), **options)
+    return options | ({"preparation": preparation} if "preparation" in allowed else {})

@@ -45,10 +45,19 @@ CATEGORICAL = (
 SENSITIVE = ("marital-status", "relationship", "race", "sex", "native-country")
 
 
-def read(
-    description: Description, folder: Path, *, preparation: str | None = None, components: int | None = None
+def read(description: Description, folder: Path) -> list[pd.DataFrame]:
+    """Read the two files as they are: 32,561 training records, 16,281 test records, income last."""
+    return [_read_part(folder / file.name) for file in description.files]
+
+
+def prepare(
+    description: Description,
+    parts: list[pd.DataFrame],
+    *,
+    preparation: str | None = None,
+    components: int | None = None,
 ) -> Dataset:
-    """Read Adult: the 32,561 training records, then the 16,281 test records.
+    """Join the training and the test records of `read`, and encode them.
 
     Parameters
     ----------
@@ -68,7 +77,6 @@ def read(
         raise InputError('components goes with preparation="codes": add it or leave components out')
     if components is not None and not 1 <= components <= len(COLUMNS):
         raise InputError(f"components is {components}: give a number from 1 to {len(COLUMNS)}")
-    parts = [_read_part(folder / file.name) for file in description.files]
     table = pd.concat(parts, ignore_index=True)
     income = table.pop("income").str.removesuffix(".")
     X = table

@@ -20,12 +20,21 @@ from leakscope.errors import InputError
 _NOUNS = {"location30": "location", "purchase100": "product", "texas100": "attribute"}
 
 
-def read(description: Description, folder: Path) -> Dataset:
-    """Read one of the three sets: bits as one byte each, labels counted from 0."""
+Raw = tuple[NDArray[np.int64], NDArray[np.uint8]]
+
+
+def read(description: Description, folder: Path) -> Raw:
+    """Read the labels, from 1 on, and the bits, one byte each, of one of the three sets."""
     path = folder / description.files[0].name
     labels, bits = parse_archive(path, description.files[0].members, description.rows, description.record[0])
     if not np.array_equal(np.unique(labels), np.arange(1, description.classes + 1)):
         raise InputError(f"{path} doesn't have the labels 1 to {description.classes}: delete it and fetch it again")
+    return labels, bits
+
+
+def prepare(description: Description, raw: Raw) -> Dataset:
+    """Name the columns of the bits of `read` and count the labels from 0."""
+    labels, bits = raw
     names = [f"{_NOUNS[description.name]}_{number}" for number in range(1, bits.shape[1] + 1)]
     X = pd.DataFrame(bits, columns=names, copy=False)
     return Dataset(
@@ -40,9 +49,7 @@ def read(description: Description, folder: Path) -> Dataset:
     )
 
 
-def parse_archive(
-    path: Path, members: tuple[str, ...], rows: int, columns: int
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def parse_archive(path: Path, members: tuple[str, ...], rows: int, columns: int) -> Raw:
     """Labels and bits of an archive of either form: one member with both, or one with bits and one with labels."""
     labels = np.empty(0, dtype=np.int64)
     bits = np.empty((0, columns), dtype=np.uint8)
@@ -59,9 +66,7 @@ def parse_archive(
     return labels, bits
 
 
-def parse_lines(
-    lines: Iterable[bytes], rows: int, columns: int, *, labelled: bool
-) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
+def parse_lines(lines: Iterable[bytes], rows: int, columns: int, *, labelled: bool) -> Raw:
     """Read exactly ``rows`` lines of an optional label and ``columns`` bits; memory is what the answer needs.
 
     Raises ValueError with the words that complete "this file …".

@@ -97,6 +97,8 @@ class Dataset:
         True for the publisher's training records, False for test records; None when the publisher made no split.
     person
         Whose record it is, when a person has several; None when no two records are known to be of one person.
+    synthetic
+        Whether the records are generated, not real.
     """
 
     name: str
@@ -107,6 +109,12 @@ class Dataset:
     train: NDArray[np.bool_] | None
     person: NDArray[Any] | None
     description: Description
+    synthetic: bool = False
+
+    @property
+    def stands_in(self) -> str:
+        """What generated records stand in for, in words; empty for real records."""
+        return f"synthetic data in the place of {self.description.name}" if self.synthetic else ""
 
     def __len__(self) -> int:
         return len(self.y)

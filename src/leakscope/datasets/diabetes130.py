@@ -59,16 +59,22 @@ CATEGORICAL = PERSONAL + MEDICAL + DRUGS + TREATMENT
 SENSITIVE = (*PERSONAL, "weight", "diag_1", "diag_2", "diag_3", "max_glu_serum", "A1Cresult", *DRUGS)
 
 
-def read(
+def read(description: Description, folder: Path) -> pd.DataFrame:
+    """Read the 50 columns of the file as they are; ``?`` is a missing value."""
+    with open_payload(folder / description.files[0].name) as stream:
+        return pd.read_csv(stream, na_values="?", keep_default_na=False, low_memory=False)
+
+
+def prepare(
     description: Description,
-    folder: Path,
+    table: pd.DataFrame,
     *,
     preparation: str | None = None,
     one_per_person: bool = False,
     balanced: bool | None = None,
     seed: int = 0,
 ) -> Dataset:
-    """Read the hospital encounters.
+    """Select and encode the hospital encounters of `read`.
 
     Parameters
     ----------
@@ -85,9 +91,9 @@ def read(
         Keep as many records of each class as the smallest class has, drawn at random with ``seed``. None means yes for
         ``one-hot``, as in the paper, and no for the raw data.
     """
-    with open_payload(folder / description.files[0].name) as stream:
-        table = pd.read_csv(stream, na_values="?", keep_default_na=False, low_memory=False)
-    encounter, person, readmitted = (table.pop(name) for name in ("encounter_id", "patient_nbr", "readmitted"))
+    identifiers = ["encounter_id", "patient_nbr", "readmitted"]
+    encounter, person, readmitted = (table[name] for name in identifiers)
+    table = table.drop(columns=identifiers)
     y = readmitted.to_numpy(str) if preparation is None else (readmitted == "<30").to_numpy(np.int64)
     rows = _first_encounters(encounter, person) if one_per_person else np.arange(len(table))
     if balanced or (balanced is None and preparation == "one-hot"):

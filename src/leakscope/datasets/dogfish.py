@@ -22,14 +22,23 @@ FEATURES, LABELS = "inception_features_val", "labels"
 _BROKEN = (EOFError, OSError, ValueError, zlib.error, zipfile.BadZipFile)
 
 
-def read(description: Description, folder: Path) -> Dataset:
-    """Read the features: 1,800 training pictures, then 600 test pictures; half of each are dogs, 0, and half fish, 1."""
+Part = tuple[NDArray[np.float64], NDArray[np.int64]]
+
+
+def read(description: Description, folder: Path) -> list[Part]:
+    """Read the features and labels of the 1,800 training pictures and of the 600 test pictures."""
     parts = [_read_part(folder / file.name, description.record[0]) for file in description.files]
-    values, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
-    if len(labels) != description.rows:
+    rows = sum(len(labels) for _, labels in parts)
+    if rows != description.rows:
         raise InputError(
-            f"the files in {folder} hold {len(labels):,} pictures, not the {description.rows:,} published: fetch them again"
+            f"the files in {folder} hold {rows:,} pictures, not the {description.rows:,} published: fetch them again"
         )
+    return parts
+
+
+def prepare(description: Description, parts: list[Part]) -> Dataset:
+    """Join the training and the test pictures of `read`; half of each are dogs, 0, and half fish, 1."""
+    values, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     X = pd.DataFrame(values, columns=[f"feature_{number}" for number in range(1, values.shape[1] + 1)], copy=False)
     return Dataset(
         name=description.name,
@@ -43,7 +52,7 @@ def read(description: Description, folder: Path) -> Dataset:
     )
 
 
-def _read_part(path: Path, columns: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+def _read_part(path: Path, columns: int) -> Part:
     """Features and labels of one file, checked: no digest is published that could tell a damaged copy."""
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:

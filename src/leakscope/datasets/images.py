@@ -7,8 +7,9 @@ stand-ins for the array of bytes in them reads the data out, after the archive's
 from __future__ import annotations
 
 import pickle
+from collections.abc import Sequence
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -19,63 +20,57 @@ from leakscope.datasets.store import open_payload, reading, tar_members
 from leakscope.errors import InputError
 
 
-def read_mnist(description: Description, folder: Path) -> Dataset:
-    """Read MNIST: 60,000 training images, then 10,000 test images, 28 x 28."""
+class Images(NamedTuple):
+    """Training and test images with their labels, and the superclasses of CIFAR-100."""
+
+    images: list[NDArray[np.uint8]]
+    labels: list[Any]
+    coarse: Sequence[Any] = ()
+    coarse_names: Sequence[str] = ()
+
+
+def read_mnist(description: Description, folder: Path) -> Images:
+    """Read MNIST: 60,000 training images and 10,000 test images, 28 x 28."""
     train, train_labels, test, test_labels = (_read_idx(folder / file.name) for file in description.files)
-    y = np.concatenate([train_labels, test_labels]).astype(np.int64)
-    return Dataset(
-        name=description.name,
-        X=np.concatenate([train, test]),
-        y=y,
-        groups=no_groups(pd.RangeIndex(len(y))),
-        sensitive=(),
-        train=np.arange(len(y)) < len(train_labels),
-        person=None,
-        description=description,
-    )
+    return Images([train, test], [train_labels, test_labels])
 
 
-def read_cifar100(description: Description, folder: Path) -> Dataset:
-    """Read all of CIFAR-100: 50,000 training images, then 10,000 test images, 32 x 32 x 3; groups: the superclass."""
+def read_cifar100(description: Description, folder: Path) -> Images:
+    """Read all of CIFAR-100: 50,000 training images and 10,000 test images, 32 x 32 x 3."""
     parts = parse_cifar_archive(folder / description.files[0].name, description.files[0].members)
     train, test, meta = (parts[name] for name in description.files[0].members)
-    return _cifar(
-        description,
+    return Images(
         images=[_images(train[b"data"]), _images(test[b"data"])],
-        fine=[train[b"fine_labels"], test[b"fine_labels"]],
+        labels=[train[b"fine_labels"], test[b"fine_labels"]],
         coarse=[train[b"coarse_labels"], test[b"coarse_labels"]],
         coarse_names=[name.decode() for name in meta[b"coarse_label_names"]],
     )
 
 
-def read_cifar100_20k(description: Description, folder: Path) -> Dataset:
-    """Read the fixed subset: 16,000 training images, then 4,000 test images, all different; groups: the superclass."""
+def read_cifar100_20k(description: Description, folder: Path) -> Images:
+    """Read the fixed subset of CIFAR-100: 16,000 training images and 4,000 test images, all different."""
     with np.load(folder / description.files[0].name, allow_pickle=False) as arrays:
-        return _cifar(
-            description,
+        return Images(
             images=[arrays["x_train"], arrays["x_test"]],
-            fine=[arrays["y_train"], arrays["y_test"]],
+            labels=[arrays["y_train"], arrays["y_test"]],
             coarse=[arrays["coarse_train"], arrays["coarse_test"]],
             coarse_names=[bytes(name).decode() for name in arrays["coarse_names"].astype("S")],
         )
 
 
-def _cifar(
-    description: Description,
-    *,
-    images: list[NDArray[np.uint8]],
-    fine: list[Any],
-    coarse: list[Any],
-    coarse_names: list[str],
-) -> Dataset:
-    y = np.concatenate(fine).astype(np.int64)
+def prepare(description: Description, raw: Images) -> Dataset:
+    """Join the training and the test images; the groups of CIFAR-100 are the superclasses."""
+    y = np.concatenate(raw.labels).astype(np.int64)
+    groups = no_groups(pd.RangeIndex(len(y)))
+    if raw.coarse_names:
+        groups["superclass"] = np.array(raw.coarse_names)[np.concatenate(raw.coarse)]
     return Dataset(
         name=description.name,
-        X=np.concatenate(images),
+        X=np.concatenate(raw.images),
         y=y,
-        groups=pd.DataFrame({"superclass": np.array(coarse_names)[np.concatenate(coarse)]}),
+        groups=groups,
         sensitive=(),
-        train=np.arange(len(y)) < len(fine[0]),
+        train=np.arange(len(y)) < len(raw.labels[0]),
         person=None,
         description=description,
     )

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Any, Literal, cast
 
 from leakscope.datasets.dataset import Description, File
-from leakscope.errors import InputError
+from leakscope.errors import InputError, MissingDataError
 
 Progress = Callable[[int, int], None]
 _BROKEN = (EOFError, OSError, zlib.error, tarfile.TarError, zipfile.BadZipFile)
@@ -67,6 +67,28 @@ def where(
     if holds(cache(), description):
         return "cache"
     return "download" if all(file.urls for file in description.files) else "not here"
+
+
+def fingerprint(description: Description) -> str:
+    """The digests of the files that ``load`` would read now, published or computed; ``absent`` without files."""
+    if not description.files:
+        return "scikit-learn"
+    root = next((root for root in (mirror(None), cache()) if holds(root, description)), None)
+    if root is None:
+        return "absent"
+    digests = []
+    for file in description.files:
+        with (root / file.path).open("rb") as raw:
+            digests.append(file.digest or f"sha256:{_stream_digest(raw, 'sha256')}")
+    return " ".join(digests)
+
+
+def missing(description: Description) -> MissingDataError:
+    """Say that a data set is not on this machine, where it comes from, and how to get it or do without."""
+    return MissingDataError(
+        f"the data set {description.name!r} is not on this machine: get it from {description.page} with "
+        f"`leakscope data fetch {description.name}`, or use generated data with `--synthetic`"
+    )
 
 
 def fetch(

@@ -1,19 +1,26 @@
 """The figures of the papers, made anew with the public API: one short module each.
 
 A module of this package that has an ``ID`` is a reproduction. It has a ``TITLE``, the ``PAPER`` with what it states, the
-settings ``FULL`` and ``QUICK``, and ``run(**settings, seed, progress, workers)``, which gives a `Reproduction`. There is
-no other list: a new module is found by being there.
+settings ``FULL`` and ``QUICK``, and ``run(**settings, seed, progress, workers)``, which gives a `Reproduction`. A ``run``
+that trains through `leakscope.worlds.retrain` also takes ``cache``, the folder for finished trainings. There is no other
+list: a new module is found by being there.
 """
 
 from __future__ import annotations
 
+import inspect
 import pkgutil
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
+from typing import Any
 
+from leakscope import datasets
 from leakscope.errors import InputError
+from leakscope.papers import finished
 from leakscope.papers.reproduction import Reproduction
 from leakscope.worlds import Progress
 
@@ -34,9 +41,16 @@ def reproductions() -> dict[str, ModuleType]:
 
 
 def reproduce(
-    name: str, quick: bool = False, seed: int = 0, progress: Progress | None = None, workers: int | None = None
+    name: str,
+    quick: bool = False,
+    seed: int = 0,
+    progress: Progress | None = None,
+    workers: int | None = None,
+    *,
+    synthetic: bool = False,
+    cache: str | Path | None = None,
 ) -> Reproduction:
-    """Make a figure of a paper anew.
+    """Reproduce a figure, table or statement of a paper.
 
     Parameters
     ----------
@@ -48,6 +62,17 @@ def reproduce(
         Called with the stage, how much of it is done, and how much there is.
     workers
         Number of local processes, by default as many as pay off; the numbers don't depend on it.
+    synthetic
+        Use generated data in the place of data sets that need files. The result says so, and its numbers can't be
+        compared with the paper's.
+    cache
+        Folder that keeps finished work: the result, and trainings of an interrupted run. The result is computed again if
+        settings, seed, package versions, code or data have changed.
+
+    Raises
+    ------
+    MissingDataError
+        If a data set is not on this machine. A reproduction downloads nothing.
 
     Examples
     --------
@@ -59,9 +84,33 @@ def reproduce(
     if name not in known:
         raise InputError(f"there is no reproduction {str(name)[:40]!r}: choose one of {', '.join(known)}")
     module = known[name]
+    settings = module.QUICK if quick else module.FULL
+    if cache is None:
+        return _run(module, settings, quick, seed, progress, workers, synthetic)[0]
+    entry = finished.Entry.of(Path(cache), name, settings | {"quick": quick, "seed": seed, "synthetic": synthetic})
+    if (kept := entry.load()) is not None:
+        return kept
+    result, asked = _run(module, settings, quick, seed, progress, workers, synthetic, cache)
+    entry.store(result, asked)
+    return result
+
+
+def _run(
+    module: ModuleType,
+    settings: Mapping[str, Any],
+    quick: bool,
+    seed: int,
+    progress: Progress | None,
+    workers: int | None,
+    synthetic: bool,
+    cache: str | Path | None = None,
+) -> tuple[Reproduction, set[str]]:
+    """The result, labelled if it rests on generated data, and the data sets that it asked for."""
     start = time.perf_counter()
-    result: Reproduction = module.run(
-        **(module.QUICK if quick else module.FULL), seed=seed, progress=progress, workers=workers
-    )
-    settings = result.settings | {"quick": quick}
-    return replace(result, settings=settings, seconds=round(time.perf_counter() - start, 3))
+    more = {"cache": cache} if "cache" in inspect.signature(module.run).parameters else {}
+    with datasets.local_only(synthetic) as usage:
+        result: Reproduction = module.run(**settings, seed=seed, progress=progress, workers=workers, **more)
+    if usage.generated:
+        result = result.on_synthetic(sorted(usage.generated))
+    seconds = round(time.perf_counter() - start, 3)
+    return replace(result, settings=result.settings | {"quick": quick}, seconds=seconds), usage.asked

@@ -24,6 +24,8 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Sequence
+from contextlib import nullcontext
+from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -124,8 +126,12 @@ def measure(
     seed: int,
     progress: Progress | None,
     workers: int | None,
+    cache: str | Path | None = None,
 ) -> Point:
-    """Leakage and membership experiment at one point. A refusal becomes a note: other points may be measured."""
+    """Leakage and membership experiment at one point. A refusal becomes a note: other points may be measured.
+
+    Finished trainings are kept in the folder ``cache``, if there is one.
+    """
     from leakscope.experiment import membership_experiment
     from leakscope.leakage import membership_leakage
 
@@ -136,14 +142,15 @@ def measure(
     notes: list[str] = []
     try:
         leakage = membership_leakage(
-            case.learner, X, y, records=effort.records, draws=effort.draws, space=effort.space, **shared
+            case.learner, X, y, records=effort.records, draws=effort.draws, space=effort.space, cache=cache, **shared
         )
         notes += leakage.warnings
     except InputError as refusal:
         notes.append(str(refusal))
     try:
-        with tempfile.TemporaryDirectory() as cache:  # the models are trained once for both adversaries
-            shared |= {"models": effort.models, "cache": cache}
+        # The models are trained once for both adversaries.
+        with tempfile.TemporaryDirectory() if cache is None else nullcontext(cache) as folder:
+            shared |= {"models": effort.models, "cache": folder}
             experiment = membership_experiment(case.learner, X, y, **shared)
             fixed = membership_experiment(case.learner, X, y, adversary="fixed threshold", **shared).advantage
     except InputError as refusal:
@@ -165,6 +172,7 @@ def sweep(
     seed: int,
     progress: Progress | None,
     workers: int | None,
+    cache: str | Path | None = None,
     power_law: bool = False,
 ) -> Reproduction:
     """Measure every case, draw the figure, and judge leakage and advantage by the trend that the paper expects.
@@ -173,13 +181,15 @@ def sweep(
     ----------
     axis, symbol
         What varies: in words below the figure, and as the name of the column and in the verdict.
+    cache
+        Folder that keeps finished trainings.
     power_law
         Whether the verdict gives the slope of the leakage on logarithmic axes.
     """
     X, y = adult(max(case.features for case in cases))
     points = []
     for number, case in enumerate(cases):
-        points.append(measure(case, X, y, effort, seed=seed, progress=progress, workers=workers))
+        points.append(measure(case, X, y, effort, seed=seed, progress=progress, workers=workers, cache=cache))
         if progress is not None:
             progress(module_id, number + 1, len(cases))
     if all(point.leakage is None and point.experiment is None for point in points):

@@ -14,6 +14,7 @@ the advantage that (ε, δ) allows. The sensitivity is that bound which strong c
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -73,6 +74,7 @@ def run(
     seed: int = 0,
     progress: Progress | None = None,
     workers: int | None = None,
+    cache: str | Path | None = None,
 ) -> Reproduction:
     """Measure the fall at small noise and the leakage at the noise of each ε."""
     from leakscope.learners import Ridge
@@ -86,7 +88,7 @@ def run(
     points = []
     for number, noise in enumerate(noises, start=1):
         case = Case(noise, ridge, size, noise)
-        points.append(measure(case, X, y, effort, seed=seed, progress=progress, workers=workers))
+        points.append(measure(case, X, y, effort, seed=seed, progress=progress, workers=workers, cache=cache))
         if progress is not None:
             progress(ID, number, len(noises))
     if any(point.leakage is None for point in points):

@@ -7,6 +7,7 @@ what the network answers, ``space="function"``: a lower bound on the leakage of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
@@ -32,6 +33,7 @@ def run(
     seed: int = 0,
     progress: Progress | None = None,
     workers: int | None = None,
+    cache: str | Path | None = None,
 ) -> Reproduction:
     """Measure leakage and advantage at each size."""
     from leakscope.learners import MLP
@@ -50,5 +52,6 @@ def run(
         seed=seed,
         progress=progress,
         workers=workers,
+        cache=cache,
         power_law=True,
     )

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, adult, sweep
@@ -46,6 +47,7 @@ def run(
     seed: int = 0,
     progress: Progress | None = None,
     workers: int | None = None,
+    cache: str | Path | None = None,
 ) -> Reproduction:
     """Measure leakage and advantage at each weight."""
     from leakscope.leakage import membership_leakage
@@ -66,11 +68,13 @@ def run(
         seed=seed,
         progress=progress,
         workers=workers,
+        cache=cache,
     )
     X, y = adult()
     shared: dict[str, Any] = {"records": records, "draws": draws, "noise": step / math.sqrt(12), "seed": seed}
+    shared |= {"workers": workers, "cache": cache}
     rounded = [
-        None if found is None else membership_leakage(case.learner, X, y, size, workers=workers, **shared).rho_kl
+        None if found is None else membership_leakage(case.learner, X, y, size, **shared).rho_kl
         for case, found in zip(cases, result.column("leakage"), strict=True)
     ]
     return replace(

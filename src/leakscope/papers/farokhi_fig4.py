@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from pathlib import Path
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
@@ -36,6 +37,7 @@ def run(
     seed: int = 0,
     progress: Progress | None = None,
     workers: int | None = None,
+    cache: str | Path | None = None,
 ) -> Reproduction:
     """Measure leakage and advantage at each number of features."""
     from leakscope.learners import Ridge
@@ -53,6 +55,7 @@ def run(
         seed=seed,
         progress=progress,
         workers=workers,
+        cache=cache,
     )
     crowded = [count for count in features if count >= size]
     if not crowded:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
@@ -34,6 +35,7 @@ def run(
     seed: int = 0,
     progress: Progress | None = None,
     workers: int | None = None,
+    cache: str | Path | None = None,
 ) -> Reproduction:
     """Measure leakage and advantage at each standard deviation of the noise."""
     from leakscope.learners import Ridge
@@ -52,4 +54,5 @@ def run(
         seed=seed,
         progress=progress,
         workers=workers,
+        cache=cache,
     )

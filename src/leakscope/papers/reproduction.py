@@ -6,14 +6,17 @@ import csv
 import io
 import json
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from leakscope.results import Estimate
 
 Cell = str | int | float | None
-KEYS = ("id", "title", "settings", "columns", "rows", "paper", "verdict", "seconds")
+KEYS = ("id", "title", "settings", "columns", "rows", "paper", "verdict", "synthetic", "seconds")
+ORIGIN = "origin"  # the column that marks rows measured on generated data
+NOT_COMPARABLE = "Synthetic data: not comparable with the paper"
 
 
 def ends(estimate: Estimate | None) -> list[Cell]:
@@ -38,6 +41,10 @@ class Reproduction:
         Whether the numbers agree with it.
     svg
         The figure.
+    seconds
+        Time that the computation took.
+    synthetic
+        The data sets that were generated and not real; empty if none.
     """
 
     id: str
@@ -49,10 +56,30 @@ class Reproduction:
     verdict: str
     svg: str
     seconds: float = 0.0
+    synthetic: tuple[str, ...] = ()
+
+    def on_synthetic(self, names: Sequence[str]) -> Reproduction:
+        """The same numbers, labelled as results on generated data sets in all that is written and printed."""
+        from leakscope import plots
+
+        given = ", ".join(names)
+        verdict = (
+            f"not comparable with the paper, because the data are synthetic ({given}); on these data: {self.verdict}"
+        )
+        return replace(
+            self,
+            title=f"{self.title} (synthetic data)",
+            settings=self.settings | {"synthetic": list(names)},
+            columns=[*self.columns, ORIGIN],
+            rows=[[*row, "synthetic"] for row in self.rows],
+            verdict=verdict,
+            svg=plots.stacked(NOT_COMPARABLE, verdict, [self.svg]),
+            synthetic=tuple(names),
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """All but the figure."""
-        return {key: getattr(self, key) for key in KEYS}
+        return {key: getattr(self, key) for key in KEYS} | {"synthetic": list(self.synthetic)}
 
     def column(self, name: str) -> list[Cell]:
         """One column of the table."""

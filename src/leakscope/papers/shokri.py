@@ -136,18 +136,18 @@ def load(key: Key) -> Source:
         column, level = ("age", f"[{group[4:]})") if group.startswith("age ") else ("race", group)
         groups[group] = np.asarray(data.groups[column] == level)
     X, y = np.asarray(data.X, np.float64), np.asarray(data.y, np.int64)
-    return Source(key, "Adult" if key == "adult" else "Hospital", X, y, groups, 2000)
+    return Source(key, "Adult" if key == "adult" else "Hospital", X, y, groups, 2000, data.stands_in)
 
 
 def _pictures() -> Source:
     """Dog against fish where its files are, otherwise fish against large carnivores."""
     from leakscope import datasets
 
-    if datasets.where("dogfish") in ("mirror", "cache"):
+    if datasets.available("dogfish"):
         data = datasets.load("dogfish")
         whole = {"whole set": np.ones(len(data), bool)}
-        return Source("pictures", "Dog vs. Fish", np.asarray(data.X, np.float64), data.y, whole, 1800)
-    name = "cifar100" if datasets.where("cifar100_20k") == "not here" else "cifar100_20k"
+        return Source("pictures", "Dog vs. Fish", np.asarray(data.X, np.float64), data.y, whole, 1800, data.stands_in)
+    name = "cifar100_20k" if datasets.available("cifar100_20k") else "cifar100"
     data = datasets.load(name)
     superclass = data.groups["superclass"].to_numpy(str)
     rows = np.flatnonzero(np.isin(superclass, ["fish", "large_carnivores"]))

@@ -134,11 +134,11 @@ def load(key: str) -> Source | None:
 
     if key not in (*SETS, "location30"):
         raise InputError(f"section 4 has no data set {key!r}: choose one of {', '.join(SETS)}, location30")
-    here = datasets.where(key) in ("mirror", "cache")
+    here = datasets.available(key)
     if key == "location30" or (key == "purchase100" and not here):
         words = "location30 (446 bits, 30 classes, 2,505 + 2,505 records) in the place of purchase100"
         return _read("location30", "purchase100", "Location", words)
-    if key == "cifar100" and not here and datasets.where("cifar100_20k") in ("mirror", "cache"):
+    if key == "cifar100" and not here and datasets.available("cifar100_20k"):
         return _read("cifar100_20k", key, SETS[key][0], "a fixed subset of 20,000 images in the place of cifar100")
     if key == "texas100" and not here:
         return None
@@ -151,7 +151,8 @@ def _read(dataset: str, key: str, name: str, stands_in: str = "") -> Source:
     data = datasets.load(dataset, preparation="one-hot" if key in ("diabetes130", "adult") else None)
     X, y = np.asarray(data.X), np.asarray(data.y, np.int64)
     X = X.astype(np.float32) if X.dtype.kind == "f" else X  # bits and bytes stay so until they are drawn
-    return Source(key, name, X, y, int(y.max()) + 1, min(SIZE, len(y) // 2), SETS[key][1], stands_in)
+    words = "; ".join(filter(None, [stands_in, data.stands_in]))
+    return Source(key, name, X, y, int(y.max()) + 1, min(SIZE, len(y) // 2), SETS[key][1], words)
 
 
 def draw(source: Source, size: int, rng: np.random.Generator) -> tuple[Records, Records]:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from leakscope.papers import reproductions
-from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.reproduction import ORIGIN, Cell, Reproduction
 from leakscope.report.axes import short_number
 
 #: Columns that are shown of a measurement of leakage: a value with its ends where there are three names.
@@ -73,6 +73,9 @@ def show(result: Reproduction, files: Sequence[Path]) -> None:
     for heading, words in (("table", _legend(result)), ("paper", result.paper["statement"]), ("ours", result.verdict)):
         if words:
             console.print(Text(f"{heading:7}{words}"))
+    if result.synthetic:
+        names = ", ".join(result.synthetic)
+        console.print(Text(f"{'data':7}synthetic ({names}): the comparison with the paper's values is not meaningful"))
     if result.settings.get("quick"):
         console.print(
             Text(f"{'quick':7}a small run to see that it works: its numbers and verdict are not those of the figure")
@@ -89,7 +92,7 @@ def _columns(result: Reproduction) -> dict[str, tuple[str, ...]]:
         there -= set(CROWDED if "part" in there else ())
         return {heading: names for heading, names in SHOWN.items() if {*names} <= there}
     triples = {name: (name, f"{name}_low", f"{name}_high") for name in result.columns if f"{name}_low" in there}
-    ends = {end for names in triples.values() for end in names[1:]} | {"note"}
+    ends = {end for names in triples.values() for end in names[1:]} | {"note", ORIGIN}
     return {name: triples.get(name, (name,)) for name in result.columns if name not in ends}
 
 
