@@ -136,7 +136,10 @@ class _Digest:
         elif kind is dict:
             self.add_dict(thing)
         elif kind is set or kind is frozenset:
-            self.text(kind.__name__, "".join(sorted(fingerprint(item, fitted=self.fitted, generators=self.generators) for item in thing)))
+            self.text(
+                kind.__name__,
+                "".join(sorted(fingerprint(item, fitted=self.fitted, generators=self.generators) for item in thing)),
+            )
         elif kind is np.ndarray or kind is np.memmap or isinstance(thing, np.generic):
             self.add_array(np.asarray(thing))
         elif isinstance(thing, pd.DataFrame | pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
@@ -159,14 +162,16 @@ class _Digest:
 
     def add_dict(self, thing: dict[Any, Any]) -> None:
         self.text("dict", str(len(thing)))
-        for key in sorted(thing, key=lambda key: fingerprint(key, fitted=self.fitted)):
+        for key in sorted(thing, key=lambda key: fingerprint(key, fitted=self.fitted, generators=self.generators)):
             self.add(key)
             self.add(thing[key])
 
     def add_array(self, array: NDArray[Any]) -> None:
         self.add(array.dtype)
         self.text("array", str(array.shape))
-        if array.dtype.names is not None:  # the bytes between the fields are not content: scikit-learn's trees leave them unset
+        if (
+            array.dtype.names is not None
+        ):  # the bytes between the fields are not content: scikit-learn's trees leave them unset
             for name in array.dtype.names:
                 self.add_array(array[name])
             return

@@ -24,6 +24,7 @@ from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
 from leakscope.facts import count, few_judged
 from leakscope.fingerprints import fingerprint
+from leakscope.provenance import CODE, code_digest
 from leakscope.records import Records, as_array, list_names, read_groups, read_ids
 from leakscope.repeats import Repeats, find_repeats
 from leakscope.report.words import safe_text
@@ -404,4 +405,5 @@ def _slips(given: _Given, higher: bool, plain: Risk) -> list[str]:
 def _fingerprints(given: _Given) -> dict[str, str]:
     control = "none" if given.control is None else fingerprint(*given.control)
     sides = {"member scores": given.members.X, "non-member scores": given.nonmembers.X}
-    return {what: fingerprint(scores) for what, scores in sides.items()} | {"control scores": control}
+    prints = {what: fingerprint(scores) for what, scores in sides.items()}
+    return prints | {"control scores": control, CODE: code_digest()}
