@@ -82,14 +82,15 @@ def _contradictions(audit: Audit) -> Iterator[str]:
 
 def _unlike_risks(audit: Audit) -> Iterator[str]:
     """Points of the strongest attacks that are not those of ``risks``, which has other intervals only."""
-    for entry in (audit.strongest, *audit.by_release):
+    entries: list[Risk | ReleaseRisk] = [audit.strongest, *audit.by_release]
+    for entry in entries:
         same = [risk for risk in audit.risks if (risk.release, risk.attack) == (entry.release, entry.attack)]
         if not any(_same_points(entry, risk) for risk in same):
             yield f"the figures of {entry.attack!r} on {entry.release!r} differ between its parts"
-    for entry in audit.by_release:
-        points = [risk.auc.value for risk in audit.risks if risk.release == entry.release]
-        if entry.largest.auc.value != max(points):
-            yield f"the largest AUC of {entry.release!r} is not the largest of “risks”"
+    for part in audit.by_release:
+        points = [risk.auc.value for risk in audit.risks if risk.release == part.release]
+        if part.largest.auc.value != max(points):
+            yield f"the largest AUC of {part.release!r} is not the largest of “risks”"
 
 
 def _same_points(entry: Risk | ReleaseRisk, risk: Risk) -> bool:
