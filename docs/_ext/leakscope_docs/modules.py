@@ -73,7 +73,7 @@ GROUPS = (
     Group(
         "Results and reports",
         "What is kept, and how it is shown.",
-        ("results", "study*", "storage", "audit_diff*", "plots", "report", "report.summary", "errors"),
+        ("results", "study*", "storage", "integrity", "provenance", "audit_diff*", "plots", "report", "report.summary", "errors"),
         on_one_page=True,
     ),
     Group("Data", "Tables, and data sets by name.", ("datasets*", "tables", "universe"), on_one_page=True),
