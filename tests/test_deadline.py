@@ -32,7 +32,9 @@ PEM = Path(__file__).parent / "localhost.pem"
 class Server:
     """Takes connections one after the other; ``answer`` sends what it likes until the test is over."""
 
-    def __init__(self, answer: Callable[["Server", socket.socket], None], context: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self, answer: Callable[["Server", socket.socket], None], context: ssl.SSLContext | None = None
+    ) -> None:
         self.answer, self.context, self.connections = answer, context, 0
         self.over = threading.Event()
         self.listening = socket.create_server(("127.0.0.1", 0))
