@@ -163,9 +163,11 @@ def test_what_has_no_content_has_no_digest() -> None:
     assert model_fingerprint(fitted, "abc") == {"model file": "abc"}
 
 
-def test_weights_of_an_onnx_file_in_another_file_count(tmp_path: Path) -> None:
-    model, weights = tmp_path / "model.onnx", tmp_path / "model.onnx.data"
-    model.write_bytes(b"\x08\x0a graph \x6a\x1b\n\x08location\x12\x0fmodel.onnx.data tensors")
+@pytest.mark.parametrize("name", ["model.onnx.data", "w" * 200])
+def test_weights_of_an_onnx_file_in_another_file_count(name: str, tmp_path: Path) -> None:
+    model, weights = tmp_path / "model.onnx", tmp_path / name
+    length = bytes([len(name)]) if len(name) < 128 else bytes([len(name) & 127 | 128, len(name) >> 7])
+    model.write_bytes(b"\x08\x0a graph \x6a\x1b\n\x08location\x12" + length + name.encode() + b" tensors")
     alone = file_digest(model)
     assert alone == hashlib.sha256(model.read_bytes()).hexdigest()
     weights.write_bytes(b"one")
@@ -181,6 +183,23 @@ def test_an_onnx_model_in_python_is_named_by_its_file(tmp_path: Path) -> None:
     fitted = LogisticRegression().fit(X, Y)
     path.write_bytes(onnx.to_onnx(fitted, X[:1].astype(np.float32), options={"zipmap": False}).SerializeToString())
     assert model_fingerprint(ls.load_model(path)) == {"model file": file_digest(path)}
+
+
+def test_weights_that_onnx_stores_in_another_file_count(tmp_path: Path) -> None:
+    onnx = pytest.importorskip("onnx")
+    numbers = np.arange(2000.0, dtype=np.float32)
+    weights = onnx.numpy_helper.from_array(numbers, "weights")
+    graph = onnx.helper.make_graph([], "graph", [], [], [weights])
+    path = tmp_path / "model.onnx"
+    onnx.save(onnx.helper.make_model(graph), path, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    before = file_digest(path)
+    (tmp_path / "weights.bin").write_bytes((numbers + 1).tobytes())
+    assert file_digest(path) != before
+
+
+@pytest.mark.parametrize("name", ["https://host/" + "x" * 5000, "no\0file", "/", "none.skops"])
+def test_what_is_no_file_has_no_digest(name: str) -> None:
+    assert file_digest(name) is None
 
 
 def test_a_file_that_changes_while_it_is_read_is_refused(

@@ -11,6 +11,7 @@ A record holds one of these in its ``fingerprints``:
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Sequence
 from functools import cache, partial
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
     from leakscope.results import Findings
 
 MODEL_FILE, MODEL_PARAMETERS, CODE, NONE = "model file", "model parameters", "leakscope code", "none"
-#: How an ONNX file names a file of weights: field 1 is the key "location", field 2 its value, at most 127 bytes long.
-_EXTERNAL = re.compile(rb"\n\x08location\x12([\x01-\x7f])")
+#: How an ONNX file names a file of weights: field 1 is the key "location", field 2 its value, with a length of one byte or two.
+_EXTERNAL = re.compile(rb"\n\x08location\x12([\x80-\xff]?[\x01-\x7f])")
 
 
 def file_digest(path: str | Path) -> str | None:
@@ -38,9 +39,9 @@ def file_digest(path: str | Path) -> str | None:
     >>> file_digest("https://models.example/predict") is None
     True
     """
-    path = Path(path)
-    if not path.is_file():
+    if not os.path.isfile(path):  # a Path raises where an address is too long for a name
         return None
+    path = Path(path)
     try:
         digests = [_sha256(part) for part in (path, *_external_files(path))]
     except OSError as error:
@@ -58,10 +59,13 @@ def _external_files(path: Path) -> Iterator[Path]:
     if path.suffix.lower() != ".onnx":
         return
     content = path.read_bytes()
-    names = {content[found.end() : found.end() + found[1][0]] for found in _EXTERNAL.finditer(content)}
+    lengths = [(found.end(), found[1]) for found in _EXTERNAL.finditer(content)]
+    names = {
+        content[start : start + sum((byte & 127) << 7 * at for at, byte in enumerate(size))] for start, size in lengths
+    }
     for name in sorted(names):
         place = path.parent / name.decode(errors="replace")
-        if b"\0" not in name and place.is_file():
+        if os.path.isfile(place):
             yield place
 
 
@@ -94,7 +98,9 @@ def model_fingerprint(model: Any, digest: str | None = None) -> dict[str, str]:
     >>> model_fingerprint(lambda X: X)
     {'model parameters': 'none'}
     """
-    if digest is None and type(model).__name__ == "OnnxModel":
+    from leakscope.model_files import OnnxModel
+
+    if digest is None and isinstance(model, OnnxModel):
         digest = file_digest(model.path)
     if digest is not None:
         return {MODEL_FILE: digest}
