@@ -10,9 +10,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.crossfit import Sample
+from leakscope.provenance import CODE, code_digest
 from leakscope.results import (
     Audit,
     AuditedModel,
+    Basis,
     Bound,
     Control,
     ControlModels,
@@ -33,7 +35,7 @@ from leakscope.results import (
     Verdict,
 )
 from leakscope.risk import most_exposed
-from leakscope.verdict import largest_figures, strongest_by_release
+from leakscope.verdict import choose_strongest, judge, largest_figures, strongest_by_release
 
 Floats = NDArray[np.float64]
 
@@ -48,18 +50,9 @@ ATTACKS = (
     ("log_loss", "likelihood ratio", 0.48),
     ("log_loss", "bounded loss", 0.36),
 )
-VERDICTS = {
-    "leaks": Verdict(
-        "leaks",
-        "leaks: an attacker who sees losses tells training records from outsiders better than chance",
-        (
-            "the strongest attack's AUC stays above 0.5 over its whole interval",
-            "it beats its never-trained control and its blind baseline",
-        ),
-    ),
-    "no evidence": Verdict("no evidence", "no evidence of leakage beyond chance", ("every interval includes 0.5",)),
-    "cannot tell": Verdict("cannot tell", "cannot tell: about 4,000 more held-out records are needed", ()),
-}
+MARGIN = 0.05
+#: Confidence of the interval of the strongest of six attacks with four figures each.
+CHOSEN = 1 - 0.05 / 24
 
 
 def sample_audit(
@@ -70,18 +63,21 @@ def sample_audit(
     retrained: bool = True,
 ) -> Audit:
     """An audit of a model of incomes, with ``kind`` of verdict; the same one at every call."""
-    strength = {"leaks": 1.0, "no evidence": 0.0, "cannot tell": 0.1}[kind]
+    strength = 1.0 if kind == "leaks" else 0.0
     half = 0.05 if kind == "cannot tell" else 0.0125
     risks = tuple(
         sample_risk(release, attack, shift * strength, seed, half=half, groups=groups, retrained=retrained)
         for seed, (release, attack, shift) in enumerate(ATTACKS)
     )
-    strongest = max(risks, key=lambda risk: risk.auc.value)
     careful = [replace(risk, auc=_for_choice(risk.auc)) for risk in risks]
-    records = _records(strength)
+    best = careful[choose_strongest(careful)]
+    records, basis = _records(strength), Basis(MARGIN)
+    verdict = judge(best, basis)
+    assert verdict.kind == kind, verdict
     return Audit(
-        verdict=VERDICTS[kind],
-        strongest=replace(strongest, auc=_for_choice(strongest.auc), roc=_band(strongest.roc)),
+        verdict=verdict,
+        basis=basis,
+        strongest=replace(best, roc=_band(best.roc)),
         risks=risks,
         not_run=(NotRun("probabilities", "learned: MLP", "left out by the settings: attacks=quick"),),
         warnings=(
@@ -90,8 +86,9 @@ def sample_audit(
         ),
         target=_audited(task, retrained),
         overlap=Overlap(52, tuple(str(number) for number in range(100, 152)), removed=False),
-        settings={"seed": 0, "folds": 5, "rates": list(RATES), "groups": ["race", "sex"], "remove_overlap": False},
-        fingerprints={"train": "9f2c" * 16, "holdout": "71ab" * 16, "model": "c0de" * 16},
+        settings={"seed": 0, "folds": 5, "rates": list(RATES), "groups": ["race", "sex"], "remove_overlap": False,
+                  "margin": MARGIN, "confidence": 0.95, "confidence after the choice": CHOSEN},
+        fingerprints={"train": "9f2c" * 16, "holdout": "71ab" * 16, "model file": "c0de" * 16, CODE: code_digest()},
         versions={"leakscope": "0.1.0", "python": "3.12.3", "numpy": "2.4.1", "scikit-learn": "1.9.0"},
         seconds={"predicting": 1.31, "retraining": 22.4, "attacking": 3.72},
         created="2026-01-15T10:30:00+00:00",
@@ -99,7 +96,7 @@ def sample_audit(
         largest=largest_figures(careful),
         exposed=most_exposed(records),
         records=records,
-    )
+    )  # fmt: skip
 
 
 def sample_risk(
@@ -157,16 +154,17 @@ def with_names(audit: Audit, name: str) -> Audit:
         source=name,
         by_group=tuple(replace(group, column=name, level=name) for group in audit.strongest.by_group),
     )
+    plain = next(one for one in audit.risks if one.attack == audit.strongest.attack)
     return replace(
         audit,
         verdict=Verdict(audit.verdict.kind, name, (name,)),
         strongest=risk,
-        risks=(risk, *audit.risks),
+        risks=(replace(risk, auc=plain.auc), *audit.risks),
         not_run=(NotRun(name, name, name),),
         warnings=(name,),
         target=replace(audit.target, model=name),
         overlap=Overlap(1, (name,)),
-        settings={name: name, "groups": [name]},
+        settings=audit.settings | {name: name, "groups": [name]},
         fingerprints={name: name},
         versions={name: name},
         seconds={name: 1.0},
@@ -235,7 +233,7 @@ def _band(roc: Roc) -> Roc:
 def _for_choice(auc: Estimate) -> Estimate:
     """The interval of the best of six attacks, with four figures each, pays for the choice."""
     wider = 1.57 * (auc.high - auc.value)
-    return replace(auc, low=auc.value - wider, high=auc.value + wider, confidence=1 - 0.05 / 24)
+    return replace(auc, low=auc.value - wider, high=auc.value + wider, confidence=CHOSEN)
 
 
 def _auc(members: Floats, nonmembers: Floats) -> float:

@@ -37,7 +37,7 @@ def test_the_answer_is_two_sentences_for_each_verdict() -> None:
     assert all(len(sentences) == 2 for sentences in first.values())
     assert first["leaks"][0] == "This model gives away who was in the training data."
     assert first["no evidence"][0].startswith("No attack that was run")
-    assert first["cannot tell"][1] == "About 4,000 more held-out records are needed."
+    assert "about 5,100 held out" in first["cannot tell"][1]
 
 
 def test_cannot_tell_is_said_in_plain_words() -> None:

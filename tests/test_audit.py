@@ -503,7 +503,13 @@ def test_the_record_says_how_it_was_made():
     result = audit_toy(toys.lookup(200), seed=11)
     assert result.settings["seed"] == 11
     assert set(result.versions) >= {"python", "leakscope", "numpy", "scikit-learn"}
-    assert set(result.fingerprints) == {"training records", "held-out records", "learner"}
+    assert set(result.fingerprints) == {
+        "training records",
+        "held-out records",
+        "learner",
+        "model parameters",
+        "leakscope code",
+    }
     assert len(result.settings["attacks"]) == len(result.risks)
     assert result.seconds["predict"] >= 0
 

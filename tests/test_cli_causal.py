@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from leakscope import causal
+from leakscope.causal_study.scenarios import from_graph
 from leakscope.cli import main
 
 BIF = """network garden { }
@@ -83,6 +84,18 @@ REFUSED = {
     "no label column": (["causal", "{}/people.csv", "--label", "snow", "--graph", "{}/garden.bif"], "no label column 'snow'"),
     "short": (["causal", "{}/short.csv", "--label", "a", "--parents", "b"], "a"),
     "label dropped": (["causal", "{}/people.csv", "--label", "flood", "--parents", "rain", "--drop", "flood"], "can't be dropped"),
+    "label of a graph dropped": (["causal", "--label", "Akt", "--graph", "sachs", "--drop", "Akt"], "can't be dropped"),
+    "cause dropped": (["causal", "--label", "Akt", "--graph", "sachs", "--drop", "PKA"], "'PKA' is a cause of Akt"),
+    "cause dropped from a file": (["causal", "{}/people.csv", "--label", "flood", "--graph", "{}/garden.bif", "--drop", "rain"], "'rain' is a cause"),
+    "unknown variable dropped": (["causal", "--label", "Akt", "--graph", "sachs", "--drop", "CO"], "no variable 'CO'"),
+    "unknown column dropped": (["causal", "{}/people.csv", "--label", "flood", "--graph", "{}/garden.bif", "--drop", "snow"], "no dropped column 'snow'"),
+    "nothing dropped": (["causal", "--label", "Akt", "--graph", "sachs", "--drop", ","], "names no column"),
+    "draws with environments": (["causal", "{}/people.csv", "--label", "flood", "--environments", "boots", "--draws", "3"], "leave shift and draws out"),
+    "rows with data": (["causal", "{}/people.csv", "--label", "flood", "--graph", "{}/garden.bif", "--rows", "200"], "rows is for samples"),
+    "task of a graph": (["causal", "--label", "Akt", "--graph", "sachs", "--task", "regression"], "the task is classification"),
+    "parents with a graph": (["causal", "--label", "Akt", "--graph", "sachs", "--parents", "PKA"], "graph and parents are given"),
+    "environments with a graph": (["causal", "--label", "Akt", "--graph", "sachs", "--environments", "PKA"], "graph and environments are given"),
+    "dropped and sensitive": (["causal", "--label", "Akt", "--graph", "sachs", "--drop", "Raf", "--sensitive", "Raf"], "no sensitive column 'Raf'"),
     "bad shift": (["causal", "--label", "Akt", "--graph", "sachs", "--shift", "up"], "shift is random"),
     "out is a file": (["causal", "--label", "Akt", "--graph", "sachs", "--out", "{}/people.csv"], "people.csv"),
 }  # fmt: skip
@@ -101,3 +114,48 @@ def test_bad_input_ends_in_one_sentence(case, folder, capsys):
 def test_dropped_column_and_the_level_none(folder, capsys):
     assert run(*quick(folder / "named.csv"), "--drop", "person", "--graph", folder / "garden.bif") == 0
     assert "Causes: rain" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("label", "graph", "options", "causes", "columns"),
+    [
+        ("Akt", "sachs", [], ["Erk", "PKA"], 10),
+        ("Akt", "sachs", ["--drop", "Raf, Jnk"], ["Erk", "PKA"], 8),
+        ("HR", "alarm", ["--drop", "CO"], ["CATECHOL"], 35),
+    ],
+)
+def test_variables_of_a_named_graph_are_dropped(label, graph, options, causes, columns, capsys):
+    assert run("causal", "--label", label, "--graph", graph, "--rows", 150, "--model", "logistic", "--draws", 1,
+               "--no-noise", "--json", *options) == 0  # fmt: skip
+    found = json.loads(capsys.readouterr().out)
+    dropped = [name.strip() for name in options[-1].split(",")] if options else []
+    everything = next(model for model in found["models"] if model["name"] == "logistic on all columns")
+    assert found["causes"] == causes
+    assert found["run"]["columns"] == len(everything["columns"]) == columns
+    assert found["run"]["dropped"] == dropped
+    assert not set(dropped) & set(everything["columns"])
+
+
+def test_a_variable_is_dropped_from_a_file_as_from_samples(folder, capsys):
+    arguments = (*quick(folder / "named.csv"), "--graph", folder / "garden.bif", "--json")
+    assert run(*arguments, "--drop", "person") == 0
+    every = json.loads(capsys.readouterr().out)
+    assert run(*arguments, "--drop", "person,boots") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (every["run"]["columns"], found["run"]["columns"]) == (2, 1)
+    assert found["causes"] == every["causes"] == ["rain"]
+
+
+def test_dropping_changes_no_record_that_is_left():
+    seeds = [np.random.SeedSequence(0) for _ in range(2)]
+    settings = {"rows": 150, "shift": "random", "draws": 1}
+    sachs = causal.load_network("sachs")
+    whole, part = (
+        from_graph(sachs, "Akt", None, seeds=seed, drop=drop, **settings)
+        for seed, drop in zip(seeds, ((), ("Raf",)), strict=True)
+    )
+    kept = [column for column, name in enumerate(whole.names) if name != "Raf"]
+    assert part.names == tuple(whole.names[column] for column in kept)
+    for before, after in zip(whole.scenarios[0].samples, part.scenarios[0].samples, strict=True):
+        assert np.array_equal(before.X[:, kept], after.X)
+        assert np.array_equal(before.y, after.y)

@@ -13,7 +13,8 @@ from samples import around, sample_audit
 import leakscope as ls
 from leakscope.cli import main
 from leakscope.report.summary import summarize
-from leakscope.results import Audit, Number, Study
+from leakscope.results import SCHEMA_VERSION, Audit, Number, Study
+from leakscope.risk import most_exposed
 from leakscope.study import study_to_json
 
 FILES = ("audit.json", "records.csv", "report.html")
@@ -21,7 +22,8 @@ FILES = ("audit.json", "records.csv", "report.html")
 
 @pytest.fixture(scope="module")
 def small() -> Audit:
-    return replace(sample_audit(), records=sample_audit().records.head(200))
+    records = sample_audit().records.head(200)
+    return replace(sample_audit(), records=records, exposed=most_exposed(records))
 
 
 @pytest.fixture
@@ -123,7 +125,7 @@ def test_wrong_input_is_one_sentence_and_nothing_is_written(
     ("spoil", "said"),
     [
         (lambda text: text[:100], "is broken"),
-        (lambda text: text.replace('"schema_version": 2', '"schema_version": 99'), "upgrade leakscope"),
+        (lambda text: text.replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99'), "upgrade leakscope"),
         (lambda text: "[]", "is not an audit"),
     ],
 )

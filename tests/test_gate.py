@@ -317,7 +317,7 @@ def test_an_audit_that_cannot_tell_is_an_entry_of_its_own_unless_a_condition_ask
     audit = sample_audit("cannot tell")
     (first, told) = ls.gate(audit, "auc > 0.99").conditions
     assert (first.outcome, told.outcome) == ("passed", "uncertain")
-    assert told.reason == "about 4,000 more held-out records are needed"
+    assert told.reason == audit.verdict.sentence.removeprefix("cannot tell: ")
     assert len(ls.gate(audit, "verdict = leaks").conditions) == 1
 
 

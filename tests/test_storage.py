@@ -13,6 +13,7 @@ from samples import sample_audit, with_names
 
 from leakscope import storage
 from leakscope.errors import InputError
+from leakscope.integrity import DIGEST, content_digest
 from leakscope.results import SCHEMA_VERSION
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "audit.schema.json"
@@ -55,7 +56,7 @@ def test_a_record_of_version_1_loads_with_what_it_has(tmp_path):
     audit.save(tmp_path)
     path = tmp_path / "audit.json"
     document = json.loads(path.read_text()) | {"schema_version": 1}
-    for name in ("by_release", "largest", "exposed", "bounds", "studies", "command"):
+    for name in ("by_release", "largest", "exposed", "bounds", "studies", "command", "basis", DIGEST):
         del document[name]
     for risk in (document["strongest"], *document["risks"]):
         del risk["roc"]["low"], risk["roc"]["high"]
@@ -68,12 +69,14 @@ def test_a_record_of_version_1_loads_with_what_it_has(tmp_path):
     assert storage.load(tmp_path) == again
 
 
-def spoil(change):
+def spoil(change, sealed=True):
+    """Change the document; ``sealed`` with the digest that its new content has."""
+
     def apply(folder):
         path = folder / "audit.json"
         document = json.loads(path.read_text())
         change(document)
-        path.write_text(json.dumps(document))
+        path.write_text(json.dumps(document | {DIGEST: content_digest(document)} if sealed else document))
 
     return apply
 
@@ -90,6 +93,9 @@ def spoil(change):
         (spoil(lambda d: d.pop("verdict")), "not a whole audit: verdict"),
         (spoil(lambda d: d["strongest"]["auc"].update(low=0.99, high=0.01)), "not a whole audit: strongest.auc"),
         (spoil(lambda d: d["strongest"]["roc"].update(fpr=[], tpr=[])), "can't be shown"),
+        (spoil(lambda d: d["basis"].update(judged=0.0, margin=0.0)), "settings"),
+        (spoil(lambda d: d.update(command="other"), sealed=False), "edited"),
+        (spoil(lambda d: d.pop(DIGEST), sealed=False), "no digest"),
         (spoil(lambda d: d["seconds"].update(predict=float("nan"))), "broken"),
         (spoil(lambda d: d.update(records_id_type="junk")), "records can't be read"),
         (lambda folder: (folder / "records.csv").unlink(), "can't be read"),

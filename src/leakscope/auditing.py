@@ -25,6 +25,7 @@ from leakscope.extra import extra_leakage
 from leakscope.facts import count, count_copies, describe, trained_share, warn_about
 from leakscope.fingerprints import fingerprint, row_hashes
 from leakscope.near_copies import near_copies
+from leakscope.provenance import CODE, code_digest, model_fingerprint
 from leakscope.releases import Progress, observe
 from leakscope.results import Audit, Basis, Bound, Extra, Overlap, ShadowModels
 from leakscope.risk import (
@@ -112,6 +113,7 @@ def audit(
     epsilon: float | None = None,
     delta: float = 0.0,
     command: str = "",
+    model_digest: str | None = None,
     progress: Progress | None = None,
 ) -> Audit:
     """Measure what a trained model's answers give away about who was in its training set.
@@ -148,6 +150,9 @@ def audit(
         is your word, and is not checked.
     command
         The command line that asked for the audit, for the record.
+    model_digest
+        SHA-256 of the file that the model was read from, by which ``leakscope gate --model`` recognises the file. By default
+        the record holds a digest of what the model has learned.
     progress
         Called with (stage, done, total).
 
@@ -168,11 +173,12 @@ def audit(
     )
     with clock("ask again"):
         target, consistency = average_random_answers(target, repeats, settings.seed)
+    identity = model_fingerprint(model, model_digest)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
     found = _run(target, settings, select(target, attacks, releases), consistency, clock, again, progress)
     bounds = tuple(hold_against(bound, found) for bound in bounds)
     asked = {"releases": None if releases is None else [str(name) for name in releases]}
-    found = replace(found, settings=found.settings | asked)
+    found = replace(found, settings=found.settings | asked, fingerprints=found.fingerprints | identity)
     return replace(found, bounds=bounds, warnings=(*_broken(bounds, found), *found.warnings), command=str(command))
 
 
@@ -415,6 +421,7 @@ def _fingerprints(target: Target) -> dict[str, str]:
         "training records": fingerprint(target.members.X, target.members.y),
         "held-out records": fingerprint(target.nonmembers.X, target.nonmembers.y),
         "learner": target.learner.key if target.learner is not None else "none",
+        CODE: code_digest(),
     }
 
 

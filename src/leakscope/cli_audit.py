@@ -112,7 +112,7 @@ def audit(
 ) -> None:
     """Audit a trained model: what do its answers give away about who was in its training set?"""
     from leakscope.auditing import audit as run
-    from leakscope.model_files import load_model
+    from leakscope.provenance import load_with_digest
     from leakscope.storage import check_writable
     from leakscope.study import load_study
     from leakscope.tables import read_sets
@@ -125,7 +125,7 @@ def audit(
     if out is not None:
         check_writable(out)
     studies = [load_study(folder) for folder in beside or ()]
-    loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
+    loaded, digest = load_with_digest(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
     sets = read_sets((train, holdout), loaded, label=label, groups=groups, id_column=id, drop=drop)
     with progress_bars() as progress:
         result = run(
@@ -133,7 +133,7 @@ def audit(
             releases=None if releases is None else releases.split(","), shadows=shadows,
             retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, margin=margin, seed=seed,
             workers=workers, cluster=cluster, cache=cache, epsilon=epsilon, delta=delta,
-            command=command_line(context), progress=progress,
+            command=command_line(context), model_digest=digest, progress=progress,
         )  # fmt: skip
     result = result.with_studies(*studies)
     if out is not None:

@@ -35,7 +35,9 @@ def causal(
             help="What differs in the shifted worlds: random, parents, children, all, or a number, noise on all tables."
         ),
     ] = "random",
-    draws: Annotated[int, typer.Option(help="How many shifted worlds.")] = 5,
+    draws: Annotated[
+        int | None, typer.Option(help="How many shifted worlds, by default 5; not with --environments.")
+    ] = None,
     rows: Annotated[int | None, typer.Option(help="Records of each part that is drawn from the graph.")] = None,
     model: Annotated[
         str, typer.Option(help="What uses all columns: network (needs torch), logistic, trees or ridge.")
@@ -51,7 +53,9 @@ def causal(
     out: Annotated[
         Path | None, typer.Option(help="Folder for causal.json, .csv, .svg and study.json.", file_okay=False)
     ] = None,
-    drop: Annotated[str | None, typer.Option(help="Columns not learned from, separated by commas.")] = None,
+    drop: Annotated[
+        str | None, typer.Option(help="Columns or variables of the graph not shown to the models, separated by commas.")
+    ] = None,
     task: Annotated[
         str | None, typer.Option(help="classification or regression; by default told by the label.")
     ] = None,
@@ -71,9 +75,9 @@ def causal(
     names = None if data is None else list(data.columns)
     with progress_bars() as progress:
         found = study(
-            data, label, graph=graph, parents=_names(parents, names), environments=environments, shift=_shift(shift),
-            draws=draws, rows=rows, model=model, wrong=wrong, paper_attack=paper_attack,
-            sensitive=_names(sensitive, names) or (), task=cast("Any", task), noise=noise, confidence=confidence,
+            data, label, graph=graph, parents=_names(parents, names), environments=environments,
+            drop=_names(drop, names) or (), shift=_shift(shift), draws=draws, rows=rows, model=model, wrong=wrong,
+            paper_attack=paper_attack, sensitive=_names(sensitive, names) or (), task=cast("Any", task), noise=noise, confidence=confidence,
             seed=seed, progress=progress,
         )  # fmt: skip
     if out is not None:
@@ -90,16 +94,11 @@ def read_people(path: Path, label: str, drop: str | None, *, as_text: bool) -> p
     """A CSV file; texts stay as they stand in it, so that None and NA are levels, and only what is empty is missing."""
     from leakscope.tables import check_columns, read_table, read_texts, split_names
 
-    table = read_table(path)
+    table = read_table(path).copy()
     check_columns(table, [label], path, "label")
-    dropped = split_names(drop, table.columns)
-    check_columns(table, dropped, path, "dropped")
-    if label in dropped:
-        raise InputError(f"{label} is the label and can't be dropped")
-    kept = [name for name in table.columns if name not in dropped]
-    texts = kept if as_text else [name for name in kept if table[name].dtype.kind not in "biuf"]
+    check_columns(table, split_names(drop, table.columns), path, "dropped")
+    texts = [name for name in table.columns if as_text or table[name].dtype.kind not in "biuf"]
     shown = read_texts(path, texts) if texts else table[[]]
-    table = table[kept].copy()
     for name in texts:
         table[name] = shown[name] if as_text else shown[name].mask(shown[name] == "")
     return table

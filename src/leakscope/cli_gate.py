@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leakscope.cli_shared import Json
+from leakscope.cli_shared import Json, Trust, TrustPickle
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -37,16 +37,26 @@ def gate(
     policy: PolicyFile = None,
     on_uncertain: OnUncertain = None,
     junit: Junit = None,
+    model: Annotated[
+        str | None, typer.Option(help="Model file to release: exit 2 unless it is the one that was audited.")
+    ] = None,
+    trust_pickle: TrustPickle = False,
+    trust: Trust = None,
     as_json: Json = False,
 ) -> None:
     """Judge a saved audit by conditions, without auditing again: exit 0 if it passes, 1 if it fails."""
     from leakscope.conditions import Scope
     from leakscope.policy import make_policy
+    from leakscope.provenance import check_model
     from leakscope.storage import load
 
     rules = make_policy(fail_if or (), policy, on_uncertain)
     prepare(rules, None, junit)
+    if model is None and (trust or trust_pickle):
+        raise InputError("--trust and --trust-pickle go with --model: name the model file")
     audit = load(folder)
+    if model is not None:
+        check_model(audit, model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
     rules.check(Scope.of(audit))
     result = decide(rules, audit, junit)
     if as_json:

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from leakscope.auditing import audit
+from leakscope.provenance import file_digest
 from leakscope.releases import Progress
 from leakscope.results import Audit
 
@@ -34,7 +35,8 @@ def run(folder: Path, seed: int = 0, progress: Progress | None = None) -> tuple[
     command = _command(folder, seed)
     result = audit(
         forest, (train[features], train["diagnosis"]), (holdout[features], holdout["diagnosis"]),
-        groups=(train[["diagnosis"]], holdout[["diagnosis"]]), seed=seed, command=command, progress=progress,
+        groups=(train[["diagnosis"]], holdout[["diagnosis"]]), seed=seed, command=command,
+        model_digest=file_digest(folder / "model.skops"), progress=progress,
     )  # fmt: skip
     result.save(folder / "audit")
     return result, command

@@ -25,10 +25,11 @@ from leakscope.errors import InputError
 
 BLOCK = 1 << 17  # elements worked on at a time: about a megabyte, so that it stays in the processor's cache
 MISSING = np.float64(np.nan).view(np.uint64)
+GENERATORS = (np.random.RandomState, np.random.Generator, np.random.BitGenerator, np.random.SeedSequence)
 NUMBERS = ("integer", "floating", "mixed-integer-float", "boolean")
 
 
-def fingerprint(*things: Any, fitted: bool = False) -> str:
+def fingerprint(*things: Any, fitted: bool = False, generators: bool = True) -> str:
     """Give the SHA-256, in hexadecimal, of the content of ``things``.
 
     Equal content gives an equal fingerprint in any process: arrays whatever their memory order, data frames whatever
@@ -44,6 +45,9 @@ def fingerprint(*things: Any, fitted: bool = False) -> str:
     fitted
         A scikit-learn estimator is its class and its parameters, as for `sklearn.base.clone`; with ``fitted=True`` what
         it has learned counts too.
+    generators
+        Whether the state of random generators counts. A fitted estimator may keep numpy's global one, which any draw
+        changes.
 
     Raises
     ------
@@ -59,7 +63,7 @@ def fingerprint(*things: Any, fitted: bool = False) -> str:
     >>> fingerprint(X) == fingerprint(X.astype(np.float32))
     False
     """
-    digest = _Digest(fitted)
+    digest = _Digest(fitted, generators)
     try:
         for thing in things:
             digest.add(thing)
@@ -71,9 +75,9 @@ def fingerprint(*things: Any, fitted: bool = False) -> str:
 class _Digest:
     """A SHA-256 that things of any kind are added to, each with a tag and a length, so that no two run together."""
 
-    def __init__(self, fitted: bool) -> None:
+    def __init__(self, fitted: bool, generators: bool) -> None:
         self.hash = hashlib.sha256()
-        self.fitted = fitted
+        self.fitted, self.generators = fitted, generators
         self.entered = 0
         self.seen: dict[int, int] = {}
         self.kept: list[Any] = []
@@ -111,6 +115,8 @@ class _Digest:
             self.text(kind.__name__, thing)
         elif isinstance(thing, ModuleType):
             self.add_module(thing)
+        elif not self.generators and isinstance(thing, GENERATORS):
+            self.text("generator", kind.__name__)
         elif isinstance(thing, np.dtype):
             self.text("dtype", str(thing.descr) if thing.names else thing.str)
         else:
@@ -130,7 +136,10 @@ class _Digest:
         elif kind is dict:
             self.add_dict(thing)
         elif kind is set or kind is frozenset:
-            self.text(kind.__name__, "".join(sorted(fingerprint(item, fitted=self.fitted) for item in thing)))
+            self.text(
+                kind.__name__,
+                "".join(sorted(fingerprint(item, fitted=self.fitted, generators=self.generators) for item in thing)),
+            )
         elif kind is np.ndarray or kind is np.memmap or isinstance(thing, np.generic):
             self.add_array(np.asarray(thing))
         elif isinstance(thing, pd.DataFrame | pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
@@ -153,13 +162,19 @@ class _Digest:
 
     def add_dict(self, thing: dict[Any, Any]) -> None:
         self.text("dict", str(len(thing)))
-        for key in sorted(thing, key=lambda key: fingerprint(key, fitted=self.fitted)):
+        for key in sorted(thing, key=lambda key: fingerprint(key, fitted=self.fitted, generators=self.generators)):
             self.add(key)
             self.add(thing[key])
 
     def add_array(self, array: NDArray[Any]) -> None:
         self.add(array.dtype)
         self.text("array", str(array.shape))
+        if (
+            array.dtype.names is not None
+        ):  # the bytes between the fields are not content: scikit-learn's trees leave them unset
+            for name in array.dtype.names:
+                self.add_array(array[name])
+            return
         if array.dtype.hasobject:
             for item in array.flat:
                 self.add(item)
@@ -253,7 +268,7 @@ class _Digest:
         if clone is None or clone.__module__ == "sklearn.base":
             self.add_all("estimator", (type(estimator), estimator.get_params(deep=False)))
         else:  # cloned in a way of its own: a frozen estimator keeps what it has learned
-            self.text("frozen", fingerprint(estimator, fitted=True))
+            self.text("frozen", fingerprint(estimator, fitted=True, generators=self.generators))
 
     def add_tensor(self, tensor: Any) -> None:
         torch = sys.modules["torch"]

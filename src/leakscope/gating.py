@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Any, Literal
 
 from leakscope.conditions import Judgement, Scope, VerdictCondition
+from leakscope.integrity import check_gated
 from leakscope.policy import Choice, Policy, make_policy
+from leakscope.provenance import check_model
 from leakscope.results import Estimate, Findings
 
 CANNOT_TELL = "the audit cannot tell"
@@ -69,6 +71,10 @@ def gate(
     fail_if: str | Sequence[str] = (),
     policy: str | Path | None = None,
     on_uncertain: str | None = None,
+    *,
+    model: str | Path | None = None,
+    trust_pickle: bool = False,
+    trust: Sequence[str] = (),
 ) -> GateResult:
     """Judge an audit by conditions: may this model be released?
 
@@ -83,6 +89,11 @@ def gate(
     on_uncertain
         ``"fail"`` or ``"pass"``: what a condition counts as that can't be decided. By default what the policy says, and
         otherwise ``"fail"``.
+    model
+        The model file that is to be released; another file than the one that was audited is refused (see
+        `provenance.check_model`).
+    trust_pickle, trust
+        As in `load_model`, where the audit was made in Python and the file must be loaded to be compared.
 
     Returns
     -------
@@ -98,12 +109,15 @@ def gate(
     gate failed: auc > 0.6 (it is 1.00 [0.98, 1.00])
     """
     rules = make_policy(fail_if, policy, on_uncertain)
+    if model is not None:
+        check_model(audit, model, trust_pickle=trust_pickle, trust=trust)
     rules.check(Scope.of(audit))
     return judge_policy(rules, audit)
 
 
 def judge_policy(policy: Policy, audit: Findings) -> GateResult:
-    """Every rule of a policy, judged on the record of an audit."""
+    """Every rule of a policy, judged on the record of an audit that says what its verdict depends on."""
+    check_gated(audit)
     judged = [replace(rule.condition.judge(audit), because=rule.because) for rule in policy.rules]
     asked = any(isinstance(rule.condition, VerdictCondition) for rule in policy.rules)
     if audit.verdict.kind == "cannot tell" and not asked:

@@ -25,6 +25,7 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.deadline import BoundedConnection
 from leakscope.errors import EndpointError, InputError
 from leakscope.failures import cause
 from leakscope.records import as_array, list_names, take_rows
@@ -70,7 +71,7 @@ def remote_model(
     Parameters
     ----------
     url
-        Address, ``http://…`` or ``https://…``. Redirects are not followed.
+        Address, ``http://…`` or ``https://…``. Redirects are not followed, and proxies are not used.
     batch
         Records in one request.
     rate
@@ -79,7 +80,9 @@ def remote_model(
         How often a request is tried again after a lost connection, a timeout, status 429 or 5xx, with pauses that double and
         have some chance in them. ``Retry-After`` is heeded, up to a minute. Other failures are not tried again.
     timeout
-        Seconds that one request may take.
+        Seconds that one request may take in all: looking up the host, connecting, sending, and the whole answer, however slowly the
+        endpoint sends it. A batch without an answer ends in an `EndpointError` after ``(retries + 1) * timeout`` seconds and
+        ``retries`` pauses of a minute at most (with ``rate``, of ``1 / rate`` seconds if that is longer).
     headers
         Sent with each request, such as ``{"Authorization": "Bearer …"}``. They are never shown, and not pickled.
     encode
@@ -182,21 +185,16 @@ class RemoteModel:
     # --- asking -------------------------------------------------------------------------------------------------------
 
     @contextmanager
-    def _connection(self) -> Iterator[http.client.HTTPConnection]:
+    def _connection(self) -> Iterator[BoundedConnection]:
         """One connection for all batches; it is opened when it is first used, and again after it was lost."""
-        if self._secure:
-            context = ssl.create_default_context()
-            connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-                self._host, self._port, timeout=self.timeout, context=context
-            )
-        else:
-            connection = http.client.HTTPConnection(self._host, self._port, timeout=self.timeout)
+        context = ssl.create_default_context() if self._secure else None
+        connection = BoundedConnection(self._host, self._port, context)
         try:
             yield connection
         finally:
             connection.close()
 
-    def _ask(self, connection: http.client.HTTPConnection, body: bytes) -> Any:
+    def _ask(self, connection: BoundedConnection, body: bytes) -> Any:
         """What the endpoint answers, tried again where the failure may pass."""
         for attempt in range(self.retries + 1):
             self._take_turn()
@@ -220,15 +218,15 @@ class RemoteModel:
             self.sleep(self._next_turn - now)
         self._next_turn = max(now, self._next_turn) + 1 / self.rate
 
-    def _exchange(self, connection: http.client.HTTPConnection, body: bytes) -> bytes:
-        """Send one request and give the body of a good answer."""
-        start = self.clock()
+    def _exchange(self, connection: BoundedConnection, body: bytes) -> bytes:
+        """Send one request and give the body of a good answer, all by one deadline."""
+        connection.start(self.timeout)
         try:
             connection.request("POST", self._target, body, self._headers)
             response = connection.getresponse()
             status, retry_after = response.status, response.getheader("Retry-After", "")
             if 200 <= status < 300:
-                return self._read_body(response, start)
+                return self._read_body(response)
         except ssl.SSLCertVerificationError:
             raise InputError(
                 f"{self.__name__} has a certificate that this machine does not trust: check the address, or install the "
@@ -237,7 +235,7 @@ class RemoteModel:
         except TimeoutError:
             raise self._too_slow() from None
         except (OSError, http.client.HTTPException) as error:
-            reason = os.strerror(error.errno) if isinstance(error, OSError) and error.errno else type(error).__name__
+            reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
             raise _PassingError(f"can't be reached ({reason})", "check that the model is up, and the address") from None
         connection.close()  # the body of a refusal is not read, so the connection can't be used again
         raise self._refusal(status, retry_after or "")
@@ -266,8 +264,8 @@ class RemoteModel:
         )
         return InputError(f"{self.__name__} {what}: {hint}")
 
-    def _read_body(self, response: http.client.HTTPResponse, start: float) -> bytes:
-        """The body, in pieces, so that an endless or a dripping one ends here."""
+    def _read_body(self, response: http.client.HTTPResponse) -> bytes:
+        """The body, in pieces, so that an endless one ends here."""
         parts, size = [], 0
         while piece := response.read1(2**20):
             parts.append(piece)
@@ -277,8 +275,6 @@ class RemoteModel:
                     f"{self.__name__} answered with more than {MOST_BYTES // 2**20} MB: send fewer records at once, from Python with "
                     "remote_model(…, batch=…)"
                 )
-            if self.clock() - start > self.timeout:
-                raise self._too_slow()
         if response.length:
             raise _PassingError("broke off in the middle of its answer", "check that the model is up, and its log")
         response.close()  # only then does the connection take the next request

@@ -25,6 +25,7 @@ from leakscope.evidence import Attack, Evidence, Floats, Guesses
 from leakscope.facts import count, few_judged
 from leakscope.failures import cause
 from leakscope.fingerprints import fingerprint
+from leakscope.provenance import CODE, code_digest
 from leakscope.records import Records, as_array, read_groups, read_ids, row_name
 from leakscope.repeats import Repeats, find_repeats
 from leakscope.report.words import safe_text
@@ -410,4 +411,5 @@ def _slips(given: _Given, higher: bool, plain: Risk) -> list[str]:
 def _fingerprints(given: _Given) -> dict[str, str]:
     control = "none" if given.control is None else fingerprint(*given.control)
     sides = {"member scores": given.members.X, "non-member scores": given.nonmembers.X}
-    return {what: fingerprint(scores) for what, scores in sides.items()} | {"control scores": control}
+    prints = {what: fingerprint(scores) for what, scores in sides.items()}
+    return prints | {"control scores": control, CODE: code_digest()}

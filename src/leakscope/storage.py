@@ -1,7 +1,8 @@
 """Saving an audit and loading it again, equal to the last bit.
 
 ``audit.json`` holds the findings (schema: ``docs/audit.schema.json``), ``records.csv`` the table of training records by id.
-A reader that finds ``audit.json`` finds a complete audit: it is written last, and it knows the digest of ``records.csv``.
+A reader that finds ``audit.json`` finds a complete audit: it is written last, and it holds the digests of ``records.csv`` and of
+its own content. Loading checks both, and that the verdict follows from the numbers (see `integrity`).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import pandas as pd
 
 from leakscope.errors import InputError
 from leakscope.failures import cause, describe
+from leakscope.integrity import DIGEST, check_consistent, check_content, content_digest
 from leakscope.results import SCHEMA_VERSION, Audit, Findings
 
 if TYPE_CHECKING:
@@ -29,8 +31,9 @@ if TYPE_CHECKING:
 FILES = ("records.csv", "report.html", "audit.json")
 #: Files with one row per record, of all commands.
 PER_RECORD = ("records.csv",)
-#: Versions of the record that can be read: what version 2 added is empty in a record of version 1.
-READABLE = (1, SCHEMA_VERSION)
+#: Versions of the record that can be read: what a later version added is empty in a record of an earlier one. Version 3 added the
+#: digest and the basis of the verdict; the gate refuses records without them.
+READABLE = (1, 2, SCHEMA_VERSION)
 #: What a spreadsheet takes for the start of a formula; the apostrophe is escaped too, so that reading can undo it.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
 
@@ -85,7 +88,7 @@ def check_writable(folder: Path) -> None:
 
 
 def load(folder: str | Path) -> Audit:
-    """Load an audit saved by ``result.save(folder)``; a newer or broken one fails in one sentence.
+    """Load an audit saved by ``result.save(folder)``; a newer, broken or edited one fails in one sentence.
 
     Examples
     --------
@@ -99,6 +102,8 @@ def load(folder: str | Path) -> Audit:
         raise InputError(f"no audit in {folder}: it has no audit.json")
     document = _read_document(path)
     version = document.pop("schema_version")
+    if version < 3:  # an edited record must not get past the checks by naming a version that has none
+        document.pop("basis", None)
     digest, id_type = document.pop("records_sha256", None), document.pop("records_id_type", None)
     try:
         findings = _adapter().validate_python(document)
@@ -125,6 +130,7 @@ def load(folder: str | Path) -> Audit:
     if version == 1:  # which has them in the table only
         parts["exposed"] = most_exposed(records)
     audit = Audit(**parts, records=records)
+    check_consistent(audit, path)
     try:
         render(audit)
     except Exception as error:  # whatever was changed by hand: what can't be shown is not an audit
@@ -145,7 +151,9 @@ def _read_document(path: Path) -> dict[str, Any]:
             f"{path} has schema version {version} and this leakscope reads version {SCHEMA_VERSION}: "
             + ("upgrade leakscope" if version > SCHEMA_VERSION else "audit again")
         )
-    return dict(document)
+    if version >= 3:
+        check_content(document, path)
+    return {name: value for name, value in document.items() if name != DIGEST}
 
 
 def _not_a_number(text: str) -> float:
@@ -174,13 +182,19 @@ def findings_to_dict(findings: Findings) -> dict[str, Any]:
 
 def findings_to_json(findings: Findings, digest: str, id_type: str) -> bytes:
     document = findings_to_dict(findings) | {"records_sha256": digest, "records_id_type": id_type}
+    document = json.loads(json.dumps(document, allow_nan=False))  # keys as texts, as a reader finds them
+    document[DIGEST] = content_digest(document)
     return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()
 
 
 def json_schema() -> dict[str, Any]:
     """The schema of ``audit.json``, made from the classes in ``results.py``."""
     schema = _adapter().json_schema()
-    text = {"records_sha256": "sha256 of records.csv", "records_id_type": "dtype of the ids in records.csv"}
+    text = {
+        "records_sha256": "sha256 of records.csv",
+        "records_id_type": "dtype of the ids in records.csv",
+        DIGEST: "sha256 of all other fields as JSON with sorted keys, no spaces and only ASCII characters",
+    }
     schema["properties"] |= {name: {"type": "string", "description": what} for name, what in text.items()}
     schema["required"] = sorted([*schema["required"], *text, "schema_version"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": "Leakscope audit"}

@@ -12,7 +12,7 @@ from typing import Any
 PLAIN = {
     "warnings": "What could mislead a reader, in sentences.",
     "settings": "All that the numbers depend on: seed, confidence, what was released, and so on.",
-    "fingerprints": "sha256 over the content of features and labels, by set.",
+    "fingerprints": "sha256 over the content of features and labels, by set; of the model; of the code of leakscope.",
     "versions": "Of the packages that the numbers rest on.",
     "seconds": "How long each step took.",
     "created": "When the audit was made.",

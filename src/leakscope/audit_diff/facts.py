@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 
 from leakscope.intervals import normal_quantile
+from leakscope.provenance import CODE, MODEL_FILE, MODEL_PARAMETERS
 from leakscope.results import Audit, AuditedModel, Estimate, Findings
 from leakscope.risk import EXPOSED_RECORDS
 
 #: Follow from other settings, or are compared by themselves.
 _NOT_SETTINGS = ("attacks", "confidence after the choice")
+#: Fingerprints of other things than records.
+_NOT_DATA = ("learner", MODEL_FILE, MODEL_PARAMETERS, CODE)
 #: With fewer records in common a correlation of their ranks says nothing.
 FEWEST_SHARED = 10
 
@@ -106,7 +109,7 @@ def attacker(target: AuditedModel) -> str:
 def same_data(old: Findings, new: Findings) -> dict[str, bool]:
     """For each set of records that both know a fingerprint of, whether it is the same."""
     before, after = old.fingerprints, new.fingerprints
-    names = [name for name in before if name in after and name != "learner" and after[name] != "none"]
+    names = [name for name in before if name in after and name not in _NOT_DATA and after[name] != "none"]
     return {name: before[name] == after[name] for name in names}
 
 

@@ -20,7 +20,7 @@ from leakscope.causal_study.beside import check_sensitive, measure_attributes, m
 from leakscope.causal_study.measuring import Part, compare, measure, measure_blind, pool_blind, train_pair
 from leakscope.causal_study.models import choose_kinds
 from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy, Compared
-from leakscope.causal_study.scenarios import Problem, from_environments, from_graph, from_parents
+from leakscope.causal_study.scenarios import Problem, from_environments, from_graph, from_parents, without
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.models import Model
@@ -32,6 +32,8 @@ from leakscope.workers import one_thread
 
 #: Shifts of a graph by name; a number is noise on all tables but the label's.
 SHIFTS = ("random", "parents", "children", "all")
+#: Shifted worlds.
+DRAWS = 5
 #: Records of each part that is sampled from a graph.
 ROWS = 30_000
 
@@ -43,8 +45,9 @@ def study(
     graph: Network | str | Path | None = None,
     parents: Sequence[str] | None = None,
     environments: str | None = None,
+    drop: Sequence[str] = (),
     shift: str | float = "random",
-    draws: int = 5,
+    draws: int | None = None,
     rows: int | None = None,
     model: Any = "network",
     wrong: int = 0,
@@ -70,12 +73,15 @@ def study(
         Where the causes come from, one of the three: a network, its name (``"alarm"``) or a BIF file; the names of the
         causes; or the column that tells environments apart, from which the causes are learned
         (`causal.invariant_features`).
+    drop
+        Columns that no model sees. With a graph they are still part of the worlds that records are drawn from; a cause of the
+        label can't be dropped.
     shift
         How P* differs (`causal_study.scenarios`). With a graph: ``"random"`` redraws every table but the label's,
         ``"parents"``, ``"children"`` and ``"all"`` intervene there [tople2020, Figure 2], and a number adds that much noise
         [tople2020, Figure 3c]. Without one it is ``"random"``; environments are their own shift.
     draws
-        Number of shifted worlds; figures of P* are means over them, with intervals over records for these worlds.
+        Number of shifted worlds, by default 5; environments have their own. Figures of P* are means over them, with intervals over records for these worlds.
     model
         What uses all columns: ``"network"`` (128-512-128, needs torch), ``"logistic"``, ``"trees"`` or ``"ridge"``, or a
         scikit-learn estimator. The causal model is the table of Y given its causes where these are levels and Y a class,
@@ -106,7 +112,7 @@ def study(
     True
     """
     whole = {
-        "draws": (draws, 1),
+        "draws": (DRAWS if draws is None else draws, 1),
         "wrong": (wrong, 0),
         "most": (most, 80),
         "rows": (ROWS if rows is None else rows, 120),
@@ -116,9 +122,10 @@ def study(
     check_seed(seed)
     data, sensitive = _table(data), _names(() if sensitive is None else sensitive, "sensitive")
     parents = None if parents is None else _names(parents, "parents")
+    drop = _names(drop, "drop")
     seeds = np.random.SeedSequence(seed)
     problem, words, others = _problem(
-        data, label, graph, parents, environments, shift=shift, draws=draws, rows=rows, task=task,
+        data, label, graph, parents, environments, drop=drop, shift=shift, draws=draws, rows=rows, task=task,
         confidence=confidence, seeds=seeds.spawn(1)[0],
     )  # fmt: skip
     check_sensitive(sensitive, problem)
@@ -144,7 +151,7 @@ def study(
         attributes=attributes,
         invariance=words,
         not_run=tuple(runs.not_run.values()),
-        run=_settings(problem, shift, draws, wrong, confidence, each, seed, most),
+        run=_settings(problem, shift, draws or DRAWS, wrong, confidence, each, seed, most) | {"dropped": drop},
         notes=(*problem.notes, *_notes(compared)),
     )
 
@@ -266,30 +273,39 @@ def _problem(
     parents: Sequence[str] | None,
     environments: str | None,
     *,
+    drop: Sequence[str],
     shift: str | float,
-    draws: int,
+    draws: int | None,
     rows: int | None,
     task: Task | None,
     confidence: float,
     seeds: np.random.SeedSequence,
 ) -> tuple[Problem, str, dict[str, tuple[int, ...]]]:
     """The problem, the choice of causes in words, and other choices to try."""
+    if label in drop:
+        raise InputError(f"{label} is the label and can't be dropped")
+    worlds = DRAWS if draws is None else draws
     if graph is not None:
         if task == "regression":
             raise InputError("the variables of a graph are levels, so that the task is classification.")
         if data is not None and rows is not None:
             raise InputError("rows is for samples of the graph, and data are given: leave one of them out.")
         network = _network(graph)
-        return from_graph(network, label, data, rows=rows or ROWS, shift=shift, draws=draws, seeds=seeds), "", {}
+        if data is not None:  # the graph needs its own variables, also those that no model sees
+            data = without(data, [name for name in drop if name not in network.levels])
+            drop = [name for name in drop if name in network.levels]
+        problem = from_graph(network, label, data, rows=rows or ROWS, shift=shift, draws=worlds, seeds=seeds, drop=drop)
+        return problem, "", {}
     if data is None:
         raise InputError("without a graph there must be data: give a table of people.")
     if rows is not None:
         raise InputError("rows is for samples of a graph: leave it out.")
+    data = without(data, drop)
     if parents is not None:
         encoded = encode(data, label, task=task)
-        return from_parents(encoded, label, parents, shift=shift, draws=draws, seeds=seeds), "", {}
-    if shift != "random":
-        raise InputError("environments are their own shift: leave shift out.")
+        return from_parents(encoded, label, parents, shift=shift, draws=worlds, seeds=seeds), "", {}
+    if shift != "random" or draws is not None:
+        raise InputError("environments are their own shifted worlds: leave shift and draws out.")
     return _from_environments(data, label, str(environments), task, confidence, seeds)
 
 

@@ -71,29 +71,38 @@ def from_graph(
     shift: str | float,
     draws: int,
     seeds: np.random.SeedSequence,
+    drop: Sequence[str] = (),
 ) -> Problem:
-    """Scenario of a graph: data, or samples of the network, against ``draws`` shifted worlds."""
-    network.check_names([label])
+    """Scenario of a graph: data, or samples of the network, against ``draws`` shifted worlds.
+
+    Variables in ``drop`` belong to the worlds, and no model sees them.
+    """
+    network.check_names([label, *drop])
     causes = network.parents[label]
     if not causes:
         raise InputError(
             f"{label} has no parents in the graph {network.name}: choose another label, or name its causes with parents."
         )
+    if needed := [name for name in drop if name in causes]:
+        raise InputError(
+            f"{list_names(needed)} is a cause of {label} in the graph {network.name} and can't be dropped: drop others."
+        )
+    hidden = tuple(drop)
     sampling, dealing, shifting = seeds.spawn(3)
     world = network
     if data is None:
-        parts = [_records(draw(network, rows, child), network, label) for child in sampling.spawn(3)]
+        parts = [_records(draw(network, rows, child), network, label, hidden) for child in sampling.spawn(3)]
     else:
         codes = to_codes(network, data)
         _refuse_impossible(network, codes)
         world = network.replace_tables({label: _counted(network, label, codes)})
-        everyone = _records(codes, network, label)
+        everyone = _records(codes, network, label, hidden)
         parts = [everyone.take(part) for part in deal_three(len(codes), np.random.default_rng(dealing))]
     shifted = {
-        name: _records(draw(other, len(parts[2]), child), network, label)
+        name: _records(draw(other, len(parts[2]), child), network, label, hidden)
         for name, other, child in _shifts(world, label, shift, draws, shifting)
     }
-    names = tuple(name for name in network.names if name != label)
+    names = tuple(name for name in network.names if name not in (label, *hidden))
     return Problem(
         label=label,
         names=names,
@@ -141,12 +150,20 @@ def _refuse_impossible(network: Network, codes: NDArray[np.integer]) -> None:
         )
 
 
-def _records(codes: NDArray[np.uint8], network: Network, label: str) -> Records:
-    column = network.place[label]
-    return Records(np.delete(codes, column, axis=1), codes[:, column].astype(np.int64), np.arange(len(codes)))
+def _records(codes: NDArray[np.uint8], network: Network, label: str, hidden: tuple[str, ...]) -> Records:
+    columns = [network.place[name] for name in (label, *hidden)]
+    return Records(np.delete(codes, columns, axis=1), codes[:, columns[0]].astype(np.int64), np.arange(len(codes)))
 
 
 # --- a table of data --------------------------------------------------------------------------------------------------
+
+
+def without(data: pd.DataFrame, drop: Sequence[str]) -> pd.DataFrame:
+    """The data without some columns."""
+    if unknown := [name for name in drop if name not in data.columns]:
+        there = list_names(data.columns, 12)
+        raise InputError(f"the data have no column {list_names(unknown)} to drop: their columns are {there}.")
+    return data.drop(columns=list(drop))
 
 
 def from_parents(

@@ -9,13 +9,13 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from leakscope import datasets
 from leakscope.errors import InputError
 from leakscope.papers.reproduction import KEYS, Reproduction
+from leakscope.provenance import code_digest
 from leakscope.versions import versions
 
 
@@ -61,13 +61,3 @@ class Entry(NamedTuple):
     def _digests(self, names: Iterable[str]) -> dict[str, str]:
         """Which copy of each data set is used now; generated data depend on the code alone."""
         return {name: "synthetic" if self.synthetic else datasets.fingerprint(name) for name in sorted(names)}
-
-
-@lru_cache(maxsize=1)
-def code_digest() -> str:
-    """A digest of all Python files of this package: a changed file may change any number."""
-    root = Path(__file__).parents[1]
-    digest = hashlib.sha256()
-    for path in sorted(root.rglob("*.py")):
-        digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes() + b"\0")
-    return digest.hexdigest()

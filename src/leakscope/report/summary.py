@@ -411,7 +411,7 @@ def _details(findings: Findings) -> list[dict[str, Any]]:
     parts = {
         "Settings and seeds": {name: _setting(value) for name, value in findings.settings.items()},
         "How the intervals were made": {name: text for name, text in methods.items() if text},
-        "Fingerprints of the data": findings.fingerprints,
+        "Fingerprints": findings.fingerprints,
         "Versions": findings.versions,
         "Time taken": seconds,
         "Record": written,

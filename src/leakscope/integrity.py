@@ -1,0 +1,159 @@
+"""Checks that a record is as it was saved: a digest over its content, and numbers that follow from each other.
+
+The digest finds damage and careless edits. It is no signature: whoever can write the record can compute the digest again. Then
+the checks of consistency still find an edit that left the rest of the record as it was, such as another verdict.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leakscope.errors import InputError
+from leakscope.intervals import largest
+from leakscope.provenance import CODE, code_digest
+from leakscope.results import Audit, Basis, Estimate, Largest, ReleaseRisk, Risk
+from leakscope.verdict import choose_strongest, judge, strongest_by_release
+
+if TYPE_CHECKING:
+    from leakscope.results import Findings
+
+#: The field of ``audit.json`` that holds the digest of all others.
+DIGEST = "content_sha256"
+#: Ends of intervals are found numerically.
+TOLERANCE = 1e-6
+
+
+def content_digest(document: Mapping[str, Any]) -> str:
+    """Give the SHA-256 of a JSON document without its digest, in canonical form: keys sorted, no spaces, ASCII.
+
+    Examples
+    --------
+    >>> content_digest({"b": 1, "a": 2}) == content_digest({"a": 2, "b": 1, DIGEST: "any"})
+    True
+    """
+    content = {name: value for name, value in document.items() if name != DIGEST}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def check_content(document: Mapping[str, Any], path: Path) -> None:
+    """Refuse a record whose content is not that of its digest."""
+    if document.get(DIGEST) != content_digest(document):
+        what = "has no digest of its content" if DIGEST not in document else "was edited after it was saved"
+        raise InputError(f"{path} {what}: restore the file that leakscope wrote, or audit again")
+
+
+def check_consistent(audit: Audit, path: Path) -> None:
+    """Refuse a record whose numbers contradict each other, or whose verdict does not follow from them."""
+    try:
+        problem = next(_contradictions(audit), None)
+    except (ArithmeticError, LookupError, ValueError) as error:
+        problem = f"its numbers can't be checked ({type(error).__name__})"
+    if problem is not None:
+        raise InputError(f"{path} was edited, or is of another version: {problem}; restore the file, or audit again")
+
+
+def _contradictions(audit: Audit) -> Iterator[str]:
+    """What can't be in a record that an audit wrote. Nothing is known of records that older versions wrote."""
+    basis = audit.basis
+    if basis is None:
+        return
+    own = next((entry for entry in audit.by_release if entry.release == audit.strongest.release), None)
+    if own is None or audit.largest is None or not audit.risks:
+        yield "the figures of its releases are missing"
+        return
+    (shown,) = strongest_by_release([audit.strongest])
+    others = [entry for entry in audit.by_release if entry is not own]
+    if replace(shown, largest=own.largest) != own or choose_strongest([own, *others]) != 0:
+        yield "“strongest” is not the strongest attack of “by_release”"
+    if not _same_range(audit.largest, [entry.largest for entry in audit.by_release]):
+        yield "“largest” is not the largest of “by_release”"
+    if list(dict.fromkeys(risk.release for risk in audit.risks)) != [entry.release for entry in audit.by_release]:
+        yield "“by_release” has other releases than “risks”"
+    yield from _unlike_risks(audit)
+    yield from _unlike_settings(audit, basis)
+    yield from _unlike_records(audit)
+    yield from _other_verdict(audit, basis)
+
+
+def _unlike_risks(audit: Audit) -> Iterator[str]:
+    """Points of the strongest attacks that are not those of ``risks``, which has other intervals only."""
+    entries: list[Risk | ReleaseRisk] = [audit.strongest, *audit.by_release]
+    for entry in entries:
+        same = [risk for risk in audit.risks if (risk.release, risk.attack) == (entry.release, entry.attack)]
+        if not any(_same_points(entry, risk) for risk in same):
+            yield f"the figures of {entry.attack!r} on {entry.release!r} differ between its parts"
+    for part in audit.by_release:
+        points = [risk.auc.value for risk in audit.risks if risk.release == part.release]
+        if part.largest.auc.value != max(points):
+            yield f"the largest AUC of {part.release!r} is not the largest of “risks”"
+
+
+def _same_points(entry: Risk | ReleaseRisk, risk: Risk) -> bool:
+    """Whether two entries for one attack agree up to the confidence of their intervals."""
+    rates = entry.tpr_at_fpr.keys() | risk.tpr_at_fpr.keys()
+    pairs = [(getattr(entry, name), getattr(risk, name)) for name in
+             ("auc", "advantage", "accuracy", "blind", "beyond_blind", "beyond_control")]  # fmt: skip
+    pairs += [(entry.tpr_at_fpr.get(rate), risk.tpr_at_fpr.get(rate)) for rate in rates]
+    if isinstance(entry, Risk):
+        if len(entry.by_group) != len(risk.by_group):
+            return False
+        pairs += [(ours.gap, theirs.gap) for ours, theirs in zip(entry.by_group, risk.by_group, strict=True)]
+    wider = entry.auc.low <= risk.auc.low + TOLERANCE and risk.auc.high <= entry.auc.high + TOLERANCE
+    return wider and all(_same_point(*pair) for pair in pairs)
+
+
+def _same_point(ours: Estimate | None, theirs: Estimate | None) -> bool:
+    """Whether two estimates have one value; a bound changes with the confidence, and may have another."""
+    if ours is None or theirs is None:
+        return ours is theirs
+    return ours.kind == theirs.kind and (ours.value == theirs.value or ours.kind in ("lower bound", "upper bound"))
+
+
+def _same_range(found: Largest, parts: Sequence[Largest]) -> bool:
+    """Whether each figure is the largest of the parts."""
+    names = ("auc", "advantage", "accuracy")
+    pairs = [(getattr(found, name), largest([getattr(part, name) for part in parts])) for name in names]
+    pairs += [
+        (estimate, largest([part.tpr_at_fpr[rate] for part in parts])) for rate, estimate in found.tpr_at_fpr.items()
+    ]
+    return all((one.value, one.low, one.high) == (other.value, other.low, other.high) for one, other in pairs)
+
+
+def _unlike_settings(audit: Audit, basis: Basis) -> Iterator[str]:
+    settings = audit.settings
+    if settings.get("margin") != basis.margin or settings.get("random split", False) != basis.random_split:
+        yield "“settings” and “basis” differ"
+    if settings.get("confidence after the choice") != audit.strongest.auc.confidence:
+        yield "“settings” and the interval of “strongest” have different confidences"
+    if any(settings.get("confidence") != risk.auc.confidence for risk in audit.risks):
+        yield "“settings” and the intervals of “risks” have different confidences"
+
+
+def _unlike_records(audit: Audit) -> Iterator[str]:
+    from leakscope.risk import most_exposed
+    from leakscope.study import hold_against
+
+    if most_exposed(audit.records) != audit.exposed:
+        yield "“exposed” is not what records.csv says"
+    if any(hold_against(bound, audit) != bound for bound in audit.bounds):
+        yield "“bounds” contradict the attacks"
+
+
+def _other_verdict(audit: Audit, basis: Basis) -> Iterator[str]:
+    """The verdict in words is that of the version that wrote the record; its kind must follow in any version."""
+    derived, same_code = judge(audit.strongest, basis), audit.fingerprints.get(CODE) == code_digest()
+    if derived.kind != audit.verdict.kind or (same_code and derived != audit.verdict):
+        yield "its verdict does not follow from its numbers"
+
+
+def check_gated(audit: Findings) -> None:
+    """Refuse a record that does not say what its verdict depends on: it can't be derived again."""
+    if audit.basis is None:
+        raise InputError(
+            "the record was written by an older version of leakscope, and its verdict can't be checked: audit again"
+        )

@@ -1,0 +1,170 @@
+"""What an audit is of: digests of the model and of the code that audited it, and the check of a model file against them.
+
+A record holds one of these in its ``fingerprints``:
+
+- ``model file``: SHA-256 of the bytes of the file that the model was read from (``sha256sum`` prints the same). The weights that
+  an ONNX file keeps in other files count too.
+- ``model parameters``: where the model was passed in Python, the fingerprint of what it has learned. It is ``none`` for
+  functions and for endpoints, whose content can't be read.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from collections.abc import Iterator, Sequence
+from functools import cache, partial
+from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import TYPE_CHECKING, Any
+
+from leakscope.errors import InputError
+
+if TYPE_CHECKING:
+    from leakscope.results import Findings
+
+MODEL_FILE, MODEL_PARAMETERS, CODE, NONE = "model file", "model parameters", "leakscope code", "none"
+#: How an ONNX file names a file of weights: field 1 is the key "location", field 2 its value, with a length of one byte or two.
+_EXTERNAL = re.compile(rb"\n\x08location\x12([\x80-\xff]?[\x01-\x7f])")
+
+
+def file_digest(path: str | Path) -> str | None:
+    """Give the SHA-256 of a model file in hexadecimal, or None for what is no file, such as an address.
+
+    With an ONNX file that keeps weights in other files, the digest covers these files too.
+
+    Examples
+    --------
+    >>> file_digest("https://models.example/predict") is None
+    True
+    """
+    if not os.path.isfile(path):  # a Path raises where an address is too long for a name
+        return None
+    path = Path(path)
+    try:
+        digests = [_sha256(part) for part in (path, *_external_files(path))]
+    except OSError as error:
+        raise InputError(f"{str(path)!r} can't be read: {error.strerror or error}") from error
+    return digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _external_files(path: Path) -> Iterator[Path]:
+    """Files of weights that an ONNX file names, each once, in the order of their names."""
+    if path.suffix.lower() != ".onnx":
+        return
+    content = path.read_bytes()
+    lengths = [(found.end(), found[1]) for found in _EXTERNAL.finditer(content)]
+    names = {
+        content[start : start + sum((byte & 127) << 7 * at for at, byte in enumerate(size))] for start, size in lengths
+    }
+    for name in sorted(names):
+        place = path.parent / name.decode(errors="replace")
+        if os.path.isfile(place):
+            yield place
+
+
+def load_with_digest(
+    path: str | Path, *, trust_pickle: bool = False, trust: Sequence[str] = ()
+) -> tuple[Any, str | None]:
+    """Load a model as `load_model` does, with the digest of its file; a file that changes meanwhile is refused."""
+    from leakscope.model_files import load_model
+
+    before, digest = _state(path), file_digest(path)
+    model = load_model(path, trust_pickle=trust_pickle, trust=trust)
+    if _state(path) != before:
+        raise InputError(f"{str(path)!r} changed while it was read: wait until it is written, and start again")
+    return model, digest
+
+
+def _state(path: str | Path) -> tuple[int, ...] | None:
+    try:
+        found = Path(path).stat()
+    except (OSError, ValueError):
+        return None
+    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+
+
+def model_fingerprint(model: Any, digest: str | None = None) -> dict[str, str]:
+    """Give what a record says of the identity of a model: the digest of its file, or else of what it has learned.
+
+    Examples
+    --------
+    >>> model_fingerprint(lambda X: X)
+    {'model parameters': 'none'}
+    """
+    from leakscope.model_files import OnnxModel
+
+    if digest is None and isinstance(model, OnnxModel):
+        digest = file_digest(model.path)
+    if digest is not None:
+        return {MODEL_FILE: digest}
+    return {MODEL_PARAMETERS: _parameters(model)}
+
+
+def _parameters(model: Any) -> str:
+    from leakscope.fingerprints import fingerprint
+    from leakscope.models import Model
+    from leakscope.remote import RemoteModel
+
+    if isinstance(model, FunctionType | BuiltinFunctionType | MethodType | partial | RemoteModel | Model):
+        return NONE
+    try:
+        return fingerprint(model, fitted=True, generators=False)
+    except Exception:  # whatever an object from outside does: the audit is sound without this digest
+        return NONE
+
+
+@cache
+def code_digest() -> str:
+    """Give the SHA-256 of the version and the source files of this package: another commit or an edited file differs.
+
+    Examples
+    --------
+    >>> len(code_digest())
+    64
+    """
+    from leakscope import __version__
+
+    folder, digest = Path(__file__).parent, hashlib.sha256(__version__.encode())
+    for path in sorted(folder.rglob("*.py")):
+        content = path.read_bytes()
+        digest.update(f"\n{path.relative_to(folder).as_posix()} {len(content)}\n".encode())
+        digest.update(content)
+    return digest.hexdigest()
+
+
+def check_model(audit: Findings, path: str | Path, *, trust_pickle: bool = False, trust: Sequence[str] = ()) -> None:
+    """Refuse a model file other than the one that was audited.
+
+    A record of ``leakscope audit`` is compared by the bytes of the file. A record that was made in Python is compared by what the
+    model in the file has learned; the file is then loaded, and ``trust_pickle`` and ``trust`` are those of `load_model`.
+    """
+    from leakscope.model_files import load_model
+
+    recorded, shown = audit.fingerprints, repr(str(path))
+    if MODEL_FILE in recorded:
+        if (found := file_digest(path)) is None:
+            raise InputError(f"there is no model file {shown}: name the file that was audited")
+        if found != recorded[MODEL_FILE]:
+            raise InputError(f"{shown} is not the model file that was audited: {_two(found, recorded[MODEL_FILE])}")
+        return
+    if (expected := recorded.get(MODEL_PARAMETERS, NONE)) == NONE:
+        raise InputError(
+            f"the record has no digest of a model, so that {shown} can't be compared: audit the file with leakscope audit"
+        )
+    found = _parameters(load_model(path, trust_pickle=trust_pickle, trust=trust))
+    if found != expected:
+        raise InputError(
+            f"{shown} does not hold the model that was audited in Python, or its format does not keep every parameter: "
+            f"{_two(found, expected)}"
+        )
+
+
+def _two(found: str, expected: str) -> str:
+    return f"its digest is {found[:16]}…, and the record has {expected[:16]}…; audit this file, or name the audited one"

@@ -1,0 +1,210 @@
+"""An edited record is refused, also with a new digest; a record as an audit wrote it is not."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from samples import sample_audit
+from sklearn.datasets import make_classification
+from sklearn.ensemble import RandomForestClassifier
+
+import leakscope as ls
+from leakscope.cli import main
+from leakscope.errors import InputError
+from leakscope.integrity import DIGEST, content_digest
+from leakscope.results import Audit, Study
+from leakscope.risk import most_exposed
+from leakscope.study import promised, study_to_json
+from leakscope.verdict import judge
+
+
+def small(kind: Any = "leaks") -> Audit:
+    """A made-up audit with few records; where it leaks, more than was promised."""
+    audit = sample_audit(kind)
+    records = audit.records.head(50)
+    bounds = (replace(promised(0.01), contradicted=True),) if kind == "leaks" else ()
+    return replace(audit, records=records, exposed=most_exposed(records), bounds=bounds)
+
+
+def hindered() -> Audit:
+    """An audit whose only reason against “no evidence” is an obstacle."""
+    audit = small("no evidence")
+    assert audit.basis is not None
+    basis = replace(audit.basis, obstacles=("the holdout contains members with rounded digits",))
+    return replace(audit, basis=basis, verdict=judge(audit.strongest, basis))
+
+
+@pytest.fixture(scope="module")
+def saved(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Saved audits by kind."""
+    folder = tmp_path_factory.mktemp("saved")
+    for kind in ("leaks", "no evidence", "cannot tell"):
+        small(kind).save(folder / kind)
+    hindered().save(folder / "hindered")
+    return folder
+
+
+def gate(capsys: Any, folder: Path, *options: Any) -> tuple[int, str]:
+    """Exit code of the gate with a condition that always passes, and standard error."""
+    with pytest.raises(SystemExit) as stop:
+        main(["gate", str(folder), "--fail-if", "auc > 0.999", "--on-uncertain", "pass", *map(str, options)])
+    return int(stop.value.code or 0), capsys.readouterr().err
+
+
+def rewrite(folder: Path, change: Any, sealed: bool) -> None:
+    path = folder / "audit.json"
+    document = json.loads(path.read_text())
+    change(document)
+    if sealed:
+        document[DIGEST] = content_digest(document)
+    path.write_text(json.dumps(document))
+
+
+def shift(estimate: dict[str, Any], by: float = -0.01) -> None:
+    for name in ("value", "low", "high"):
+        estimate[name] += by
+
+
+#: Edits that the rest of the record contradicts.
+EDITS = {
+    "kind of the verdict": lambda d: d["verdict"].update(kind="no evidence"),
+    "words of the verdict": lambda d: d["verdict"].update(sentence="leaks: hardly anything"),
+    "reasons of the verdict": lambda d: d["verdict"].update(reasons=[]),
+    "AUC of the strongest attack": lambda d: shift(d["strongest"]["auc"]),
+    "interval of the strongest attack": lambda d: d["strongest"]["auc"].update(low=0.4),
+    "rate of the strongest attack": lambda d: shift(d["strongest"]["tpr_at_fpr"]["0.1"]),
+    "gap of a group": lambda d: shift(d["strongest"]["by_group"][1]["gap"]),
+    "group left out": lambda d: d["strongest"]["by_group"].pop(),
+    "AUC of an attack": lambda d: [shift(risk["auc"]) for risk in d["risks"]],
+    "AUC of a release": lambda d: shift(d["by_release"][0]["auc"]),
+    "largest AUC": lambda d: shift(d["largest"]["auc"]),
+    "largest AUC of a release": lambda d: shift(d["by_release"][0]["largest"]["auc"]),
+    "release left out": lambda d: d["by_release"].pop(0),
+    "releases left out": lambda d: d.update(by_release=[], largest=None),
+    "margin of the settings": lambda d: d["settings"].update(margin=0.2),
+    "margin of the basis": lambda d: d["basis"].update(margin=0.2),
+    "confidence": lambda d: d["settings"].update(confidence=0.5),
+    "confidence after the choice": lambda d: d["settings"].update({"confidence after the choice": 0.5}),
+    "random split": lambda d: d["basis"].update(random_split=True),
+    "no share judged": lambda d: (d["basis"].update(judged=0.0, margin=1e-9), d["settings"].update(margin=1e-9)),
+    "exposed record": lambda d: d["exposed"].pop(0),
+    "promise": lambda d: d["bounds"][0].update(contradicted=False),
+    "basis": lambda d: d.update(basis=None),
+    "version": lambda d: d.update(schema_version=2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize("edit", EDITS)
+def test_an_edited_record_is_refused_with_exit_code_2(
+    edit: str, sealed: bool, capsys: Any, saved: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(saved / ("cannot tell" if edit == "no share judged" else "leaks"), tmp_path, dirs_exist_ok=True)
+    rewrite(tmp_path, EDITS[edit], sealed)
+    code, err = gate(capsys, tmp_path)
+    assert code == 2
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "sealed"),
+    [
+        (lambda d: d.update(command="another"), False),
+        (lambda d: d["fingerprints"].update({"model file": "0" * 64}), False),
+        (lambda d: d["warnings"].clear(), False),
+        (lambda d: d.pop(DIGEST), False),
+        (lambda d: d.update({DIGEST: None}), False),
+        (lambda d: d["basis"].update(obstacles=[]), True),
+        (lambda d: (d["basis"].update(obstacles=[]), d["verdict"].update(kind="no evidence")), True),
+    ],
+)
+def test_what_no_number_contradicts_is_refused_by_the_digest(
+    change: Any, sealed: bool, capsys: Any, saved: Path, tmp_path: Path
+) -> None:
+    shutil.copytree(saved / "hindered", tmp_path, dirs_exist_ok=True)
+    rewrite(tmp_path, change, sealed)
+    assert gate(capsys, tmp_path)[0] == 2
+
+
+def test_other_records_are_refused(capsys: Any, saved: Path, tmp_path: Path) -> None:
+    shutil.copytree(saved / "leaks", tmp_path, dirs_exist_ok=True)
+    table = tmp_path / "records.csv"
+    table.write_text(table.read_text().replace('"0",', '"7",', 1))
+    assert gate(capsys, tmp_path)[0] == 2
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_older_records_are_read_and_not_gated(version: int, capsys: Any, tmp_path: Path) -> None:
+    """Neither with a basis, which such records do not have, nor when they are saved again."""
+    small().save(tmp_path)
+    rewrite(tmp_path, lambda d: (d.update(schema_version=version), d.pop(DIGEST)), sealed=False)
+    assert gate(capsys, tmp_path)[0] == 2
+    old = ls.load(tmp_path)
+    assert old.basis is None
+    with pytest.raises(InputError, match="audit again"):
+        ls.gate(old, "auc > 0.999")
+    old.save(tmp_path)
+    assert ls.load(tmp_path) == old
+    assert gate(capsys, tmp_path)[0] == 2
+
+
+def test_words_of_another_version_of_the_code_stand(tmp_path: Path) -> None:
+    audit = small()
+    worded = replace(audit.verdict, sentence="leaks: in other words")
+    replace(audit, verdict=worded, fingerprints=audit.fingerprints | {"leakscope code": "0" * 64}).save(tmp_path)
+    assert ls.load(tmp_path).verdict == worded
+    replace(audit, verdict=worded).save(tmp_path)
+    with pytest.raises(InputError, match="verdict does not follow"):
+        ls.load(tmp_path)
+
+
+@pytest.mark.parametrize("kind", ["leaks", "no evidence", "cannot tell", "hindered"])
+def test_saved_audits_of_every_kind_pass(kind: Any, capsys: Any, saved: Path) -> None:
+    assert ls.load(saved / kind) == (hindered() if kind == "hindered" else small(kind))
+    assert gate(capsys, saved / kind) == (0, "")
+
+
+def test_fresh_audits_pass(tmp_path: Path) -> None:
+    X, y = make_classification(400, 5, flip_y=0.3, random_state=0)
+    levels = np.array(["a", "b"])[np.arange(400) % 2]
+    forest = RandomForestClassifier(10, random_state=0).fit(X[:200], y[:200])
+    sets: Any = ((X[:200], y[:200]), (X[200:], y[200:]))
+    audits = [
+        ls.audit(forest, *sets, groups=(levels[:200], levels[200:]), epsilon=1.0),
+        ls.audit(forest, *sets, retrain=False, fprs=[0.05]),
+        ls.audit(forest, *sets, shadows=2),
+        ls.audit(forest, sets[0], (X[150:], y[150:]), retrain=False),
+        ls.audit(lambda X: np.full((len(X), 2), 0.5), *sets),
+    ]
+    for number, audit in enumerate(audits):
+        audit.save(tmp_path / str(number))
+        assert ls.load(tmp_path / str(number)) == audit
+    assert {audit.verdict.kind for audit in audits} >= {"leaks", "cannot tell"}
+
+
+@pytest.mark.parametrize("distance", [0.0, 1.0])
+@pytest.mark.parametrize("control", [False, True])
+@pytest.mark.parametrize("random_split", [False, True])
+def test_fresh_audits_of_scores_pass(distance: float, control: bool, random_split: bool, tmp_path: Path) -> None:
+    rng, member = np.random.default_rng(0), np.repeat([True, False], 300)
+    unseen = rng.normal(size=600) if control else None
+    audit = ls.audit_scores(rng.normal(distance * member), member, control=unseen, random_split=random_split)
+    audit.save(tmp_path)
+    assert ls.load(tmp_path) == audit
+
+
+def test_studies_can_be_added_to_a_saved_audit(capsys: Any, tmp_path: Path) -> None:
+    small().save(tmp_path / "audit")
+    study = Study("leakage", "parameters", "How much?", "A little.")
+    (tmp_path / "leakage").mkdir()
+    (tmp_path / "leakage" / "study.json").write_bytes(study_to_json(study))
+    with pytest.raises(SystemExit) as stop:
+        main(["report", str(tmp_path / "audit"), "--with", str(tmp_path / "leakage")])
+    assert not stop.value.code
+    assert ls.load(tmp_path / "audit").studies == (study,)
+    capsys.readouterr()
+    assert gate(capsys, tmp_path / "audit") == (0, "")
