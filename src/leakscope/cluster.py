@@ -5,7 +5,7 @@ A lost scheduler, lost workers and a worker that dies of a task end in a `Resour
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ LARGEST_BATCH = 256  # tasks
 
 def run_on_cluster(
     address: str, call: Callable[[Any, range], Answer], shared: Any, tasks: Sequence[range], is_over: Callable[[], bool]
-) -> Iterator[Answer]:
+) -> Generator[Answer, None, None]:
     """Yield ``call(shared, task)`` for each task, in the order in which they finish.
 
     Parameters

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -25,8 +25,12 @@ WATCH = 0.5  # seconds between two looks at whether the parent is alive
 
 
 def run_in_processes(
-    workers: int, call: Callable[[Any, range], Answer], shared: bytes, tasks: Sequence[range], is_over: Callable[[], bool]
-) -> Iterator[Answer]:
+    workers: int,
+    call: Callable[[Any, range], Answer],
+    shared: bytes,
+    tasks: Sequence[range],
+    is_over: Callable[[], bool],
+) -> Generator[Answer, None, None]:
     """Yield ``call(place, task)`` for each task, in the order in which they finish; `read` gives ``shared`` at ``place``.
 
     Parameters
@@ -60,7 +64,9 @@ def run_in_processes(
         parallel = Parallel(return_as="generator_unordered")
     try:
         with _readable(shared) as place, _closed(parallel(calls(place))) as answers:
-            yield from answers
+            # `yield from` would close the answers itself, with joblib's warning
+            for answer in answers:  # noqa: UP028
+                yield answer
     except BrokenProcessPool as error:
         raise ResourceError("a worker process was killed, often because memory ran out: use fewer workers") from error
 
@@ -94,11 +100,12 @@ def _closed(answers: Any) -> Iterator[Any]:
 
 
 def _end_with_parent(parent: int) -> None:
-    """End this worker soon after its parent, however the parent ended.
+    """End this worker soon after its parent, however the parent ended, and leave Ctrl-C to the parent.
 
     A thread looks, since Linux's own signal (PR_SET_PDEATHSIG) comes when the *thread* that started the worker ends, and
     joblib starts workers from several.
     """
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     if not hasattr(signal, "SIGKILL"):  # on Windows, the number of the parent does not change when it ends
         return
 

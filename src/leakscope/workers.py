@@ -186,7 +186,9 @@ def _unpack(packed: Any, digest: str) -> Run[Any]:
                 if (fault := resource_error(error)) is not None:
                     raise fault from error
                 raise InputError(f"a worker can't load the learner ({error}): install what it needs there") from None
-            if isinstance(packed, np.ndarray):  # a cluster's worker drops the data when its client is gone, however it ended
+            if isinstance(
+                packed, np.ndarray
+            ):  # a cluster's worker drops it once the client is gone, however that ended
                 weakref.finalize(packed, _unpacked.pop, digest, None)
         return _unpacked[digest]
 

@@ -10,8 +10,8 @@ results are the same to the last bit whatever the number of workers and the orde
 """
 
 import traceback
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -304,11 +304,13 @@ def retrain(
     job = _Job(learner, X, y, worlds, observe, seed)
     results: list[Observations] = [{}] * len(worlds)
     done = 0
-    for task, observations in _cached(job, None if cache is None else Path(cache), workers, cluster):
-        results[task.start : task.stop] = observations
-        done += len(task)
-        if progress is not None:
-            progress("retraining", done, len(worlds))
+    # Closed at once where the caller is stopped in between: the processes must not work on until garbage is collected.
+    with closing(_cached(job, None if cache is None else Path(cache), workers, cluster)) as answers:
+        for task, observations in answers:
+            results[task.start : task.stop] = observations
+            done += len(task)
+            if progress is not None:
+                progress("retraining", done, len(worlds))
     return results
 
 
@@ -386,7 +388,7 @@ def _named(task: range) -> Iterator[None]:
 
 def _cached(
     job: _Job, folder: Path | None, workers: int | None, cluster: str | None
-) -> Iterator[tuple[range, list[Observations]]]:
+) -> Generator[tuple[range, list[Observations]], None, None]:
     """Yield what the cache holds, then run the rest and keep it."""
     if folder is None:
         yield from run_tasks(job.run, job.tasks(), workers, cluster)
