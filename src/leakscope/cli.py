@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import logging
 import os
 import signal
 import sys
@@ -54,7 +55,7 @@ def main(arguments: list[str] | None = None) -> None:
     if sys.stdout is None:  # the next file that is opened would take its place
         _say("standard output is closed: redirect it to a file or to /dev/null")
         raise SystemExit(CLOSED)
-    with _discarding(), _terminable() as received:
+    with _discarding(), _without_logs(), _terminable() as received:
         try:
             _run(given)
         except KeyboardInterrupt:
@@ -74,7 +75,7 @@ def _run(given: list[str]) -> None:
         raise SystemExit(CLOSED if _is_closed_pipe(error) else error.code) from None
     except Exception as error:
         if (fault := resource_error(error)) is not None:
-            _say(f"{_unwritable() or fault}{_advice(given)}")
+            _say(f"{fault}{_advice(given)}")
             raise SystemExit(NO_RESOURCE) from None
         if isinstance(error, InputError):
             _say(str(error))
@@ -92,15 +93,6 @@ def _run(given: list[str]) -> None:
 
 def _is_closed_pipe(error: BaseException) -> bool:
     return any(isinstance(cause, BrokenPipeError) for cause in chain(error))
-
-
-def _unwritable() -> str | None:
-    """Say why standard output can't be written to, if it can't."""
-    try:
-        sys.stdout.flush()
-    except OSError as error:
-        return f"can't write to standard output: {error.strerror}"
-    return None
 
 
 def _say(sentence: str) -> None:
@@ -138,6 +130,17 @@ def _terminable() -> Iterator[list[int]]:
         yield received
     finally:
         signal.signal(signal.SIGTERM, before)
+
+
+@contextlib.contextmanager
+def _without_logs() -> Iterator[None]:
+    """Keep the logs of libraries off standard error: Dask prints tracebacks for what ends here in one sentence."""
+    before = logging.root.manager.disable
+    logging.disable(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logging.disable(before)
 
 
 @contextlib.contextmanager

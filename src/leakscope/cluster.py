@@ -112,6 +112,8 @@ def _connected(address: str) -> Iterator[Any]:
             "the workers of the Dask cluster died of the same task, often because memory ran out: give them more memory"
         ) from error
     except (OSError, CancelledError, TimeoutError) as error:
-        raise ResourceError(f"the connection to the Dask cluster at {address} was lost: check the scheduler") from error
+        raise ResourceError(
+            f"the Dask cluster at {address} lost its scheduler, its workers or the connection: check that all of them run"
+        ) from error
     finally:
         client.close(timeout=1)

@@ -65,8 +65,7 @@ def resource_error(error: BaseException) -> ResourceError | None:
         if _is_out_of_memory(cause):
             return ResourceError("out of memory: use fewer workers or a machine with more memory")
         if isinstance(cause, OSError) and cause.errno in MACHINE_FAULTS:
-            where = "" if cause.filename is None else f" ({str(cause.filename)!r})"
-            return ResourceError(f"the operating system refused a resource: {cause.strerror}{where}")
+            return ResourceError(_refusal(cause))
     return None
 
 
@@ -83,6 +82,13 @@ def chain(error: BaseException | None) -> Iterator[BaseException]:
         seen.add(id(error))
         yield error
         error = error.__cause__ or error.__context__
+
+
+def _refusal(error: OSError) -> str:
+    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
+        place = "a file or to standard output" if error.filename is None else repr(str(error.filename))
+        return f"can't write to {place}: {error.strerror}"
+    return f"the operating system refused a resource: {error.strerror}"
 
 
 def _is_out_of_memory(error: BaseException) -> bool:
