@@ -1,5 +1,12 @@
 """Learners whose every bit is known, for the tests of retraining, of the cache and of processes."""
 
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -77,3 +84,27 @@ class Keyed(Ridge):
     """A learner that is told in the cache by its key alone, so that its log does not matter."""
 
     key: str = "ridge"
+
+
+@contextmanager
+def dask_cluster(folder: Path, workers: int = 2) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
+    """Start a real scheduler and worker processes on the loopback; give the address and all processes."""
+    folder.mkdir(exist_ok=True)
+    address = folder / "scheduler.json"
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(FOLDERS), "DASK_TEMPORARY_DIRECTORY": str(folder)}
+    common = ["--host", "127.0.0.1", "--scheduler-file", str(address), "--no-dashboard"]
+    worker = ["dask_worker", *common, "--no-nanny", "--nthreads", "2"]
+    started = []
+    with open(folder / "log", "wb") as log:
+        for command in (["dask_scheduler", *common, "--port", "0"], *[worker] * workers):
+            line = [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]]
+            started.append(subprocess.Popen(line, env=environment, cwd=folder, stdout=log, stderr=log))
+    try:
+        deadline = time.monotonic() + 60
+        while not address.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        yield json.loads(address.read_text())["address"], started
+    finally:
+        for process in reversed(started):
+            process.kill()
+            process.wait()

@@ -3,7 +3,6 @@
 import itertools
 import os
 import pickle
-import subprocess
 import sys
 import time
 from collections import Counter
@@ -15,7 +14,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from retraining import FOLDERS, Boosted, Ridge, StackedRidge, observe, records, same_bits
+from retraining import Boosted, Ridge, StackedRidge, dask_cluster, observe, records, same_bits
 from scipy import stats
 
 from leakscope import cluster as cluster_module
@@ -315,28 +314,8 @@ def test_a_learner_that_can_not_travel_says_so() -> None:
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start a real scheduler and two worker processes on the loopback, and give the address."""
-    import json
-
-    folder = tmp_path_factory.mktemp("dask")
-    address = folder / "scheduler.json"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(FOLDERS), "DASK_TEMPORARY_DIRECTORY": str(folder)}
-    common = ["--host", "127.0.0.1", "--scheduler-file", str(address), "--no-dashboard"]
-    worker = ["dask_worker", *common, "--no-nanny", "--nthreads", "2"]
-    started = []
-    with open(folder / "log", "wb") as log:
-        for command in (["dask_scheduler", *common, "--port", "0"], worker, worker):
-            line = [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]]
-            started.append(subprocess.Popen(line, env=environment, cwd=folder, stdout=log, stderr=log))
-    deadline = time.monotonic() + 60
-    while not address.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    try:
-        yield json.loads(address.read_text())["address"]
-    finally:
-        for process in reversed(started):
-            process.kill()
-            process.wait()
+    with dask_cluster(tmp_path_factory.mktemp("dask")) as (address, _):
+        yield address
 
 
 @pytest.mark.parametrize("learner", [Ridge(), StackedRidge(), Boosted()])
