@@ -129,7 +129,7 @@ def _terminable() -> Iterator[list[int]]:
     try:
         yield received
     finally:
-        signal.signal(signal.SIGTERM, before)
+        signal.signal(signal.SIGTERM, before or signal.SIG_DFL)  # none where another program set it
 
 
 @contextlib.contextmanager
