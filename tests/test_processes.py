@@ -2,11 +2,13 @@
 
 import os
 import pickle
+import re
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,7 +83,8 @@ def kept(folder: Path) -> int:
 
 def leftovers(folder: Path, process: int) -> list[str]:
     """Name the files in the temporary folder and in shared memory that a run left."""
-    shared = [path.name for path in SHARED.iterdir() if str(process) in path.name] if SHARED.is_dir() else []
+    own = re.compile(rf"(folder_|loky-){process}[-_]")
+    shared = [path.name for path in SHARED.iterdir() if own.search(path.name)] if SHARED.is_dir() else []
     return shared + [path.name for path in (folder / "tmp").iterdir()]
 
 
@@ -117,7 +120,9 @@ def start_slow(folder: Path, seconds: float) -> subprocess.Popen[str]:
     code = RUN.format(folders=FOLDERS, **values)
     environment = os.environ | {"TMPDIR": str(folder / "tmp")}
     line = [sys.executable, "-c", code]
-    run = subprocess.Popen(line, env=environment, text=True, start_new_session=True, stderr=subprocess.PIPE)
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # which a shell sets to be ignored in the background
+    options: dict[str, Any] = {"text": True, "stderr": subprocess.PIPE, "preexec_fn": heed}
+    run = subprocess.Popen(line, env=environment, start_new_session=True, **options)
     wait_until(lambda: (len(workers(folder)) == 2 and kept(folder) >= 1) or run.poll() is not None)
     assert run.poll() is None
     return run
