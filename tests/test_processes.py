@@ -191,9 +191,9 @@ retrain(Slow(log={log!r}), X, y, leave_one_out(40), retraining.observe, seed=0, 
 def test_a_killed_run_resumes_where_it_was(workers: int, tmp_path: Path) -> None:
     log, cache = tmp_path / "log", tmp_path / "cache"
     script = SLOW_RUN.format(folders=FOLDERS, log=str(log), workers=workers, cache=str(cache))
-    process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
     assert wait_until(lambda: len(list(cache.glob("*.npz"))) >= 3 or process.poll() is not None)
-    os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
     assert process.wait() == -signal.SIGKILL
     kept = len(list(cache.glob("*.npz")))
     assert 3 <= kept < 40
