@@ -3,13 +3,10 @@
 import itertools
 import os
 import pickle
-import signal
-import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -17,72 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from retraining import Boosted, Ridge, StackedRidge, dask_cluster, observe, records, same_bits
 from scipy import stats
 
+from leakscope import cluster as cluster_module
 from leakscope import workers as workers_module
 from leakscope.errors import InputError, MissingExtraError, TrainingError
 from leakscope.worlds import Worlds, leave_one_out, random_halves, random_sets, retrain, with_and_without
-
-HERE = Path(__file__).parent
-FOLDERS = [str(folder) for folder in (HERE.parent / "src", HERE.parent, HERE)]  # where other processes find this module
-
-
-@dataclass(frozen=True)
-class Ridge:
-    """Ridge regression on a random half of the columns' signs: its result depends on data, parameter and generator."""
-
-    penalty: float = 1.0
-    log: str | None = None
-    fails_without: int | None = None
-
-    def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
-        if self.log is not None:
-            with open(self.log, "a") as file:
-                file.write("trained\n")
-        X = np.array(X, float, order="C") * rng.choice([-1.0, 1.0], X.shape[1])
-        y = np.asarray(y, float)
-        if self.fails_without is not None and self.fails_without not in y:
-            raise ZeroDivisionError("no such label")
-        return np.linalg.solve(X.T @ X + self.penalty * np.eye(X.shape[1]), X.T @ y)
-
-
-class StackedRidge(Ridge):
-    """The same models, a stack at a time."""
-
-    chunk = 4
-
-    def fit_many(self, X: Any, y: Any, indices: list[Any], rngs: list[Any]) -> list[Any]:
-        return [
-            np.append(self.fit(X[drawn], y[drawn], rng), len(indices)) for drawn, rng in zip(indices, rngs, strict=True)
-        ]
-
-
-@dataclass(frozen=True)
-class Boosted:
-    """Gradient boosting with subsampling: OpenMP threads and a random state."""
-
-    def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
-        from sklearn.ensemble import HistGradientBoostingRegressor
-
-        state = int(rng.integers(2**31))
-        model = HistGradientBoostingRegressor(max_iter=5, max_features=0.5, random_state=state)
-        return model.fit(X, y).predict(X)
-
-
-def observe(model: Any, world: int, indices: Any) -> dict[str, Any]:
-    return {"weights": model, "world": world, "first": indices[:3]}
-
-
-def records(count: int = 40, columns: int = 5) -> tuple[Any, Any]:
-    rng = np.random.default_rng(7)
-    return rng.normal(size=(count, columns)), np.arange(count, dtype=float)
-
-
-def same_bits(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> bool:
-    return len(first) == len(second) and all(
-        a.keys() == b.keys() and all(a[k].dtype == b[k].dtype and a[k].tobytes() == b[k].tobytes() for k in a)
-        for a, b in zip(first, second, strict=True)
-    )
 
 
 def literal_loop(learner: Any, X: Any, y: Any, worlds: Worlds, seed: int) -> list[dict[str, Any]]:
@@ -233,17 +171,6 @@ def test_frames_of_many_blocks_give_the_same_bits_elsewhere() -> None:
     assert same_bits(run(workers=1), run(workers=2))
 
 
-def test_a_full_disk_is_one_sentence_and_leaves_no_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any, **__: Any) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(np, "savez", fail)
-    X, y = records()
-    with pytest.raises(InputError, match=r"can't write to the cache folder .*: No space left on device"):
-        retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1, cache=tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
 def test_large_data_reaches_other_processes() -> None:
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(4_000, 100)), np.arange(4_000.0)  # 3 MB: mapped, not copied through a pipe
@@ -331,7 +258,7 @@ def test_stopping_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run(progress=stop)
-    assert len(list(tmp_path.iterdir())) == 5
+    assert len(list(tmp_path.glob("*.npz"))) == 5
     assert same_bits(run(), retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1))
 
 
@@ -382,144 +309,13 @@ def test_a_learner_that_can_not_travel_says_so() -> None:
         retrain(Ridge(), X, y, leave_one_out(40), lambda *_: {"a": lock.locked()}, seed=0, workers=2)
 
 
-# --- cache ---
-
-
-def trainings(log: Path) -> int:
-    return len(log.read_text().splitlines()) if log.exists() else 0
-
-
-@dataclass(frozen=True)
-class Keyed(Ridge):
-    """A learner that is told in the cache by its key alone, so that its log does not matter."""
-
-    key: str = "ridge"
-
-
-def test_the_cache_goes_by_content(tmp_path: Path) -> None:
-    X, y = records()
-    log = tmp_path / "log"
-    worlds = random_halves(40, 4, seed=0)
-
-    def count(learner: Any, X: Any = X, y: Any = y, worlds: Worlds = worlds, seed: int = 0, see: Any = observe) -> int:
-        before = trainings(log)
-        retrain(learner, X, y, worlds, see, seed=seed, workers=1, cache=tmp_path / "cache")
-        return trainings(log) - before
-
-    ridge = Ridge(log=str(log))
-    assert count(ridge) == 4
-    assert count(Ridge(log=str(log))) == 0
-    assert count(ridge, X=np.asfortranarray(X), y=y.copy()) == 0
-    assert count(ridge, worlds=random_halves(40, 6, seed=0)) == 2  # the first four worlds are the same
-    changed = X.copy()
-    changed[3, 2] += 1e-12
-    assert count(ridge, X=changed) == 4
-    assert count(ridge, y=y + 1) == 4
-    assert count(Ridge(penalty=2.0, log=str(log))) == 4
-    assert count(ridge, seed=1) == 4
-    assert count(ridge, worlds=random_halves(40, 4, seed=1)) == 4
-    assert count(ridge, see=lambda model, *_: {"weights": model * 2}) == 4
-    assert count(ridge) == 0
-    assert count(Keyed(log=str(log))) == 4
-    assert count(Keyed(penalty=3.0, log=str(log))) == 0
-
-
-@pytest.mark.parametrize("learner", [Ridge(), StackedRidge()])
-def test_what_comes_from_the_cache_is_the_same_to_the_last_bit(learner: Any, tmp_path: Path) -> None:
-    X, y = records()
-
-    def see(model: Any, world: int, drawn: Any) -> dict[str, Any]:
-        odd = {"file": model, "a.npy": world, "a": np.float32(0.1), "0/\x00": drawn > 3, "empty": np.zeros((0, 3))}
-        return {} if world == 2 else odd
-
-    fresh = retrain(learner, X, y, leave_one_out(40), see, seed=0, workers=1)
-    for _ in range(2):
-        assert same_bits(fresh, retrain(learner, X, y, leave_one_out(40), see, seed=0, workers=1, cache=tmp_path))
-
-
-@pytest.mark.parametrize("damage", ["empty", "truncated", "garbage", "flipped", "pickle"])
-def test_a_damaged_file_is_trained_again_and_rewritten(damage: str, tmp_path: Path) -> None:
-    X, y = records(6)
-    log = tmp_path / "log"
-    run = partial(retrain, Ridge(log=str(log)), X, y, leave_one_out(6), observe, seed=0, workers=1, cache=tmp_path)
-    first = run()
-    victim = sorted(tmp_path.glob("*.npz"))[2]
-    good = victim.read_bytes()
-    if damage == "pickle":
-        np.savez(victim, names=np.array([print], object), allow_pickle=True)
-    else:
-        flipped = good[:150] + bytes([good[150] ^ 1]) + good[151:]
-        victim.write_bytes(
-            {"empty": b"", "truncated": good[: len(good) // 2], "garbage": b"x" * 500, "flipped": flipped}[damage]
-        )
-    assert same_bits(first, run())
-    assert trainings(log) == 7
-    assert same_bits(first, run())
-    assert trainings(log) == 7
-
-
-SLOW_RUN = """
-import importlib, sys, time
-sys.path[:0] = {folders!r}
-tests = importlib.import_module({module!r})
-from leakscope.worlds import leave_one_out, retrain
-
-class Slow(tests.Keyed):
-    def fit(self, X, y, rng):
-        time.sleep(0.05)
-        return super().fit(X, y, rng)
-
-X, y = tests.records()
-retrain(Slow(log={log!r}), X, y, leave_one_out(40), tests.observe, seed=0, workers={workers}, cache={cache!r})
-"""
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_killed_run_goes_on_where_it_was(workers: int, tmp_path: Path) -> None:
-    log, cache = tmp_path / "log", tmp_path / "cache"
-    script = SLOW_RUN.format(folders=FOLDERS, module=__name__, log=str(log), workers=workers, cache=str(cache))
-    process = subprocess.Popen([sys.executable, "-c", script], start_new_session=True)
-    deadline = time.monotonic() + 60
-    while len(list(cache.glob("*.npz"))) < 3 and process.poll() is None and time.monotonic() < deadline:
-        time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    kept = len(list(cache.glob("*.npz")))
-    assert 3 <= kept < 40
-    again = tmp_path / "again"
-    X, y = records()
-    found = retrain(Keyed(log=str(again)), X, y, leave_one_out(40), observe, seed=0, workers=1, cache=cache)
-    assert trainings(again) == 40 - kept
-    assert same_bits(found, retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1))
-
-
 # --- cluster ---
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Start a real scheduler and two worker processes on the loopback, and give the address."""
-    import json
-
-    folder = tmp_path_factory.mktemp("dask")
-    address = folder / "scheduler.json"
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(FOLDERS), "DASK_TEMPORARY_DIRECTORY": str(folder)}
-    common = ["--host", "127.0.0.1", "--scheduler-file", str(address), "--no-dashboard"]
-    worker = ["dask_worker", *common, "--no-nanny", "--nthreads", "2"]
-    started = []
-    with open(folder / "log", "wb") as log:
-        for command in (["dask_scheduler", *common, "--port", "0"], worker, worker):
-            line = [sys.executable, "-m", f"distributed.cli.{command[0]}", *command[1:]]
-            started.append(subprocess.Popen(line, env=environment, cwd=folder, stdout=log, stderr=log))
-    deadline = time.monotonic() + 60
-    while not address.exists() and time.monotonic() < deadline:
-        time.sleep(0.05)
-    try:
-        yield json.loads(address.read_text())["address"]
-    finally:
-        for process in reversed(started):
-            process.kill()
-            process.wait()
+    with dask_cluster(tmp_path_factory.mktemp("dask")) as (address, _):
+        yield address
 
 
 @pytest.mark.parametrize("learner", [Ridge(), StackedRidge(), Boosted()])
@@ -548,7 +344,7 @@ def test_a_failure_on_the_cluster_names_its_world(cluster: str) -> None:
 def test_a_cluster_that_does_not_answer_is_one_sentence(
     address: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(workers_module, "PATIENCE", 1)
+    monkeypatch.setattr(cluster_module, "PATIENCE", 1)
     X, y = records()
     with pytest.raises(InputError, match=says):
         retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, cluster=address)

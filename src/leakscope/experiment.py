@@ -36,10 +36,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.cache import Observations
 from leakscope.errors import InputError
 from leakscope.learners import as_learner
 from leakscope.results import Estimate
-from leakscope.worlds import Indices, Observations, Progress, random_sets, retrain
+from leakscope.worlds import Indices, Progress, random_sets, retrain
 
 Floats = NDArray[np.float64]
 Adversary = Literal["mean loss", "fixed threshold", "likelihood ratio"]

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pandas as pd
 
-from leakscope.errors import InputError
+from leakscope.errors import InputError, write_error
 from leakscope.failures import cause, describe
 from leakscope.integrity import DIGEST, check_consistent, check_content, content_digest
 from leakscope.results import SCHEMA_VERSION, Audit, Findings
@@ -63,7 +63,7 @@ def write_all(folder: Path, content: dict[str, bytes]) -> None:
             for name in content:
                 os.replace(Path(scratch) / name, folder / name)
     except OSError as error:
-        raise InputError(f"can't write to {folder}: {error.strerror or error}") from error
+        raise write_error(str(folder), error) from None
 
 
 def _write(path: Path, data: bytes) -> None:
@@ -84,7 +84,7 @@ def check_writable(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=there):
             pass
     except OSError as error:
-        raise InputError(f"can't write to {folder}: {error.strerror or error}") from error
+        raise write_error(str(folder), error) from None
 
 
 def load(folder: str | Path) -> Audit:

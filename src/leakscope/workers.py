@@ -11,24 +11,25 @@ import re
 import sys
 import threading
 import time
-import warnings
+import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import lru_cache
+from contextlib import closing, contextmanager
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
-from numpy.typing import NDArray
 
-from leakscope.errors import InputError, MissingExtraError
+from leakscope.cache import check_folder
+from leakscope.cluster import run_on_cluster
+from leakscope.errors import InputError, resource_error
 from leakscope.failures import describe
+from leakscope.processes import read, run_in_processes
 
 Answer = TypeVar("Answer")
 Run = Callable[[range], Answer]
 
 SHORT = 3.0  # seconds: starting processes would take longer than the work
-PATIENCE = 10  # seconds to wait for a cluster to answer
 
 
 def run_tasks(
@@ -51,6 +52,8 @@ def run_tasks(
     InputError
         If ``run`` can't be sent to other processes, or the cluster does not answer. Whatever ``run`` itself raises
         is raised here after the tasks that were under way have been yielded.
+    ResourceError
+        If a worker process was killed, or the cluster was lost.
 
     Examples
     --------
@@ -87,8 +90,8 @@ def check_work(workers: int | None, cluster: str | None, cache: str | Path | Non
         raise InputError(f"{cluster!r} is not the address of a Dask scheduler: write tcp://host:port")
     if cache is not None and not isinstance(cache, str | Path):
         raise InputError(f"cache must be a folder, not {cache!r}")
-    if cache is not None and Path(cache).exists() and not Path(cache).is_dir():
-        raise InputError(f"can't use {cache} as the cache folder: it is a file")
+    if cache is not None:
+        check_folder(Path(cache))
 
 
 _thread_lock = threading.Lock()
@@ -137,20 +140,17 @@ def _run_elsewhere(
     run: Run[Answer], tasks: list[range], workers: int | None, cluster: str | None
 ) -> Iterator[tuple[range, Answer]]:
     """Yield the tasks as other processes finish them; after a failure start no more, but lose none that is done."""
-    from joblib import cpu_count, delayed
+    from joblib import cpu_count
 
     packed = _pack(run)
-    digest = hashlib.sha256(packed.data).hexdigest()
+    call = partial(_run_packed, hashlib.sha256(packed).hexdigest())
     failures: list[Exception] = []
-
-    def calls() -> Iterator[Any]:
-        for task in tasks:
-            if failures:
-                return
-            yield delayed(_run_packed)(packed, digest, task)
-
-    place = _processes(min(workers or cpu_count(), len(tasks))) if cluster is None else _dask_workers(cluster, packed)
-    with place as parallel, _closed(parallel(calls())) as answers:
+    if cluster is None:
+        number = min(workers or cpu_count(), len(tasks))
+        place = run_in_processes(number, call, packed, tasks, lambda: bool(failures))
+    else:
+        place = run_on_cluster(cluster, call, np.frombuffer(packed, np.uint8), tasks, lambda: bool(failures))
+    with closing(place) as answers:
         for task, answer, failure in answers:
             if failure is not None:
                 failures.append(failure)
@@ -160,58 +160,15 @@ def _run_elsewhere(
         raise failures[0]
 
 
-@contextmanager
-def _closed(answers: Any) -> Iterator[Any]:
-    """Cancel what is still running when the reader stops early; joblib would warn of what was meant."""
-    try:
-        yield answers
-    finally:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            answers.close()
-
-
-@contextmanager
-def _processes(workers: int) -> Iterator[Any]:
-    from joblib import Parallel, parallel_config
-
-    with parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1):
-        parallel = Parallel(return_as="generator_unordered")
-    yield parallel
-
-
-@contextmanager
-def _dask_workers(address: str, packed: NDArray[np.uint8]) -> Iterator[Any]:
-    from joblib import Parallel, parallel_config
-
-    try:
-        from distributed import Client
-    except ImportError:
-        raise MissingExtraError("a Dask cluster", "cluster") from None
-    try:
-        client = Client(address, timeout=PATIENCE, set_as_default=False)
-    except (OSError, ValueError):
-        raise InputError(f"no Dask scheduler answers at {address}: check the address, tcp://host:port") from None
-    with client:
-        try:
-            client.wait_for_workers(1, timeout=PATIENCE)
-        except TimeoutError:
-            raise InputError(f"the Dask scheduler at {address} has no workers: start some") from None
-        with parallel_config(backend="dask", client=client, scatter=[packed]):
-            parallel = Parallel(return_as="generator_unordered")
-        try:
-            yield parallel
-        finally:
-            client.run(_forget)
-
-
-def _pack(run: Run[Any]) -> NDArray[np.uint8]:
-    """Make one array of ``run`` and its data: joblib maps it into each process, Dask ships it to each worker, once."""
+def _pack(run: Run[Any]) -> bytes:
+    """Pack ``run`` with all its data, once for all processes."""
     import cloudpickle  # type: ignore[import-untyped]
 
     try:
-        return np.frombuffer(cloudpickle.dumps(run), np.uint8)
+        return bytes(cloudpickle.dumps(run))
     except Exception as error:
+        if (fault := resource_error(error)) is not None:
+            raise fault from None
         raise InputError(f"the learner can't be sent to other processes ({describe(error)}): use workers=1") from None
 
 
@@ -219,25 +176,27 @@ _unpacked: dict[str, Run[Any]] = {}
 _unpack_lock = threading.Lock()
 
 
-def _unpack(packed: NDArray[np.uint8], digest: str) -> Run[Any]:
+def _unpack(packed: Any, digest: str) -> Run[Any]:
     """Unpack what `_pack` made, once per process, and forget what came before."""
     with _unpack_lock:
         if digest not in _unpacked:
             _unpacked.clear()
             try:
-                _unpacked[digest] = pickle.loads(packed.data)
+                _unpacked[digest] = pickle.loads(read(packed))
             except Exception as error:
+                if (fault := resource_error(error)) is not None:
+                    raise fault from None
                 raise InputError(
                     f"a worker can't load the learner ({describe(error)}): install what it needs there"
                 ) from None
+            if isinstance(
+                packed, np.ndarray
+            ):  # a cluster's worker drops it once the client is gone, however that ended
+                weakref.finalize(packed, _unpacked.pop, digest, None)
         return _unpacked[digest]
 
 
-def _forget() -> None:
-    _unpacked.clear()
-
-
-def _run_packed(packed: NDArray[np.uint8], digest: str, task: range) -> tuple[range, Any, Exception | None]:
+def _run_packed(digest: str, packed: Any, task: range) -> tuple[range, Any, Exception | None]:
     """Run one task in a worker; a failure is an answer too, so that it stops no other task."""
     try:
         return task, _unpack(packed, digest)(task), None

@@ -9,10 +9,8 @@ Every world trains on one thread with a generator of its own, spawned from the s
 results are the same to the last bit whatever the number of workers and the order in which they finish.
 """
 
-import json
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -22,14 +20,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.errors import InputError, TrainingError
+from leakscope.cache import Observations, open_cache
+from leakscope.errors import InputError, TrainingError, resource_error
 from leakscope.failures import cause, describe, frames, safe_warnings
 from leakscope.fingerprints import fingerprint
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread, run_tasks
 
 Indices = NDArray[np.intp]
-Observations = dict[str, NDArray[Any]]
 Observe = Callable[[Any, int, Indices], Mapping[str, Any]]
 Progress = Callable[[str, int, int], None]
 
@@ -265,8 +263,9 @@ def retrain(
     cache
         Folder that keeps what was observed, by content: data, learner, ``observe``, seed, training records and package
         versions. What is found there is not trained again, so an interrupted run goes on where it was. A learner or
-        ``observe`` with a ``key`` attribute is told by that key alone. Files are for their owner's eyes: explanations of a
-        record by several methods can give the record itself away.
+        ``observe`` with a ``key`` attribute is told by that key alone. A damaged or changed file is trained again. A
+        folder that other users may write to is refused. Files are for their owner's eyes: explanations of a record by
+        several methods can give the record itself away.
     progress
         Called with ``("retraining", done, total)``, counting worlds, after each step.
 
@@ -281,6 +280,9 @@ def retrain(
         If the input does not fit together, or the cluster or the cache can't be used.
     TrainingError
         If training or ``observe`` fails; the message names the world. What was finished by then is in the cache.
+    ResourceError
+        If memory ran out, a worker or the cluster was lost, or the disk is full. What was finished by then is in the
+        cache, and the same call resumes there.
 
     Examples
     --------
@@ -302,11 +304,13 @@ def retrain(
     job = _Job(learner, X, y, worlds, observe, seed)
     results: list[Observations] = [{}] * len(worlds)
     done = 0
-    for task, observations in _cached(job, None if cache is None else Path(cache), workers, cluster):
-        results[task.start : task.stop] = observations
-        done += len(task)
-        if progress is not None:
-            progress("retraining", done, len(worlds))
+    # Closed at once where the caller is stopped in between: the processes must not work on until garbage is collected.
+    with closing(_cached(job, None if cache is None else Path(cache), workers, cluster)) as answers:
+        for task, observations in answers:
+            results[task.start : task.stop] = observations
+            done += len(task)
+            if progress is not None:
+                progress("retraining", done, len(worlds))
     return results
 
 
@@ -373,6 +377,8 @@ def _named(task: range) -> Iterator[None]:
         with safe_warnings():
             yield
     except Exception as error:
+        if (fault := resource_error(error)) is not None:
+            raise fault from None
         place = f"world {task[0]}" if len(task) == 1 else f"worlds {task[0]} to {task[-1]}"
         if isinstance(error, InputError):
             raise TrainingError(f"in {place}: {error}") from cause(error)
@@ -387,28 +393,24 @@ def _noted(failure: TrainingError, note: str) -> TrainingError:
 
 def _cached(
     job: _Job, folder: Path | None, workers: int | None, cluster: str | None
-) -> Iterator[tuple[range, list[Observations]]]:
+) -> Generator[tuple[range, list[Observations]], None, None]:
     """Yield what the cache holds, then run the rest and keep it."""
     if folder is None:
         yield from run_tasks(job.run, job.tasks(), workers, cluster)
         return
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)  # what models say of records is nobody else's to read
-    except OSError as error:
-        raise InputError(f"can't use {folder} as the cache folder: {error.strerror}") from None
+    cache = open_cache(folder)
     common = _common_key(job)
-    missing: dict[range, Path] = {}
+    missing: dict[range, str] = {}
     for task in job.tasks():
         streams = [world if job.worlds.stream is None else job.worlds.stream(world) for world in task]
         key = fingerprint(common, list(task), streams, [job.worlds.indices(world) for world in task])
-        path = folder / f"{key}.npz"
-        stored = _load(path)
-        if stored is None or len(stored) != len(task):
-            missing[task] = path
+        stored = cache.load(key, len(task))
+        if stored is None:
+            missing[task] = key
         else:
             yield task, stored
     for task, observations in run_tasks(job.run, list(missing), workers, cluster):
-        _store(missing[task], observations)
+        cache.store(missing[task], observations)
         yield task, observations
 
 
@@ -416,33 +418,3 @@ def _common_key(job: _Job) -> str:
     learner = getattr(job.learner, "key", job.learner)
     observe = getattr(job.observe, "key", job.observe)
     return fingerprint(job.X, job.y, learner, fingerprint(observe, fitted=True), job.seed, versions())
-
-
-def _load(path: Path) -> list[Observations] | None:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            names = json.loads(stored["names"].tobytes())
-            return [
-                {name: stored[f"{world}.{position}"] for position, name in enumerate(order)}
-                for world, order in enumerate(names)
-            ]
-    except Exception:  # missing, cut short or damaged in whatever way: it is trained again and written anew
-        return None
-
-
-def _store(path: Path, observations: Sequence[Observations]) -> None:
-    """Write under another name and rename, so that a run killed at any moment leaves no half-written file."""
-    names = np.frombuffer(json.dumps([list(world) for world in observations]).encode(), np.uint8)
-    arrays = {
-        f"{world}.{position}": array
-        for world, observed in enumerate(observations)
-        for position, array in enumerate(observed.values())
-    }
-    part = path.with_name(f"{path.stem}.{os.getpid()}.part")
-    try:
-        with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "wb") as file:
-            np.savez(file, names=names, **arrays)  # type: ignore[arg-type]
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise InputError(f"can't write to the cache folder {path.parent}: {error.strerror}") from None

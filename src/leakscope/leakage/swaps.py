@@ -22,13 +22,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.cache import Observations
 from leakscope.errors import InputError
 from leakscope.leakage.draws import BLOCKS
 from leakscope.leakage.gaussians import Floats
 from leakscope.records import take_rows
 from leakscope.worlds import (
     Indices,
-    Observations,
     Progress,
     Worlds,
     design_generator,

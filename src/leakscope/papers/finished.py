@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leakscope import datasets
+from leakscope.cache import check_folder
 from leakscope.errors import InputError
 from leakscope.papers.reproduction import KEYS, Reproduction
 from leakscope.provenance import code_digest
@@ -28,6 +29,7 @@ class Entry(NamedTuple):
     @classmethod
     def of(cls, folder: Path, name: str, settings: Mapping[str, Any]) -> Entry:
         """The entry for these settings, which hold ``synthetic``."""
+        check_folder(folder)
         known = json.dumps([name, settings, versions(), code_digest()], sort_keys=True, default=repr)
         key = hashlib.sha256(known.encode()).hexdigest()[:32]
         return cls(folder / f"reproduction-{name}-{key}.json", bool(settings["synthetic"]))

@@ -1,0 +1,229 @@
+"""The cache goes by content, and nothing but what it stored itself is read from it."""
+
+import errno
+import os
+import shutil
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from retraining import Keyed, Ridge, StackedRidge, observe, records, same_bits, trainings
+
+from leakscope import cache as cache_module
+from leakscope.cache import open_cache
+from leakscope.errors import InputError, ResourceError
+from leakscope.worlds import Worlds, leave_one_out, random_halves, retrain
+
+
+def test_the_cache_goes_by_content(tmp_path: Path) -> None:
+    X, y = records()
+    log = tmp_path / "log"
+    worlds = random_halves(40, 4, seed=0)
+
+    def count(learner: Any, X: Any = X, y: Any = y, worlds: Worlds = worlds, seed: int = 0, see: Any = observe) -> int:
+        before = trainings(log)
+        retrain(learner, X, y, worlds, see, seed=seed, workers=1, cache=tmp_path / "cache")
+        return trainings(log) - before
+
+    ridge = Ridge(log=str(log))
+    assert count(ridge) == 4
+    assert count(Ridge(log=str(log))) == 0
+    assert count(ridge, X=np.asfortranarray(X), y=y.copy()) == 0
+    assert count(ridge, worlds=random_halves(40, 6, seed=0)) == 2  # the first four worlds are the same
+    changed = X.copy()
+    changed[3, 2] += 1e-12
+    assert count(ridge, X=changed) == 4
+    assert count(ridge, y=y + 1) == 4
+    assert count(Ridge(penalty=2.0, log=str(log))) == 4
+    assert count(ridge, seed=1) == 4
+    assert count(ridge, worlds=random_halves(40, 4, seed=1)) == 4
+    assert count(ridge, see=lambda model, *_: {"weights": model * 2}) == 4
+    assert count(ridge) == 0
+    assert count(Keyed(log=str(log))) == 4
+    assert count(Keyed(penalty=3.0, log=str(log))) == 0
+
+
+@pytest.mark.parametrize("learner", [Ridge(), StackedRidge()])
+def test_what_comes_from_the_cache_is_the_same_to_the_last_bit(learner: Any, tmp_path: Path) -> None:
+    X, y = records()
+
+    def see(model: Any, world: int, drawn: Any) -> dict[str, Any]:
+        odd = {"file": model, "a.npy": world, "a": np.float32(0.1), "0/\x00": drawn > 3, "empty": np.zeros((0, 3))}
+        return {} if world == 2 else odd
+
+    fresh = retrain(learner, X, y, leave_one_out(40), see, seed=0, workers=1)
+    for _ in range(2):
+        assert same_bits(fresh, retrain(learner, X, y, leave_one_out(40), see, seed=0, workers=1, cache=tmp_path))
+
+
+@pytest.mark.parametrize("damage", ["empty", "truncated", "garbage", "flipped", "pickle"])
+def test_a_damaged_file_is_trained_again_and_rewritten(damage: str, tmp_path: Path) -> None:
+    X, y = records(6)
+    log = tmp_path / "log"
+    run = partial(retrain, Ridge(log=str(log)), X, y, leave_one_out(6), observe, seed=0, workers=1, cache=tmp_path)
+    first = run()
+    victim = sorted(tmp_path.glob("*.npz"))[2]
+    good = victim.read_bytes()
+    if damage == "pickle":
+        np.savez(victim, names=np.array([print], object), allow_pickle=True)
+    else:
+        flipped = good[:150] + bytes([good[150] ^ 1]) + good[151:]
+        victim.write_bytes(
+            {"empty": b"", "truncated": good[: len(good) // 2], "garbage": b"x" * 500, "flipped": flipped}[damage]
+        )
+    assert same_bits(first, run())
+    assert trainings(log) == 7
+    assert same_bits(first, run())
+    assert trainings(log) == 7
+
+
+@pytest.fixture
+def filled(tmp_path: Path) -> tuple[Path, Any, Path]:
+    """Give a filled cache folder, a function that retrains with it, and the log of trainings (6 so far)."""
+    X, y = records(6)
+    folder, log = tmp_path / "cache", tmp_path / "log"
+    run = partial(retrain, Ridge(log=str(log)), X, y, leave_one_out(6), observe, seed=0, workers=1, cache=folder)
+    run()
+    return folder, run, log
+
+
+def rewritten(folder: Path, change: Any) -> None:
+    """Replace an entry by a valid archive of the same names without its digest, as an editor of the file would."""
+    victim = min(folder.glob("*.npz"))
+    with np.load(victim) as stored:
+        arrays = {name: change(stored[name]) if name == "0.0" else stored[name] for name in stored}
+    np.savez(victim, **arrays)
+
+
+def swapped(folder: Path) -> None:
+    first, second = sorted(folder.glob("*.npz"))[:2]
+    first.write_bytes(second.read_bytes())
+
+
+def linked(folder: Path) -> None:
+    victim = min(folder.glob("*.npz"))
+    shutil.copy(victim, folder.parent / "elsewhere")
+    victim.unlink()
+    victim.symlink_to(folder.parent / "elsewhere")
+
+
+def piped(folder: Path) -> None:
+    victim = min(folder.glob("*.npz"))
+    victim.unlink()
+    os.mkfifo(victim)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda folder: rewritten(folder, lambda values: values * np.nan),
+        lambda folder: rewritten(folder, lambda values: values[:2]),
+        lambda folder: rewritten(folder, lambda values: values + 1),
+        swapped,
+        linked,
+        piped,
+    ],
+    ids=["not finite", "shape", "values", "renamed", "symbolic link", "named pipe"],
+)
+def test_a_changed_entry_is_trained_again_with_the_same_result(change: Any, filled: Any) -> None:
+    folder, run, log = filled
+    before = run()
+    change(folder)
+    assert same_bits(before, run())
+    assert trainings(log) == 7
+    assert same_bits(before, run())
+    assert trainings(log) == 7
+    assert all(path.is_file() and not path.is_symlink() for path in folder.iterdir())
+
+
+def test_entries_of_another_folder_or_a_lost_secret_are_trained_again(filled: Any, tmp_path: Path) -> None:
+    folder, run, log = filled
+    for path in folder.glob("*.npz"):
+        (tmp_path / "other").mkdir(exist_ok=True, mode=0o700)
+        shutil.copy(path, tmp_path / "other")
+    run(cache=tmp_path / "other")
+    assert trainings(log) == 12
+    (folder / cache_module.SECRET).unlink()
+    run()
+    assert trainings(log) == 18
+    run()
+    assert trainings(log) == 18
+
+
+def test_infinite_and_missing_values_come_back_as_they_were(tmp_path: Path) -> None:
+    cache = open_cache(tmp_path)
+    stored = [{"loss": np.array([np.inf, -np.inf, np.nan, 0.0])}, {}]
+    cache.store("key", stored)
+    found = cache.load("key", worlds=2)
+    assert found is not None
+    assert same_bits(found, stored)
+    assert cache.load("key", worlds=1) is None
+
+
+@pytest.mark.parametrize("mode", [0o777, 0o770, 0o720, 0o702])
+def test_a_folder_that_others_may_write_to_is_refused_before_training(mode: int, tmp_path: Path) -> None:
+    folder, log = tmp_path / "cache", tmp_path / "log"
+    folder.mkdir()
+    folder.chmod(mode)
+    X, y = records(6)
+    with pytest.raises(InputError, match="other users may write to it") as error:
+        retrain(Ridge(log=str(log)), X, y, leave_one_out(6), observe, seed=0, workers=1, cache=folder)
+    assert "\n" not in str(error.value)
+    assert trainings(log) == 0
+    assert not list(folder.iterdir())
+
+
+def test_a_folder_of_another_user_is_refused(filled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    _, run, log = filled
+    user = os.geteuid() + 1
+    monkeypatch.setattr(os, "geteuid", lambda: user)
+    with pytest.raises(InputError, match="belongs to another user"):
+        run()
+    assert trainings(log) == 6
+
+
+def test_everything_in_the_folder_is_for_its_owner_alone(filled: Any) -> None:
+    folder, _, _ = filled
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
+
+
+def test_temporary_files_of_killed_runs_are_removed(filled: Any) -> None:
+    folder, run, _ = filled
+    old, young = folder / ".1234.part", folder / ".5678.part"
+    for path in (old, young):
+        path.write_bytes(b"half of an entry")
+    os.utime(old, (0, time.time() - 2 * cache_module.STALE))
+    run()
+    assert not old.exists()
+    assert young.exists()
+
+
+def test_a_link_under_the_temporary_name_is_not_followed(filled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder, run, _ = filled
+    victim = folder.parent / "victim"
+    victim.write_text("precious")
+    monkeypatch.setattr("secrets.token_hex", lambda _: "guessed")
+    (folder / ".guessed.part").symlink_to(victim)
+    min(folder.glob("*.npz")).unlink()
+    with pytest.raises(InputError, match="can't write to the cache folder"):
+        run()
+    assert victim.read_text() == "precious"
+
+
+@pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, ResourceError), (errno.EACCES, InputError)])
+def test_an_entry_that_can_not_be_written_is_one_sentence(
+    number: int, kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cache = open_cache(tmp_path)
+
+    def fail(*_: Any) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(Path, "replace", fail)
+    with pytest.raises(kind, match="can't write to the cache folder"):
+        cache.store("key", [{"loss": np.zeros(3)}])
+    assert [path.name for path in tmp_path.iterdir()] == [cache_module.SECRET]

@@ -1,0 +1,350 @@
+"""Runs that are stopped, killed or starved: exit codes, no process and no file left, finished work kept."""
+
+import os
+import pickle
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from faulty import Faulty
+from retraining import FOLDERS, Keyed, Ridge, dask_cluster, observe, records, same_bits, trainings
+
+from leakscope import cluster as cluster_module
+from leakscope import storage
+from leakscope.cli import main
+from leakscope.errors import EndpointError, InputError, ResourceError, TrainingError, resource_error
+from leakscope.worlds import leave_one_out, retrain
+
+SHARED = Path("/dev/shm")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Give a folder with a model, its data, and empty folders for the cache and temporary files."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(400, 3))).add_prefix("x")
+    y = rng.integers(2, size=400)
+    for name, rows in (("train", slice(0, 200)), ("holdout", slice(200, 400))):
+        X[rows].assign(label=y[rows]).to_csv(tmp_path / f"{name}.csv", index=False)
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(Faulty(str(tmp_path)).fit(X[:200], y[:200])))
+    (tmp_path / "trainings").unlink()
+    (tmp_path / "tmp").mkdir()
+    return tmp_path
+
+
+def audit(folder: Path, *more: str) -> list[str]:
+    return [
+        "audit", str(folder / "model.pkl"), "--trust-pickle", "--train", str(folder / "train.csv"),
+        "--holdout", str(folder / "holdout.csv"), "--label", "label", "--shadows", "10", *more,
+    ]  # fmt: skip
+
+
+def start(folder: Path, *more: str, **options: Any) -> subprocess.Popen[str]:
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(FOLDERS), "TMPDIR": str(folder / "tmp")}
+    line = [sys.executable, "-m", "leakscope", *more]
+    return subprocess.Popen(line, env=environment, text=True, start_new_session=True, **options)
+
+
+def wait_until(condition: Any, seconds: float = 30) -> bool:
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.02)
+    return bool(condition())
+
+
+def is_running(process: int) -> bool:
+    """Whether a process runs; one that ended and that nobody has waited for does not."""
+    try:
+        os.kill(process, 0)
+        return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
+    except ProcessLookupError:
+        return False
+    except FileNotFoundError:
+        return not Path("/proc/self").exists()
+
+
+def workers(folder: Path) -> set[int]:
+    log = folder / "trainings"
+    return {int(line) for line in log.read_text().split()} if log.exists() else set()
+
+
+def kept(folder: Path) -> int:
+    return len(list((folder / "cache").glob("*.npz")))
+
+
+def leftovers(folder: Path, process: int) -> list[str]:
+    """Name the files in the temporary folder and in shared memory that a run left."""
+    own = re.compile(rf"(folder_|loky-){process}[-_]")
+    shared = [path.name for path in SHARED.iterdir() if own.search(path.name)] if SHARED.is_dir() else []
+    return shared + [path.name for path in (folder / "tmp").iterdir()]
+
+
+# --- signals ---
+
+RUN = """
+import os, sys, time
+sys.path[:0] = {folders!r}
+import numpy as np
+from leakscope import cli
+from leakscope.worlds import leave_one_out, retrain
+from retraining import Keyed, observe
+
+class Slow(Keyed):
+    def fit(self, X, y, rng):
+        with open({log!r}, "a") as log:
+            log.write(f"{{os.getpid()}}\\n")
+        time.sleep(0.02 if y[0] else {seconds})
+        return super().fit(X[:40, :5], y[:40], rng)
+
+@cli.app.command()
+def slow(cache: str = "") -> None:
+    X = np.random.default_rng(7).normal(size=(4_000, 100))
+    retrain(Slow(), X, np.arange(4_000.0), leave_one_out(4_000), observe, seed=0, workers=2, cache=cache)
+
+cli.main(["slow", "--cache", {cache!r}])
+"""
+
+
+def start_slow(folder: Path, seconds: float) -> subprocess.Popen[str]:
+    """Start a command that trains in two processes on 3 MB of data; all but the first task take some seconds."""
+    values = {"log": str(folder / "trainings"), "cache": str(folder / "cache"), "seconds": seconds}
+    code = RUN.format(folders=FOLDERS, **values)
+    environment = os.environ | {"TMPDIR": str(folder / "tmp")}
+    line = [sys.executable, "-c", code]
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)  # which a shell sets to be ignored in the background
+    options: dict[str, Any] = {"text": True, "stderr": subprocess.PIPE, "preexec_fn": heed}
+    run = subprocess.Popen(line, env=environment, start_new_session=True, **options)
+    wait_until(lambda: (len(workers(folder)) == 2 and kept(folder) >= 1) or run.poll() is not None)
+    assert run.poll() is None
+    return run
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_stopped_run_leaves_neither_processes_nor_files(number: int, code: int, folder: Path) -> None:
+    run = start_slow(folder, seconds=30)
+    run.send_signal(number)
+    _, said = run.communicate(timeout=10)
+    assert run.returncode == code
+    assert said.startswith("leakscope: stopped")
+    assert "same command" in said
+    assert len(said.splitlines()) == 1
+    assert kept(folder) >= 1
+    assert wait_until(lambda: not any(map(is_running, workers(folder))), 5)
+    assert wait_until(lambda: not leftovers(folder, run.pid), 5)
+
+
+def test_workers_in_a_long_task_end_with_their_killed_parent(folder: Path) -> None:
+    run = start_slow(folder, seconds=30)
+    run.kill()
+    run.communicate(timeout=10)
+    assert wait_until(lambda: not any(map(is_running, workers(folder))), 5)
+    assert wait_until(lambda: not leftovers(folder, run.pid), 5)
+
+
+def test_a_killed_process_group_leaves_no_data(folder: Path) -> None:
+    """Nobody is left to remove files, so that no file may hold the data of the tasks."""
+    run = start_slow(folder, seconds=30)
+    os.killpg(run.pid, signal.SIGKILL)
+    run.communicate(timeout=10)
+    left = [place / name for name in leftovers(folder, run.pid) for place in (SHARED, folder / "tmp")]
+    assert sum(path.stat().st_size for place in left for path in place.rglob("*") if path.is_file()) == 0
+    for path in left:  # locks and empty folders of joblib
+        shutil.rmtree(path) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+def test_the_library_installs_no_signal_handler() -> None:
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    X, y = records(6)
+    retrain(Ridge(), X, y, leave_one_out(6), observe, seed=0, workers=2)
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+    with pytest.raises(SystemExit):
+        main(["--version"])
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+
+
+SLOW_RUN = """
+import sys, time
+sys.path[:0] = {folders!r}
+import retraining
+from leakscope.worlds import leave_one_out, retrain
+
+class Slow(retraining.Keyed):
+    def fit(self, X, y, rng):
+        time.sleep(0.05)
+        return super().fit(X, y, rng)
+
+X, y = retraining.records()
+retrain(Slow(log={log!r}), X, y, leave_one_out(40), retraining.observe, seed=0, workers={workers}, cache={cache!r})
+"""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_a_killed_run_resumes_where_it_was(workers: int, tmp_path: Path) -> None:
+    log, cache = tmp_path / "log", tmp_path / "cache"
+    script = SLOW_RUN.format(folders=FOLDERS, log=str(log), workers=workers, cache=str(cache))
+    process = subprocess.Popen([sys.executable, "-c", script], stderr=subprocess.DEVNULL)
+    assert wait_until(lambda: len(list(cache.glob("*.npz"))) >= 3 or process.poll() is not None)
+    process.kill()
+    assert process.wait() == -signal.SIGKILL
+    kept = len(list(cache.glob("*.npz")))
+    assert 3 <= kept < 40
+    again = tmp_path / "again"
+    X, y = records()
+    found = retrain(Keyed(log=str(again)), X, y, leave_one_out(40), observe, seed=0, workers=1, cache=cache)
+    assert trainings(again) == 40 - kept
+    assert same_bits(found, retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1))
+
+
+# --- faults of the machine ---
+
+
+def exit_code(*arguments: str) -> int:
+    with pytest.raises(SystemExit) as end:
+        main(list(arguments))
+    assert isinstance(end.value.code, int)
+    return end.value.code
+
+
+def test_a_killed_worker_is_code_3_and_the_next_run_resumes(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    line = audit(folder, "--workers", "2", "--cache", str(folder / "cache"), "--out", str(folder / "out"))
+    (folder / "fault").write_text("killed")
+    assert exit_code(*line) == 3
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert "run the same command again" in said
+    finished = kept(folder)
+    assert finished >= 3
+    (folder / "fault").unlink()
+    (folder / "trainings").unlink()
+    assert exit_code(*line) == 0
+    assert kept(folder) == 12
+    assert len((folder / "trainings").read_text().split()) == 12 - finished
+
+
+@pytest.mark.parametrize("workers", ["1", "2"])
+def test_too_little_memory_is_code_3(workers: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (folder / "fault").write_text("memory")
+    assert exit_code(*audit(folder, "--workers", workers)) == 3
+    said = capsys.readouterr().err
+    assert len(said.splitlines()) == 1
+    assert "out of memory" in said
+    assert "--cache" in said
+
+
+def test_a_lost_scheduler_is_a_fault_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "PATIENCE", 3)
+    X, y = records()
+    log, cache = tmp_path / "log", tmp_path / "cache"
+    with dask_cluster(tmp_path / "dask", workers=1) as (address, processes):
+
+        def lose(_: str, done: int, __: int) -> None:
+            if done == 5:
+                processes[0].kill()
+
+        with pytest.raises(ResourceError, match="lost its scheduler"):
+            retrain(Tired(), X, y, leave_one_out(40), observe, seed=0, cluster=address, cache=cache, progress=lose)
+    finished = len(list(cache.glob("*.npz")))
+    assert finished >= 5
+    resumed = retrain(Tired(log=str(log)), X, y, leave_one_out(40), observe, seed=0, workers=1, cache=cache)
+    assert trainings(log) == 40 - finished
+    assert same_bits(resumed, retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1))
+
+
+class Tired(Keyed):
+    """A learner that takes long enough to be interrupted."""
+
+    def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
+        time.sleep(0.02)
+        return super().fit(X, y, rng)
+
+
+def test_lost_workers_of_a_cluster_are_a_fault_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster_module, "PATIENCE", 3)
+    X, y = records()
+    with dask_cluster(tmp_path / "dask", workers=1) as (address, processes):
+
+        def lose(_: str, done: int, __: int) -> None:
+            if done == 5:
+                for process in processes[1:]:
+                    process.kill()
+
+        with pytest.raises(ResourceError):
+            retrain(Tired(), X, y, leave_one_out(40), observe, seed=0, cluster=address, progress=lose)
+
+
+def raised(error: BaseException, cause: BaseException) -> BaseException:
+    try:
+        raise error from cause
+    except BaseException as found:
+        return found
+
+
+@pytest.mark.parametrize(
+    ("error", "is_fault"),
+    [
+        (MemoryError(), True),
+        (raised(InputError("can't predict"), MemoryError()), True),
+        (raised(TrainingError("failed in world 3"), OSError(28, "No space left on device")), True),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), True),
+        (raised(EndpointError("no answer"), OSError(11, "Resource temporarily unavailable")), False),
+        (InputError("no such column"), False),
+        (FileNotFoundError(2, "No such file or directory"), False),
+        (RuntimeError("a defect"), False),
+    ],
+)
+def test_what_counts_as_a_fault_of_the_machine(error: BaseException, is_fault: bool) -> None:
+    assert (resource_error(error) is not None) == is_fault
+
+
+def test_a_full_disk_while_saving_is_a_fault_of_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", fail)
+    with pytest.raises(ResourceError, match=r"can't write to .*: No space left on device"):
+        storage.write_all(tmp_path / "out", {"audit.json": b"{}"})
+
+
+# --- standard output ---
+
+
+@pytest.mark.parametrize("line", [["--version"], ["--help"], ["data", "list"], ["data", "list", "--json"]])
+def test_a_closed_pipe_is_code_141_without_a_word(line: list[str], folder: Path) -> None:
+    reader, writer = os.pipe()
+    os.close(reader)
+    run = start(folder, *line, stdout=writer, stderr=subprocess.PIPE)
+    os.close(writer)
+    _, said = run.communicate(timeout=30)
+    assert (run.returncode, said) == (141, "")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+@pytest.mark.parametrize("line", [["--version"], ["--help"], ["data", "list"], ["data", "list", "--json"]])
+def test_a_full_output_is_code_3_in_one_line(line: list[str], folder: Path) -> None:
+    with open("/dev/full", "w") as full:
+        run = start(folder, *line, stdout=full, stderr=subprocess.PIPE)
+        _, said = run.communicate(timeout=30)
+    assert run.returncode == 3
+    assert len(said.splitlines()) == 1
+
+
+def test_no_output_at_all_is_refused(folder: Path) -> None:
+    run = start(folder, "--version", stderr=subprocess.PIPE, preexec_fn=lambda: os.close(1))
+    _, said = run.communicate(timeout=30)
+    assert run.returncode == 141
+    assert len(said.splitlines()) == 1
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_an_unwritable_standard_error_does_not_change_the_exit_code(folder: Path) -> None:
+    with open("/dev/full", "w") as full:
+        assert start(folder, "no-such-command", stderr=full).wait(timeout=30) == 2
