@@ -254,7 +254,7 @@ REFUSED = {
     "sensitive unknown": ({"graph": garden(), "sensitive": ["snow"]}, "no sensitive column 'snow'"),
     "unknown column": ({"data": people(400).assign(snow="no"), "graph": garden()}, "columns that the graph doesn't know: 'snow'"),
     "missing column": ({"data": people(400).drop(columns="boots"), "graph": garden()}, "lacks variables of the graph: 'boots'"),
-    "unknown level": ({"data": people(400).replace({"rain": {"much": "hail"}}), "graph": garden()}, "levels of rain that the graph doesn't know: 'hail'"),
+    "unknown level": ({"data": people(400).replace({"rain": {"much": "hail"}}), "graph": garden()}, "levels of rain that the graph doesn't know, in"),
     "worlds of environments": ({"data": people(400), "environments": "site", "draws": 3}, "leave shift and draws out"),
     "unknown environment": ({"data": people(400), "environments": "site", "draws": None}, "no column 'site' of environments"),
     "one environment": ({"data": people(400).assign(site="a"), "environments": "site", "draws": None}, "environment"),
@@ -285,7 +285,8 @@ def test_record_that_cannot_occur_is_refused_by_number():
     data = people(400).assign(boots="no")
     data.loc[7, ["flood", "boots"]] = "no", "yes"
     with pytest.raises(
-        InputError, match=r"the graph calls 1 of the records impossible, the first of them record 8, .* 'boots'"
+        InputError,
+        match=r"the graph calls 1 of the records impossible, the first in row 7 \(counted from 0\), .* 'boots'",
     ):
         causal.study(data, "flood", graph=network, model="logistic")
 

@@ -309,7 +309,7 @@ def test_a_full_disk_while_saving_is_a_fault_of_the_machine(tmp_path: Path, monk
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(Path, "write_bytes", fail)
+    monkeypatch.setattr(storage.os, "replace", fail)
     with pytest.raises(ResourceError, match=r"can't write to .*: No space left on device"):
         storage.write_all(tmp_path / "out", {"audit.json": b"{}"})
 

@@ -266,7 +266,7 @@ def test_stopping_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_a_failure_names_its_world_and_keeps_what_is_done(workers: int, tmp_path: Path) -> None:
     X, y = records()
     fails = Ridge(fails_without=6)
-    with pytest.raises(TrainingError, match=r"training failed in world 6: ZeroDivisionError \(test_worlds.py, line "):
+    with pytest.raises(TrainingError, match=r"training failed in world 6: ZeroDivisionError \(retraining.py, line "):
         retrain(fails, X, y, leave_one_out(40), observe, seed=0, workers=workers, cache=tmp_path)
     assert len(list(tmp_path.glob("*.npz"))) >= 6
 

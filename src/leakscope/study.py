@@ -108,7 +108,7 @@ def load_study(folder: str | Path) -> Study:
         return TypeAdapter(Study).validate_python(json.loads(path.read_bytes(), parse_constant=_no_number))
     except (ValueError, OSError, RecursionError) as error:
         first = str(error).splitlines()[0]
-        raise InputError(f"{path} is broken: make it anew with the command that wrote it ({first})") from cause(error)
+        raise InputError(f"{path} is broken: run the command that wrote it again ({first})") from cause(error)
 
 
 def _no_number(text: str) -> float:

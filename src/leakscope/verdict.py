@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from leakscope.intervals import largest, normal_quantile, suspicious
 from leakscope.results import Basis, Estimate, Largest, ReleaseRisk, Risk, Verdict
 
+#: Share of copies in the holdout from which on they are named before a lack of records.
+MUCH_OVERLAP = 0.1
+
 
 def confidence_for_choice(confidence: float, attacks: int, figures: int) -> float:
     """Confidence of each interval so that all hold together.
@@ -87,8 +90,8 @@ def judge(strongest: Risk, basis: Basis) -> Verdict:
       false-positive rate, and in the same figure it surely beats the same attack on a model that never saw the members.
       Where there is no such control, or where the blind baseline may beat chance too, it surely beats that. Where there is
       neither, members and non-members must have been split at random (``random_split``), on the word of the caller.
-    - *no evidence*: no attack surely beats chance, for every attack an AUC above 0.5 + ``margin`` is excluded, and there
-      are no ``obstacles``.
+    - *no evidence*: no attack is significantly better than chance, for every attack an AUC above 0.5 + ``margin`` is
+      excluded, and there are no ``obstacles``.
     - *cannot tell*: neither.
 
     The intervals of ``strongest`` are corrected for the choice among attacks. Non-members that are members too draw any
@@ -186,7 +189,7 @@ def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
             f"for all of them"
         )
         return Verdict("no evidence", sentence, reasons)
-    if auc.high <= 0.5 + margin:
+    if auc.high <= 0.5 + margin or overlap >= MUCH_OVERLAP:
         sentence = (
             f"cannot tell: no attack beats chance, but {100 * overlap:.0f} % of the judged held-out records are copies or near "
             "copies of training records: remove them (drop_overlap, --drop-overlap, removes the exact copies)"

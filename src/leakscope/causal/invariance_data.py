@@ -66,7 +66,7 @@ def read_data(X: Any, y: Any, environment: Any, *, numbers: bool = False) -> Dat
     --------
     >>> read_data(np.eye(3), [0, 1, 0], ["a", "a", "a"])
     Traceback (most recent call last):
-    leakscope.errors.InputError: all records come from one environment, 'a': causes show only where environments differ.
+    leakscope.errors.InputError: all records come from one environment: causes show only where environments differ.
     """
     table, names = _read_table(X)
     labels = read_labels(y, "the data")

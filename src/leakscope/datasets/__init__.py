@@ -173,7 +173,7 @@ def load(
         nothing is downloaded. The name and the description say that the data are synthetic. By default no, or what the
         surrounding `local_only` says.
     rows
-        With ``synthetic``: so many records, at least 1,000; by default as many as the real set has, and fewer for
+        With ``synthetic``: number of records, at least 1,000; by default as many as the real set has, and fewer for
         ``purchase100``, ``texas100`` and ``cifar100``.
     **options
         ``adult``: ``components`` (with ``codes``: that many principal components). ``diabetes130``: ``one_per_person``
