@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 from leakscope.attacks import lira, loss_threshold
-from leakscope.attacks.membership_lira import REFERENCES, SMALLEST, phi_of, reference_statistics
+from leakscope.attacks.references import CLIP, REFERENCES, SMALLEST, _statistics_of_phi, phi_of, reference_statistics
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence, Known
 from leakscope.releases import RELEASES
@@ -32,7 +32,10 @@ def guesses_of(phi, references, attack=None):
 
 
 def world(spread, seed=0):
-    """Records of difficulty N(0, spread²): φ is N(d + 1, 1) of a member and N(d, 1) of another."""
+    """Records of difficulty N(0, spread²): φ is N(d + 1, 1) of a member and N(d, 1) of another.
+
+    φ is held within ±4.6, beyond which less than 0.6 % of the members and 0.2 % of the others lie.
+    """
     rng = np.random.default_rng(seed)
     member = np.repeat([True, False], N)
     difficulty = rng.normal(0, spread, 2 * N)
@@ -43,7 +46,7 @@ def true_references(difficulty):
     return np.column_stack([difficulty + 1, difficulty, np.ones((len(difficulty), 2))])
 
 
-@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
 def test_with_the_true_laws_the_auc_is_that_of_two_gaussians_whatever_the_difficulties(spread):
     difficulty, member, phi, _ = world(spread)
     guesses = guesses_of(phi, true_references(difficulty))
@@ -53,7 +56,7 @@ def test_with_the_true_laws_the_auc_is_that_of_two_gaussians_whatever_the_diffic
     assert right == pytest.approx(norm.cdf(0.5), abs=4 * math.sqrt(0.25 / (2 * N)))
 
 
-@pytest.mark.parametrize("spread", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
 def test_a_threshold_on_the_loss_does_not_know_the_difficulties(spread):
     _, member, phi, _ = world(spread)
     guesses = guesses_of(phi, None, loss_threshold("log_loss"))
@@ -62,23 +65,24 @@ def test_a_threshold_on_the_loss_does_not_know_the_difficulties(spread):
 
 
 def test_the_more_shadow_models_the_nearer_to_the_true_laws():
-    difficulty, member, phi, rng = world(3.0)
+    difficulty, member, phi, rng = world(1.0)
     aucs = []
     for models in (4, 16, 128):
         inside = np.arange(models)[:, None] % 2 == rng.integers(0, 2, 2 * N)
         shadow = (difficulty + inside + rng.normal(size=(models, 2 * N))).astype(float)
-        references = reference_statistics(shadow, inside)
+        references = _statistics_of_phi(shadow, inside)
         assert references[0, 2:] == pytest.approx([1, 1], abs=4 / math.sqrt(2 * N * (models - 2)))
         aucs.append(score(guesses_of(phi, references).score, member).auc.value)
-    best, alone = norm.cdf(1 / math.sqrt(2)), norm.cdf(1 / math.sqrt(20))
-    assert alone + ERROR < aucs[0] < aucs[1] < aucs[2] < best + ERROR
+    best, alone = norm.cdf(1 / math.sqrt(2)), norm.cdf(1 / 2)
+    assert aucs[0] < aucs[1] < aucs[2] < best + ERROR
+    assert aucs[1] > alone + ERROR  # with four models the means are too noisy to beat a threshold on the loss
     # The records' means are known to 1/64 each, which costs no more than that part of the variance.
     assert aucs[2] > norm.cdf(1 / math.sqrt(2 * (1 + 4 / 64))) - ERROR
 
 
 def test_the_score_is_the_ratio_of_two_densities():
     rng = np.random.default_rng(0)
-    phi = rng.normal(size=200)
+    phi = rng.normal(size=200).clip(-4, 4)
     references = np.column_stack([rng.normal(size=(200, 2)), rng.uniform(0.5, 2, (200, 2))])
     expected = [
         math.log(norm.pdf(value, a, s)) - math.log(norm.pdf(value, b, t))
@@ -110,14 +114,13 @@ def test_phi_of_answers_and_of_the_release_are_the_same():
     answers, y = rng.dirichlet(np.full(3, 0.05), 500), rng.integers(0, 3, 500)
     model = Model("given", "classification", np.arange(3), True, lambda X: answers)
     phi = phi_of(answers, y, "classification")
-    expected = [math.log(p / (1 - p)) for p in np.clip(answers[np.arange(500), y], 1e-12, 1 - 1e-12)]
+    expected = [math.log(p / (1 - p)) for p in np.clip(answers[np.arange(500), y], CLIP, 1 - CLIP)]
     np.testing.assert_allclose(phi, expected, rtol=1e-9, atol=1e-12)
     # Beside references of unit deviation and means 1 and 0 the score is φ - 1/2.
     loss = RELEASES["log_loss"](model, np.zeros((500, 1)), y)
     beside = np.tile([1.0, 0.0, 1.0, 1.0], (500, 1))
     ratio = lira().guess(Evidence(loss, None, Known(loss, None, y == 0, beside), beside), rng).score
-    # A probability next to 1 is known from its loss to 2e-16, which at 1e-12 from 1 is 2e-4 of the odds.
-    np.testing.assert_allclose(ratio, phi - 0.5, atol=1e-3)
+    np.testing.assert_allclose(ratio, phi - 0.5, atol=1e-9)
 
 
 def test_phi_of_a_regression_is_the_root_of_the_error():
@@ -154,12 +157,12 @@ def test_the_references_against_a_literal_loop(models):
     rng = np.random.default_rng(models)
     phi, inside = rng.normal(3, 5, (models, 60)), rng.random((models, 60)) < 0.5
     assert (models > 3) or inside.all(axis=0).any()  # some records that all models had, or none
-    np.testing.assert_allclose(reference_statistics(phi, inside), literal_statistics(phi, inside), rtol=1e-12)
+    np.testing.assert_allclose(_statistics_of_phi(phi, inside), literal_statistics(phi, inside), rtol=1e-12)
 
 
 def test_one_model_gives_references_too():
     phi, inside = np.array([[1.0, 3.0, 0.0, 1.0]]), np.array([[True, True, False, False]])
-    found = reference_statistics(phi, inside)
+    found = _statistics_of_phi(phi, inside)
     np.testing.assert_allclose(found[:, 0] - found[:, 1], 1.5)  # no record has both: the shift of all
     np.testing.assert_allclose(found[:2, 0], [1, 3])
     np.testing.assert_allclose(found[:, 2:], np.tile([1.0, 0.5], (4, 1)))
@@ -167,31 +170,17 @@ def test_one_model_gives_references_too():
 
 def test_models_without_randomness_give_finite_scores():
     inside = np.random.default_rng(0).random((8, 40)) < 0.5
-    found = reference_statistics(np.where(inside, 27.0, 0.0), inside)
-    np.testing.assert_allclose(found[:, 2:], SMALLEST * np.std(np.where(inside, 27.0, 0.0)))
-    ratio = guesses_of(np.repeat([27.0, 0.0], 20), found)
+    found = _statistics_of_phi(np.where(inside, 4.0, 0.0), inside)
+    np.testing.assert_allclose(found[:, 2:], SMALLEST * np.std(np.where(inside, 4.0, 0.0)))
+    ratio = guesses_of(np.repeat([4.0, 0.0], 20), found)
     assert np.isfinite(ratio.score).all()
     assert ratio.says_member.tolist() == [1.0] * 20 + [0.0] * 20
-    same = guesses_of(np.zeros(40), reference_statistics(np.zeros((8, 40)), inside))
+    same = guesses_of(np.zeros(40), _statistics_of_phi(np.zeros((8, 40)), inside))
     np.testing.assert_array_equal(same.score, 0)
 
 
-@pytest.mark.parametrize(
-    ("phi", "inside", "message"),
-    [
-        (np.zeros((2, 3)), np.zeros((2, 4), bool), r"φ has shape \(2, 3\)"),
-        (np.zeros(3), np.zeros(3, bool), r"give \(models, n\) twice"),
-        (np.zeros((2, 3)), np.ones((2, 3), bool), "train more of them"),
-        (np.zeros((0, 3)), np.zeros((0, 3), bool), "train more of them"),
-    ],
-)
-def test_wrong_references_end_in_one_sentence(phi, inside, message):
-    with pytest.raises(InputError, match=message):
-        reference_statistics(phi, inside)
-
-
 def test_without_references_it_says_what_it_needs():
-    with pytest.raises(InputError, match="LiRA needs what shadow models say"):
+    with pytest.raises(InputError, match="needs reference models"):
         guesses_of(np.zeros(4), None)
 
 
@@ -204,10 +193,11 @@ def test_on_real_models_it_beats_the_threshold_on_the_loss():
     inside = np.array([rng.permutation(n) < n // 2 for _ in range(models)])
     answers = [LogisticRegression().fit(X[part], y[part]).predict_proba(X) for part in inside]
     phi = np.array([phi_of(part, y, "classification") for part in answers])
+    answers = np.array(answers)
     gains = []
     for target in range(models):
         others = np.arange(models) != target
-        references = reference_statistics(phi[others], inside[others])
+        references = reference_statistics(answers[others], y, inside[others], "classification")
         by_record = guesses_of(phi[target], references).score
         by_loss = guesses_of(phi[target], None, loss_threshold("log_loss")).score
         aucs = [score(scores, inside[target]).auc.value for scores in (by_record, by_loss)]

@@ -19,8 +19,8 @@ import numpy as np
 import leakscope as ls
 from leakscope import attacks
 from leakscope.attacks import ATTACKS, ATTRIBUTE_ATTACKS, RECONSTRUCTIONS, Attack, Evidence, Known
-from leakscope.attacks.membership_lira import REFERENCES
 from leakscope.attacks.membership_record_explanation import RELEASE
+from leakscope.attacks.references import REFERENCES
 from leakscope.attribute.evidence import AttributeEvidence, Reference
 from leakscope.influence import RecordExplanation, leave_one_out
 from leakscope.oracle import Oracle, Prior
@@ -46,6 +46,8 @@ def membership_attacks() -> list[tuple[Attack, str]]:
         (attacks.label_only(), "compare, and audit with `--releases`"),
         (attacks.lira(), "compare, classification"),
         (attacks.lira("regression"), "compare, regression"),
+        (attacks.rmia(), "compare, classification"),
+        (attacks.rmia("regression"), "compare, regression"),
     ]
     return [
         *usual,

@@ -17,6 +17,7 @@ from leakscope.attacks.membership_record_explanation import (
     self_revealing,
     self_revelation,
 )
+from leakscope.attacks.membership_rmia import rmia
 from leakscope.attacks.membership_threshold import likelihood_ratio, loss_threshold
 from leakscope.attacks.reconstruction_combined import combined
 from leakscope.attacks.reconstruction_graph import graph_traversal
@@ -57,6 +58,7 @@ __all__ = [
     "lira",
     "loss_threshold",
     "membership_risks",
+    "rmia",
     "self_revealing",
     "self_revelation",
     "static_queries",

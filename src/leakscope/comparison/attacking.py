@@ -5,8 +5,8 @@ are shown to it as the version shows them. Two more are added where they can be 
 
 - *label only*: asks for the label of slightly changed copies of a record, and so has no use for the confidences that a
   defense masks (Choquette-Choo et al. 2021);
-- *likelihood ratio per record* (LiRA): compares with shadow models that were trained with the defense, and whose answers go
-  through it (Carlini et al. 2022).
+- *attacks with reference models*: LiRA (Carlini et al. 2022) and RMIA (Zarifzadeh et al. 2024) compare with models that were
+  trained with the defense, and whose answers go through it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 
 from leakscope.attacks import ATTACKS, explanation_attacks
 from leakscope.attacks.membership_label_only import label_only
-from leakscope.attacks.membership_lira import REFERENCES, lira, phi_of, reference_statistics
+from leakscope.attacks.membership_lira import lira
+from leakscope.attacks.membership_rmia import rmia
+from leakscope.attacks.references import REFERENCES, reference_statistics
 from leakscope.comparison.plan import Planned
 from leakscope.comparison.result import SHADOWS_KNOW
 from leakscope.comparison.training import ANSWERS, Design, Shown, Trained
@@ -39,8 +41,9 @@ from leakscope.workers import one_thread
 STABILITY = "label_stability"
 #: What each attack knows of a defense beside fitting on what the version shows.
 KNOWS = {
-    "label only": "asks for labels of changed copies: masked confidences do not matter",
-    "lira": SHADOWS_KNOW,
+    label_only().name: "asks for labels of changed copies: masked confidences do not matter",
+    lira().name: SHADOWS_KNOW,
+    rmia().name: SHADOWS_KNOW,
 }
 
 
@@ -81,7 +84,8 @@ def attacks_on(target: Target, version: Planned, explained: Sequence[str], shado
     for name in explained_by(version, explained):
         prediction = "predictions" if target.model.task == "regression" else "probabilities"
         usual += explanation_attacks(name, prediction=prediction)
-    return (*usual, lira(target.model.task)) if shadows else tuple(usual)
+    task = target.model.task
+    return (*usual, lira(task), rmia(task)) if shadows else tuple(usual)
 
 
 def explained_by(version: Planned, explained: Sequence[str]) -> list[str]:
@@ -131,8 +135,8 @@ def _add_references(
 ) -> None:
     """What shadow models say of each judged record with and without it; records that are not judged have none."""
     task = case.target.model.task
-    phi = np.stack([phi_of(version.shown(case.target, answers), labels, task) for answers in trained.shadows])
-    references = reference_statistics(phi, case.design.inside())
+    answers = (version.shown(case.target, part) for part in trained.shadows)
+    references = reference_statistics(answers, labels, case.design.inside(), task)
     for side, rows, offset in (
         (0, case.sample.members[: case.sample.judged], 0),
         (1, case.sample.nonmembers, case.sample.judged),

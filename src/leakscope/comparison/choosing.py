@@ -156,7 +156,7 @@ def _untested(sure: Sequence[Version]) -> Recommendation:
         "untested",
         None,
         f"“{safe_text(least.name)}” lowers what the attacks that were run find, the AUC changes by {_lowered(least)}. But the attack "
-        "that knows a defense best (LiRA, on shadow models trained with it) was not run, and often undoes such a gain: train shadow "
+        "that knows a defense best (with reference models trained with it) was not run, and often undoes such a gain: train shadow "
         "models (shadows=8, --shadows 8, of a model that can be trained again) before you rely on it.",
     )
 

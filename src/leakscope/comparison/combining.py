@@ -114,8 +114,7 @@ def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, lo
 
 
 def _attacked(risk: Risk) -> Attacked:
-    knows = next((words for name, words in KNOWS.items() if name in risk.attack.lower()), "")
-    return Attacked(risk.attack, risk.release, risk.auc, risk.tpr_at_fpr, risk.control.auc, knows)
+    return Attacked(risk.attack, risk.release, risk.auc, risk.tpr_at_fpr, risk.control.auc, KNOWS.get(risk.attack, ""))
 
 
 def _exposed_groups(case: Case, outcome: Outcome) -> dict[tuple[str, str], Estimate]:

@@ -133,7 +133,7 @@ class Version:
 
     @property
     def attacked_by_shadows(self) -> bool:
-        """Whether the attack that knows the defense best was run: LiRA, on shadow models trained with it."""
+        """Whether the attacks that know the defense best were run: those with reference models trained with it."""
         return any(attacked.knows == SHADOWS_KNOW for attacked in self.attacks)
 
     @property

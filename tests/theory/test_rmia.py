@@ -1,0 +1,134 @@
+"""Zarifzadeh et al. 2024: the likelihood under the target against that under reference models, where both are known."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from leakscope.attacks import loss_threshold, rmia
+from leakscope.attacks.references import (
+    DEVIATION_IN,
+    LOG_MEAN_LIKELIHOOD,
+    REFERENCES,
+    VARIANCE,
+    likelihood_of,
+    reference_statistics,
+)
+from leakscope.errors import InputError
+from leakscope.evidence import Evidence, Known
+from leakscope.risk import score
+
+N = 4000
+#: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.
+ERROR = 4 * math.sqrt(0.25 / N)
+
+
+def ratio_of(loss, references, task="classification", attack=None):
+    observed = np.asarray(loss, float)[:, None]
+    known = Known(observed, None, np.arange(len(observed)) % 2 == 0, references)
+    chosen = attack or rmia(task)
+    return chosen.guess(Evidence(observed, None, known, references), np.random.default_rng(0))
+
+
+def binary(likelihood):
+    """Answers about records of label 1, from its likelihood."""
+    return np.stack([1 - likelihood, likelihood], axis=-1)
+
+
+def test_records_of_any_difficulty_are_told_apart_where_the_loss_is_nearly_blind():
+    """Without the record its likelihood is d, with it 1.05 d: RMIA is right about all, a threshold on the loss is not."""
+    rng = np.random.default_rng(0)
+    difficulty, member = rng.uniform(0.1, 0.9, 2 * N), np.repeat([True, False], N)
+    inside = np.array([rng.permutation(2 * N) < N for _ in range(4)])
+    inside = np.concatenate([inside, ~inside])
+    answers = [binary(difficulty * np.where(part, 1.05, 1.0)) for part in inside]
+    references = reference_statistics(answers, np.ones(2 * N, int), inside, "classification")
+    loss = -np.log(difficulty * np.where(member, 1.05, 1.0))
+    guesses = ratio_of(loss, references)
+    assert score(guesses.score, member).auc.value == 1.0
+    np.testing.assert_array_equal(guesses.says_member == 1, member)
+    # U and 1.05 U' of two uniform numbers on [0.1, 0.9]: P(1.05 U' > U), from the area below the line.
+    low, high = 0.1 / 1.05, 0.9 / 1.05
+    below = ((high - 0.1) * (1.05 * (high + 0.1) / 2 - 0.1) + (0.9 - high) * 0.8) / 0.64
+    assert low < 0.1  # members are never below the smallest of the others
+    blind = ratio_of(loss, references, attack=loss_threshold("log_loss"))
+    assert score(blind.score, member).auc.value == pytest.approx(below, abs=ERROR)
+
+
+def test_the_score_is_the_log_of_a_literal_ratio():
+    rng = np.random.default_rng(0)
+    answers, y = rng.dirichlet(np.ones(3), (6, 50)), rng.integers(0, 3, 50)
+    inside = np.arange(6)[:, None] % 2 == rng.integers(0, 2, 50)
+    references = reference_statistics(answers, y, inside, "classification")
+    target = likelihood_of(rng.dirichlet(np.ones(3), 50), y)
+    expected = [math.log(p / np.mean([model[i, y[i]] for model in answers])) for i, p in enumerate(target)]
+    np.testing.assert_allclose(ratio_of(-np.log(target), references).score, expected, rtol=1e-9)
+
+
+def test_a_factor_that_all_models_share_changes_nothing():
+    rng = np.random.default_rng(1)
+    p, inside = rng.uniform(0.2, 1.0, (4, 200)), np.arange(4)[:, None] % 2 == rng.integers(0, 2, 200)
+    factor, target, y = rng.uniform(0.1, 1.0, 200), rng.uniform(0.2, 1.0, 200), np.ones(200, int)
+    one = ratio_of(-np.log(target), reference_statistics(binary(p), y, inside, "classification")).score
+    two = ratio_of(
+        -np.log(target * factor), reference_statistics(binary(p * factor), y, inside, "classification")
+    ).score
+    np.testing.assert_allclose(one, two, atol=1e-9)
+
+
+def test_a_regression_has_a_gaussian_likelihood():
+    rng = np.random.default_rng(0)
+    answers, y = rng.normal(size=(4, 300)), rng.normal(size=300)
+    inside = np.arange(4)[:, None] % 2 == rng.integers(0, 2, 300)
+    references = reference_statistics(answers, y, inside, "regression")
+    variance = np.mean([(answers[k, i] - y[i]) ** 2 for k in range(4) for i in range(300) if not inside[k, i]])
+    assert references[:, VARIANCE] == pytest.approx(variance)
+    target, sigma = rng.normal(size=300), math.sqrt(variance)
+    expected = np.log(norm.pdf(y, target, sigma) / norm.pdf(y, answers, sigma).mean(axis=0))
+    np.testing.assert_allclose(ratio_of((target - y) ** 2, references, "regression").score, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-40, 1.0, 1e40])
+def test_the_scale_of_the_labels_of_a_regression_changes_nothing(scale):
+    rng = np.random.default_rng(0)
+    answers, y, target = rng.normal(size=(4, 100)), rng.normal(size=100), rng.normal(size=100)
+    inside = np.arange(4)[:, None] % 2 == rng.integers(0, 2, 100)
+    plain = ratio_of((target - y) ** 2, reference_statistics(answers, y, inside, "regression"), "regression").score
+    table = reference_statistics(answers * scale, y * scale, inside, "regression")
+    np.testing.assert_allclose(ratio_of(((target - y) * scale) ** 2, table, "regression").score, plain, rtol=1e-9)
+
+
+def test_certain_answers_give_finite_scores():
+    inside = np.random.default_rng(0).random((4, 40)) < 0.5
+    references = reference_statistics(binary(inside.astype(float)), np.ones(40, int), inside, "classification")
+    loss = -np.log(np.maximum(np.repeat([1.0, 0.0], 20), np.finfo(float).eps))
+    assert np.isfinite(ratio_of(loss, references).score).all()
+    assert np.isfinite(references).all()
+    assert (references[:, DEVIATION_IN] > 0).all()
+    assert references[:, LOG_MEAN_LIKELIHOOD].max() <= 0
+
+
+def test_memberships_that_the_attacker_knows_are_not_used():
+    attack = rmia()
+    assert attack.fixed_scale
+    assert attack.releases == ("log_loss", REFERENCES)
+
+
+@pytest.mark.parametrize(
+    ("models", "inside", "message"),
+    [
+        (2, np.ones((2, 3), bool), "train more of them"),
+        (2, np.zeros((0, 3), bool), "train more of them"),
+        (3, np.eye(2, 3, dtype=bool), "3 reference models about 3 records"),
+        (2, np.eye(2, 4, dtype=bool), "2 reference models about 3 records"),
+    ],
+)
+def test_wrong_references_end_in_one_sentence(models, inside, message):
+    with pytest.raises(InputError, match=message):
+        reference_statistics(np.full((models, 3, 2), 0.5), np.ones(3, int), inside, "classification")
+
+
+def test_without_references_it_says_what_it_needs():
+    with pytest.raises(InputError, match="needs reference models"):
+        ratio_of(np.zeros(4), None)
