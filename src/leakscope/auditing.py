@@ -15,11 +15,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.attacks.references import REFERENCES
 from leakscope.blind import blind_guesses
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
 from leakscope.control import control_world
 from leakscope.crossfit import Hashes, Sample
 from leakscope.errors import InputError
+from leakscope.evaluation.references import FEWEST_JUDGED, check_references, train_references
 from leakscope.evidence import Attack, Floats
 from leakscope.extra import extra_leakage
 from leakscope.facts import count, count_copies, describe, trained_share, warn_about
@@ -45,7 +47,7 @@ from leakscope.shadow import Shadows, split_holdout, train_shadows
 from leakscope.study import hold_against, promised
 from leakscope.target import Records, Target, make_target
 from leakscope.trying import try_attack
-from leakscope.verdict import choose_strongest, confidence_for_choice, judge, largest_figures, strongest_by_release
+from leakscope.verdict import choose_strongest, confidences_for_choice, judge, largest_figures, strongest_by_release
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread
 from leakscope.worlds import retrain as train_again
@@ -68,6 +70,7 @@ class Settings:
     retrain: bool = True
     drop_overlap: bool = False
     shadows: int = 0
+    references: int = 0
 
     def checked(self) -> Settings:
         """The settings with the seed as Python's own whole number, or an error."""
@@ -100,6 +103,7 @@ def audit(
     releases: Sequence[str] | None = None,
     attacks: Sequence[Attack] | None = None,
     shadows: int = 0,
+    references: int = 0,
     retrain: bool = True,
     drop_overlap: bool = False,
     repeats: int | None = None,
@@ -131,6 +135,10 @@ def audit(
     shadows
         Number of shadow models, an even number. The attacker then knows no member, and fits on models that are trained on
         half of the holdout. By default the attacker knows half of the members, as in the papers.
+    references
+        Number of reference models, an even number; 4 is a good choice. They are trained as the model was, on known halves of members
+        and held-out records, and six more for the controls. The attack that compares each record with itself under these models
+        finds several times more members than the others (see `evaluation.references`).
     retrain
         Train the model anew on two halves of the training records for the never-trained control, where it can be trained
         again. Otherwise the permuted control stands in, and the result says so.
@@ -164,7 +172,9 @@ def audit(
     >>> result.verdict.kind, result.strongest.auc
     ('leaks', 1.00 [0.98, 1.00])
     """
-    settings = Settings(seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, shadows).checked()
+    settings = Settings(
+        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, shadows, references
+    ).checked()
     bounds: tuple[Bound, ...] = () if epsilon is None else (promised(epsilon, delta),)
     check_work(workers, cluster, cache)
     clock = Clock()
@@ -175,11 +185,24 @@ def audit(
         target, consistency = average_random_answers(target, repeats, settings.seed)
     identity = model_fingerprint(model, model_digest)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
-    found = _run(target, settings, select(target, attacks, releases), consistency, clock, again, progress)
+    _check_references(target, settings)
+    selection = select(target, attacks, releases, settings.references > 0)
+    found = _run(target, settings, selection, consistency, clock, again, progress)
     bounds = tuple(hold_against(bound, found) for bound in bounds)
     asked = {"releases": None if releases is None else [str(name) for name in releases]}
     found = replace(found, settings=found.settings | asked, fingerprints=found.fingerprints | identity)
     return replace(found, bounds=bounds, warnings=(*_broken(bounds, found), *found.warnings), command=str(command))
+
+
+def _check_references(target: Target, settings: Settings) -> None:
+    """Refuse reference models that can't be trained, before anything is."""
+    check_references(settings.references, FEWEST_JUDGED)
+    if settings.references and settings.shadows:
+        raise InputError("name references or shadows, not both: references are the stronger attack")
+    if settings.references and (target.learner is None or not settings.retrain):
+        raise InputError(
+            "reference models need a model that can be trained again: pass fit= and leave retrain on, or leave references out"
+        )
 
 
 def _broken(bounds: tuple[Bound, ...], found: Audit) -> list[str]:
@@ -221,6 +244,7 @@ def _run(
             target, hashes, shadows = _shadows(target, hashes, releases, settings, again)
     sample = Sample.draw(*hashes, _rng(draws))
     check_enough(sample, hashes, overlap)
+    check_references(settings.references, sample.judged)
     with clock("predict"):
         sides = (target.members, target.nonmembers)
         observed = [observe(target.model, side, releases, progress) for side in sides]
@@ -229,17 +253,25 @@ def _run(
         obstacles = consistency.obstacles + answers_by_batch(target.model, answers, consistency, settings.seed)
     with clock("retrain"):
         seed = int(_rng(draws).integers(2**31))
-        control = (
-            control_world(target, sample, hashes, releases, seed, again)
-            if settings.retrain and target.learner
-            else None
-        )
+        control, models = None, None
+        if settings.references:
+            models = train_references(
+                target, sample, hashes, (observed[0], observed[1]), releases,
+                references=settings.references, confidence=settings.confidence, seed=seed, retrain=again,
+            )  # fmt: skip
+            control = models.control
+            for shown, statistics in zip(
+                (*observed, control.observed), (*models.statistics, models.judged), strict=True
+            ):
+                shown[REFERENCES] = statistics
+        elif settings.retrain and target.learner:
+            control = control_world(target, sample, hashes, releases, seed, again)
     with clock("blind baseline"), one_thread():
         blind = blind_guesses(target.members, target.nonmembers, sample, _rng(draws))
     groups, pooled = judged_groups(target.members, target.nonmembers, sample)
-    chance = confidence_for_choice(settings.confidence, len(chosen), 1 + len(settings.fprs))
+    chances = confidences_for_choice(settings.confidence, chosen, 1 + len(settings.fprs))
     trials, judged, both = [], [], []
-    for done, attack in enumerate(chosen, start=1):
+    for done, (attack, chance) in enumerate(zip(chosen, chances, strict=True), start=1):
         with clock("attack"), one_thread():
             trial, others = try_attack(attack, target, sample, observed, control, shadows, draws)
         with clock("score"):
@@ -251,17 +283,19 @@ def _run(
         if progress is not None:
             progress("attacking", done, len(chosen))
     own = {"retrain": settings.retrain, "drop overlap": settings.drop_overlap, "shadows": settings.shadows}
-    own["repeats"] = consistency.repeats or 1
+    own |= {"references": settings.references, "repeats": consistency.repeats or 1}
     risks, careful = [plain for plain, _ in both], [wide for _, wide in both]
     best = choose_strongest(careful)
+    chance = chances[best]
     band = with_band(careful[best].roc, judged[best][0].ranking, chance)
-    records = exposure_table(target.members, sample, *judged[best])
+    records = exposure_table(target.members, models.exposure if models else exposure_of(sample, *judged[best]))
     audited = describe(target, sample, observed, control, settings.confidence)
     if shadows is not None:
         audited = replace(audited, shadow_models=ShadowModels(shadows.models, shadows.trained_on))
     basis = Basis(
-        settings.margin, _shared(sample, hashes, overlap), judged=0.5 if shadows else 1.0, obstacles=obstacles
-    )
+        settings.margin, _shared(sample, hashes, overlap), judged=0.5 if shadows else 1.0, obstacles=obstacles,
+        fit=models.fit if models else None,
+    )  # fmt: skip
     warnings = warn_about(target, sample, overlap, count_copies(hashes[0]), audited, pooled)
     return Audit(
         verdict=judge(careful[best], basis),
@@ -312,7 +346,7 @@ def _rng(draws: Iterator[np.random.SeedSequence]) -> np.random.Generator:
 def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
     """What the attacks read, what performance is measured by, and the answers themselves."""
     performance = "labels" if target.model.task == "classification" else "squared_error"
-    read = (name for attack in attacks for name in attack.releases)
+    read = (name for attack in attacks for name in attack.releases if name != REFERENCES)
     return tuple(dict.fromkeys([performance, answers_of(target), *read]))
 
 
@@ -386,13 +420,18 @@ def judged_groups(members: Records, nonmembers: Records, sample: Sample) -> tupl
     return groups, said
 
 
-def exposure_table(members: Records, sample: Sample, judged: Judged, others: Floats) -> pd.DataFrame:
-    """Exposure and rank of every training record, in the order of the training set."""
+def exposure_of(sample: Sample, judged: Judged, others: Floats) -> Floats:
+    """Exposure of every training record by one attack, in the order of the training set."""
     scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
     other_stratum = sample.other_half if stratum.any() else np.zeros(len(others), np.intp)
     everyone, strata = np.concatenate([scores[member], others]), np.concatenate([stratum[member], other_stratum])
-    values = np.empty(len(members))
+    values = np.empty(len(everyone))
     values[sample.members] = exposure(everyone, strata, scores[~member], stratum[~member])
+    return values
+
+
+def exposure_table(members: Records, values: Floats) -> pd.DataFrame:
+    """Exposure and rank of every training record."""
     shown = pd.Series(values)
     rank = shown.rank(method="min", ascending=False).astype("int64")
     ids = pd.Series(members.ids)

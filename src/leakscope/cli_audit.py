@@ -80,6 +80,13 @@ def audit(
         int,
         typer.Option(help="The attacker knows no member and trains this many models on half of the holdout.", min=0),
     ] = 0,
+    references: Annotated[
+        int,
+        typer.Option(
+            help="Reference models for the strongest attack, an even number such as 4; trains six more for its controls.",
+            min=0,
+        ),
+    ] = 0,
     beside: Annotated[
         list[Path] | None,
         typer.Option(
@@ -130,7 +137,7 @@ def audit(
     with progress_bars() as progress:
         result = run(
             loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
-            releases=None if releases is None else releases.split(","), shadows=shadows,
+            releases=None if releases is None else releases.split(","), shadows=shadows, references=references,
             retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, margin=margin, seed=seed,
             workers=workers, cluster=cluster, cache=cache, epsilon=epsilon, delta=delta,
             command=command_line(context), model_digest=digest, progress=progress,

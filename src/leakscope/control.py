@@ -12,14 +12,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.crossfit import Hashes, Indices, Sample, fill, half_of_twin
 from leakscope.errors import InputError, TrainingError
 from leakscope.evidence import Floats
 from leakscope.failures import cause
-from leakscope.records import join_places
+from leakscope.records import stacked
 from leakscope.releases import observe, stack
 from leakscope.target import Records, Target
 from leakscope.worlds import Worlds
@@ -68,7 +67,8 @@ def control_world(
     trains, world = deal(target, sample, hashes, rng)
     worlds = Worlds(len(target.members), 2, partial(_trained_in, trains))
     rows = [np.flatnonzero(world == number) for number in (0, 1)]
-    judged = _judged(target, sample)
+    # Features and labels only: nothing else of the records leaves for the place where models are trained.
+    judged = stacked(target.members.take(sample.members[: sample.judged]), target.nonmembers.take(sample.nonmembers))
     observation = _Observation(tuple(judged.take(part) for part in rows), releases)
     try:
         found = retrain(target.learner, target.members.X, target.members.y, worlds, observation, seed=seed)
@@ -122,12 +122,3 @@ def _asked_of(sample: Sample, hashes: tuple[Hashes, Hashes], trains: Indices, rn
     inside = 1 - trains[sample.members[: sample.judged]]
     outside = half_of_twin(hashes[1][sample.nonmembers], hashes[0], 1 - trains)
     return np.concatenate([inside, fill(outside, inside, rng)])
-
-
-def _judged(target: Target, sample: Sample) -> Records:
-    """Features and labels of the judged records: nothing else of them leaves for the place where models are trained."""
-    inside, outside = target.members.take(sample.members[: sample.judged]), target.nonmembers.take(sample.nonmembers)
-    both = [inside.X, outside.X]
-    X = pd.concat(both, ignore_index=True) if isinstance(inside.X, pd.DataFrame) else np.concatenate(both)
-    places = join_places(inside, outside)
-    return Records(X, np.concatenate([inside.y, outside.y]), np.arange(2 * sample.judged), places=places)

@@ -54,7 +54,9 @@ def describe(
         outside = slice(sample.judged, None)
         labels = target.nonmembers.y[sample.nonmembers]
         models = ControlModels(
-            2, control.trained_on, _performance(task, control.observed[release][outside], labels, confidence)
+            len(np.unique(control.world)),
+            control.trained_on,
+            _performance(task, control.observed[release][outside], labels, confidence),
         )
     return AuditedModel(
         model=target.model.name,

@@ -69,6 +69,14 @@ def number_rows(count: int, where: str) -> NDArray[np.intp]:
     return np.column_stack([np.full(count, SETS.index(where), np.intp), np.arange(count, dtype=np.intp)])
 
 
+def stacked(*parts: Records) -> Records:
+    """Give several records one below the other; ids and groups are left out."""
+    X = [part.X for part in parts]
+    both = pd.concat(X, ignore_index=True) if isinstance(X[0], pd.DataFrame) else np.concatenate(X)
+    y = np.concatenate([part.y for part in parts])
+    return Records(both, y, np.arange(len(y)), places=join_places(*parts))
+
+
 def join_places(*parts: Records) -> NDArray[np.intp] | None:
     """Give the places of several records one after the other, where all are known."""
     known = [part.places for part in parts if part.places is not None]

@@ -370,6 +370,21 @@ class Verdict:
     reasons: tuple[str, ...] = ()
 
 
+@dataclass(frozen=True)
+class Fit:
+    """How models that had the members, and models that did not, fit them: see `evaluation.references`."""
+
+    gap: Estimate
+    curve: Estimate
+    mid: Estimate
+    size: Estimate
+
+    @property
+    def data_hungry(self) -> bool:
+        """Whether more records improve the fit by more than training on a record does: smaller controls can't stand for it."""
+        return self.curve.value > self.gap.value
+
+
 @dataclass(frozen=True, slots=True)
 class Basis:
     """What the verdict depends on besides the strongest attack (see `verdict.judge`).
@@ -386,6 +401,8 @@ class Basis:
         Whether members and non-members were split at random, as stated by the caller.
     obstacles
         Problems with the data or the model that rule out "no evidence", one sentence each.
+    fit
+        How reference models fit the members, where there are any.
     """
 
     margin: float
@@ -393,6 +410,7 @@ class Basis:
     judged: float = 1.0
     random_split: bool = False
     obstacles: tuple[str, ...] = ()
+    fit: Fit | None = None
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
-from leakscope.auditing import FEWEST, MARGIN, Clock, Settings, exposure_table, judged_groups, read_rates, recorded
+from leakscope.auditing import (
+    FEWEST,
+    MARGIN,
+    Clock,
+    Settings,
+    exposure_of,
+    exposure_table,
+    judged_groups,
+    read_rates,
+    recorded,
+)
 from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
@@ -328,7 +338,7 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
         judged.append((replace(trial.target), others))
     careful = [wide for _, wide in both]
     best = choose_strongest(careful)
-    records = exposure_table(given.members, sample, *judged[best])
+    records = exposure_table(given.members, exposure_of(sample, *judged[best]))
     basis = Basis(settings.margin, random_split=words["random split"])
     return Audit(
         verdict=judge(careful[best], basis),

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leakscope.attacks import ATTACKS, explanation_attacks, label_only, learned_prediction
+from leakscope.attacks import ATTACKS, explanation_attacks, label_only, learned_prediction, rmia
+from leakscope.attacks.references import REFERENCES
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.records import list_names, take_rows
@@ -38,8 +39,24 @@ class Selection:
     pairs: tuple[tuple[int, int], ...] = ()
 
 
-def select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None) -> Selection:
-    """One asked for by name that can't run is an error; one of the usual set is listed as not run."""
+def select(
+    target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None, references: bool = False
+) -> Selection:
+    """One asked for by name that can't run is an error; one of the usual set is listed as not run.
+
+    With ``references``, the attack with reference models comes first wherever its release can be read.
+    """
+    found = _select(target, attacks, releases)
+    if unfed := [attack for attack in found.attacks if attack.beside == REFERENCES and not references]:
+        raise InputError(f"the attack “{unfed[0].name}” needs reference models: pass references=4 (--references 4)")
+    primary = rmia(target.model.task)
+    read = {name for attack in found.attacks for name in attack.releases}
+    if not references or attacks is not None or primary.release not in read:
+        return found
+    return Selection((primary, *found.attacks), found.not_run, tuple((a + 1, b + 1) for a, b in found.pairs))
+
+
+def _select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None) -> Selection:
     if attacks is not None and releases is not None:
         raise InputError("name attacks or releases, not both: an attack says itself which release it reads")
     if releases is not None:

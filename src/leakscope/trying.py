@@ -68,10 +68,10 @@ def _beside(attack: Attack, shown: Mapping[str, Floats]) -> Floats | None:
 
 
 def _on_control(attack: Attack, sample: Sample, labels: Any, control: ControlWorld, rng: np.random.Generator) -> Judged:
-    """The attack anew on each of the two models that never saw the records they are asked about."""
+    """The attack again on each of the models that never saw the records they are asked about."""
     member, half = sample.member, sample.half
     score, says = np.empty(len(member)), np.empty(len(member))
-    for world in (0, 1):
+    for world in np.unique(control.world):
         rows = np.flatnonzero(control.world == world)
         shown = {name: control.observed[name][rows] for name in attack.releases}
         part, _ = cross_guess(

@@ -10,9 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from leakscope.attacks.references import REFERENCES
+from leakscope.evidence import Attack
 from leakscope.intervals import largest, normal_quantile, suspicious
-from leakscope.results import Basis, Estimate, Largest, ReleaseRisk, Risk, Verdict
+from leakscope.results import Basis, Estimate, Fit, Largest, ReleaseRisk, Risk, Verdict
 
+#: Share of the error that the attack with reference models gets.
+PRIMARY_SHARE = 0.8
 #: Share of copies in the holdout from which on they are named before a lack of records.
 MUCH_OVERLAP = 0.1
 
@@ -26,6 +30,26 @@ def confidence_for_choice(confidence: float, attacks: int, figures: int) -> floa
     0.995
     """
     return 1 - (1 - confidence) / (attacks * figures)
+
+
+def confidences_for_choice(confidence: float, attacks: Sequence[Attack], figures: int) -> list[float]:
+    """Confidence of the intervals of each attack so that all hold together.
+
+    Where the attack with reference models runs, it gets four fifths of the error, and the others share the rest: more attacks do
+    not widen its intervals.
+
+    Examples
+    --------
+    >>> from leakscope.attacks import loss_threshold, rmia
+    >>> [round(one, 4) for one in confidences_for_choice(0.95, [rmia(), loss_threshold("log_loss")], figures=4)]
+    [0.99, 0.9975]
+    """
+    primary = [attack.beside == REFERENCES for attack in attacks]
+    if not any(primary) or all(primary):
+        return [confidence_for_choice(confidence, len(attacks), figures)] * len(attacks)
+    first, others = sum(primary), len(attacks) - sum(primary)
+    shares = [PRIMARY_SHARE / first if is_first else (1 - PRIMARY_SHARE) / others for is_first in primary]
+    return [1 - (1 - confidence) * share / figures for share in shares]
 
 
 def choose_strongest(risks: Sequence[Risk] | Sequence[ReleaseRisk]) -> int:
@@ -103,12 +127,14 @@ def judge(strongest: Risk, basis: Basis) -> Verdict:
     if auc.low <= 0.5 and not caught:
         return _not_beyond_chance(strongest, basis)
     by_auc = f"members are told from non-members by “{name}” with AUC {auc} (0.5 is chance, 1 is certainty)"
-    doubts = _doubts(strongest, random_split)
+    doubts = _doubts(strongest, basis)
     if auc.low > 0.5 and not doubts:
         return Verdict("leaks", f"leaks: {by_auc}", tuple(_reasons(strongest, random_split)))
     proven = [fpr for fpr in caught if fpr in strongest.tpr_beyond and strongest.tpr_beyond[fpr].low > 0]
     if _stands_alone(strongest) and random_split:
         proven = caught
+    if basis.fit is not None and _doubts_of_fit(basis.fit, strongest):
+        proven = []
     at = min(proven or caught, default=0.0)
     by_tpr = f"“{name}” identifies a share {strongest.tpr_at_fpr.get(at)} of members at a false-positive rate of {at:g}"
     if proven:
@@ -124,10 +150,10 @@ def _stands_alone(risk: Risk) -> bool:
     return risk.control.kind != "never trained" and risk.blind is None
 
 
-def _doubts(risk: Risk, random_split: bool) -> list[str]:
+def _doubts(risk: Risk, basis: Basis) -> list[str]:
     """Ways in which the AUC could come from a difference between the two sets of records and not from the model."""
     if _stands_alone(risk):
-        return [] if random_split else [
+        return [] if basis.random_split else [
             "nothing here rules out that the two sets of records differ by themselves: say so if they were split at random "
             "(random_split, --random-split), or give the scores of a model that never saw the members (control, --control)"
         ]  # fmt: skip
@@ -138,6 +164,8 @@ def _doubts(risk: Risk, random_split: bool) -> list[str]:
             f"that is not surely more than the AUC {risk.control.auc} of the same attack on a model that never saw the "
             f"members: {_advice(risk.control.auc)}"
         )
+    if basis.fit is not None:
+        return doubts + _doubts_of_fit(basis.fit, risk)
     if (
         risk.blind is not None
         and risk.beyond_blind is not None
@@ -147,6 +175,27 @@ def _doubts(risk: Risk, random_split: bool) -> list[str]:
         doubts.append(
             f"that is not surely more than the AUC {risk.blind} of telling the records apart without the model: "
             f"{_advice(risk.blind)}"
+        )
+    return doubts
+
+
+def _doubts_of_fit(fit: Fit, risk: Risk) -> list[str]:
+    """Ways in which the model does not fit the members as one that was trained on them; the non-members play no part here."""
+    doubts = []
+    if fit.data_hungry:
+        doubts.append(
+            f"models of this kind improve more by more records (log-likelihood {fit.curve}) than by training on a record "
+            f"({fit.gap}), so that smaller models are no control for it: train on more records"
+        )
+    if fit.gap.low <= 0 or fit.mid.low <= 0:
+        doubts.append(
+            f"the model does not fit the members significantly better than midway between models with and without them ({fit.mid} "
+            f"of log-likelihood, where training on a record gives {fit.gap}): check that these records were trained on"
+        )
+    if risk.blind is not None and suspicious(risk.blind) and fit.size.low <= 0:
+        doubts.append(
+            f"members and non-members differ without the model (AUC {risk.blind}), and a larger training set could explain how the "
+            f"model fits the members ({fit.size} beyond it): {_advice(risk.blind)}"
         )
     return doubts
 

@@ -87,12 +87,17 @@ def reference_statistics(answers: Iterable[Floats], y: Labels, inside: NDArray[n
     >>> table[0, [MEAN_IN, MEAN_OUT]].round(2), np.exp(table[0, LOG_MEAN_LIKELIHOOD]).round(3)
     (array([ 1.12, -0.2 ]), np.float64(0.6))
     """
-    if inside.all() or not inside.any():
-        raise InputError("some reference models must have had a record and some must not: train more of them")
     seen = [
         (phi_of(part, y, task), (part - y) ** 2 if task == "regression" else likelihood_of(part, y)) for part in answers
     ]
     phi, fit = (np.array(column) for column in zip(*seen, strict=True))
+    return combine(phi, fit, inside, task)
+
+
+def combine(phi: Floats, fit: Floats, inside: NDArray[np.bool_], task: Task) -> Floats:
+    """The same from φ and the likelihood (of a regression the squared error) under each model, (models, n) each."""
+    if inside.all() or not inside.any():
+        raise InputError("some reference models must have had a record and some must not: train more of them")
     if phi.shape != inside.shape:
         raise InputError(
             f"there are answers of {len(phi)} reference models about {phi.shape[1]} records, and memberships of shape "

@@ -32,7 +32,10 @@ GLOSSARY = (
     ("Blind baseline", "members told from outsiders by their records alone, without the model: what the data give away by "
                        "themselves."),
     ("Bound", "what no attack can pass, however clever; it comes from a proof, not from trying."),
-    ("Exposure", "of one record: the share of outsiders that look less like a member than it does."),
+    ("Exposure", "of one record: the share of outsiders that look less like a member than it does. With reference models: one "
+                 "minus the mean probability of its true label under them."),
+    ("Reference model", "a model that the audit trains in the same way on a known subset of the records, to see how a record fares "
+                        "with and without being trained on."),
     ("Gap", "how much more exposed a group is than everybody else."),
     ("Interval, range", "the numbers between which the truth lies with the confidence stated."),
 )  # fmt: skip

@@ -360,7 +360,10 @@ def _gap(group: GroupRisk) -> str:
 
 def _exposed(findings: Findings) -> dict[str, Any]:
     notes = {
-        "leaks": "A record with score 0.99 is caught by an attacker who accepts 1 false alarm per 100 outsiders.",
+        "leaks": "Score: one minus the mean probability of the true label under models of which half had the record; records that "
+        "are hard to predict without training on them are the most vulnerable."
+        if findings.settings.get("references")
+        else "A record with score 0.99 is caught by an attacker who accepts 1 false alarm per 100 outsiders.",
         "no evidence": "Without evidence of leakage, this order is no more than chance.",
         "cannot tell": "The audit cannot tell, so this order may be no more than chance.",
     }

@@ -1,0 +1,1 @@
+"""Evaluation: what an attack on membership finds, and where it would find the same without a leak."""

@@ -1,0 +1,239 @@
+"""Reference models of an audit: the design of training sets, the fit of the members, and verdicts where the truth is known."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy.stats import spearmanr
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression
+
+import leakscope as ls
+from leakscope import verdict
+from leakscope.attacks import ATTACKS, rmia
+from leakscope.attacks.references import REFERENCES
+from leakscope.crossfit import Sample
+from leakscope.errors import InputError
+from leakscope.evaluation.references import FOLDS, HALVES, make_design
+from leakscope.fingerprints import row_hashes
+from leakscope.toys import lookup, lookup_model
+
+
+def forest(seed=0):
+    return RandomForestClassifier(20, random_state=seed)
+
+
+def people(n, seed=0, columns=5):
+    """Records with a label that the columns say a little about."""
+    rng = np.random.default_rng(seed)
+    X = rng.normal(size=(n, columns))
+    return X, (X[:, 0] + rng.normal(0, 1.5, n) > 0).astype(int)
+
+
+def design_of(train, holdout, references=4, seed=0):
+    target = ls.make_target(lookup_model(*train), train, holdout)
+    hashes = tuple(row_hashes(side.X, side.y) for side in (target.members, target.nonmembers))
+    sample = Sample.draw(*hashes, np.random.default_rng(seed))
+    design = make_design(target, sample, hashes, references, np.random.default_rng(seed))
+    judged = np.concatenate([sample.members[: sample.judged], len(train[0]) + sample.nonmembers])
+    return design, sample, np.concatenate(hashes), judged
+
+
+# --- the design ---
+
+
+@pytest.mark.parametrize(("members", "holdout"), [(200, 200), (400, 100), (100, 400)])
+def test_references_have_the_size_of_the_target_and_every_judged_record_is_in_half_of_them(members, holdout):
+    X, y = people(members + holdout)
+    design, _, _, judged = design_of((X[:members], y[:members]), (X[members:], y[members:]), references=6)
+    inside = design.inside(judged)
+    assert (inside.sum(axis=0) == 3).all()
+    assert (inside[::2] != inside[1::2]).all()
+    for model in range(6):
+        trained = design.draw(model)
+        assert abs(len(trained) - members) <= 4  # classes are dealt one by one on each side
+        np.testing.assert_array_equal(np.isin(judged, trained), inside[model])
+        shares = [np.mean(y[trained]), np.mean(y)]
+        assert shares[0] == pytest.approx(shares[1], abs=0.12)
+
+
+def test_folds_and_halves_part_the_members_and_no_model_is_asked_about_its_own_records():
+    X, y = people(400)
+    design, sample, _, judged = design_of((X[:200], y[:200]), (X[200:], y[200:]))
+    folds = [design.draw(4 + number) for number in range(FOLDS)]
+    assert sorted(len(part) for part in folds) == [150] * FOLDS
+    halves = [design.draw(4 + FOLDS + number) for number in range(HALVES)]
+    np.testing.assert_array_equal(np.sort(np.concatenate(halves)), np.arange(200))
+    for number, trained in enumerate(folds):
+        assert not np.isin(judged[design.asked == number], trained).any()
+        assert trained.max() < 200
+    assert np.bincount(design.asked[: sample.judged], minlength=FOLDS).min() >= 48
+
+
+def test_copies_train_together_and_a_held_out_copy_is_not_trained_on_twice():
+    X, y = people(300)
+    train = (np.concatenate([X[:150], X[:30]]), np.concatenate([y[:150], y[:30]]))
+    holdout = (np.concatenate([X[150:], X[:20]]), np.concatenate([y[150:], y[:20]]))
+    design, _, hashes, judged = design_of(train, holdout)
+    for world in range(design.count):
+        trained = design.draw(world)
+        inside = np.zeros(len(hashes), bool)
+        inside[trained] = True
+        members = np.arange(len(train[0]))
+        for record in np.unique(hashes[members]):
+            copies = members[hashes[members] == record]
+            assert len(set(inside[copies])) == 1
+        held_out = judged[judged >= len(train[0])]
+        assert not inside[held_out[np.isin(hashes[held_out], hashes[members])]].any()
+    for model, had in enumerate(design.inside(judged)):
+        assert set(hashes[judged[had]]) <= set(hashes[design.draw(model)])
+
+
+# --- the fit of the members ---
+
+
+def test_a_lookup_table_has_the_fit_of_its_definition():
+    toy = lookup(n=400)
+    fit = ls.audit(toy.model, toy.train, toy.holdout, fit=toy.fit, references=4, workers=1).basis.fit
+    # A likelihood of 1 with the record and 1/2 without it, whatever else was trained on.
+    expected = {"gap": math.log(2), "curve": 0.0, "mid": math.log(2) / 2, "size": math.log(2)}
+    assert {name: getattr(fit, name).value for name in expected} == pytest.approx(expected, abs=1e-9)
+    other = lookup(n=400, seed=1)
+    never = ls.audit(other.model, toy.train, toy.holdout, fit=toy.fit, references=4, workers=1)
+    assert never.basis.fit.mid.value == pytest.approx(-math.log(2) / 2)
+    assert never.verdict.kind != "leaks"
+
+
+@pytest.mark.parametrize(
+    ("learner", "trained", "expected"),
+    [
+        (LogisticRegression(), True, 0.875),
+        (LogisticRegression(), False, 0.125),
+        (forest(), True, 1.0),
+        (forest(), False, 0.0),
+    ],
+)
+def test_the_target_lies_where_theory_places_it_between_out_and_in(learner, trained, expected):
+    """λ = (target - OUT)/(IN - OUT): 7/8 and 1/8 of a regular model with four folds, 1 and 0 of one that interpolates."""
+    shares = []
+    for seed in range(4):
+        X, y = people(1500, seed, columns=40)
+        members = slice(0, 500)
+        own = members if trained else slice(1000, 1500)
+        model = learner.fit(X[own], y[own])
+        fit = ls.audit(model, (X[members], y[members]), (X[500:1000], y[500:1000]), references=2, workers=1).basis.fit
+        shares.append(0.5 + fit.mid.value / fit.gap.value)
+    error = np.std(shares, ddof=1) / np.sqrt(len(shares))
+    assert np.mean(shares) == pytest.approx(expected, abs=0.05 + 4 * error)
+
+
+# --- verdicts ---
+
+
+@pytest.mark.parametrize("kind", ["fair", "shift", "wrong labels"])
+@pytest.mark.parametrize("trained", [True, False])
+def test_verdicts_where_the_truth_is_known(kind, trained):
+    verdicts = []
+    for seed in range(3):
+        X, y = people(1500, seed)
+        rng = np.random.default_rng(seed)
+        model = forest().fit(X[:500], y[:500]) if trained else forest().fit(X[1000:], y[1000:])
+        outside, labels = X[500:1000].copy(), y[500:1000].copy()
+        if kind == "shift":
+            outside += 1.0
+        if kind == "wrong labels":
+            labels = np.where(rng.random(500) < 0.1, 1 - labels, labels)
+        found = ls.audit(model, (X[:500], y[:500]), (outside, labels), references=4, workers=1, seed=seed)
+        verdicts.append(found.verdict.kind)
+    assert ("leaks" in verdicts) == trained
+    assert not trained or verdicts.count("leaks") >= 2
+
+
+def test_it_finds_many_more_members_than_the_attacks_without_references():
+    X, y = people(2000)
+    model = forest().fit(X[:1000], y[:1000])
+    sides = (X[:1000], y[:1000]), (X[1000:], y[1000:])
+    plain, strong = (ls.audit(model, *sides, references=count, workers=1) for count in (0, 4))
+    assert strong.strongest.attack == rmia().name
+    assert strong.strongest.tpr_at_fpr[0.01].low > 2 * plain.largest.tpr_at_fpr[0.01].value
+    assert strong.target.control_models.models == FOLDS
+
+
+def test_a_regression_is_attacked_too():
+    X, _ = people(1000)
+    y = X[:, 0] + np.random.default_rng(0).normal(size=1000)
+    model = RandomForestRegressor(20, random_state=0).fit(X[:500], y[:500])
+    found = ls.audit(model, (X[:500], y[:500]), (X[500:], y[500:]), references=2, workers=1)
+    assert (found.verdict.kind, found.strongest.attack) == ("leaks", rmia("regression").name)
+
+
+def test_more_attacks_do_not_widen_the_intervals_of_the_primary_attack():
+    usual = ATTACKS["classification"]
+    few, many = (verdict.confidences_for_choice(0.95, [rmia(), *usual[:count]], 4) for count in (2, 7))
+    assert few[0] == many[0]
+    assert few[1] < many[1]
+    for confidences in (few, many):
+        assert sum(4 * (1 - one) for one in confidences) == pytest.approx(0.05)
+
+
+def test_exposure_follows_the_vulnerability_of_records():
+    """True vulnerability: how much likelier the label is under models with the record than under models without it."""
+    X, y = people(400)
+    rng = np.random.default_rng(0)
+    inside = np.array([rng.permutation(400) < 200 for _ in range(40)])
+    answers = [
+        forest(seed).fit(X[part], y[part]).predict_proba(X)[np.arange(400), y] for seed, part in enumerate(inside)
+    ]
+    answers = np.array(answers)
+    with_it, without = (np.where(part, answers, 0).sum(axis=0) / part.sum(axis=0) for part in (inside, ~inside))
+    model = forest().fit(X[:200], y[:200])
+    found = ls.audit(model, (X[:200], y[:200]), (X[200:], y[200:]), references=4, workers=1)
+    assert spearmanr(found.records["score"], (with_it - without)[:200]).statistic > 0.6
+
+
+# --- the same numbers, saved and refused ---
+
+
+def test_the_same_seed_gives_the_same_audit_with_any_number_of_workers_and_after_saving(tmp_path):
+    X, y = people(300)
+    model = LogisticRegression().fit(X[:150], y[:150])
+    sides = (X[:150], y[:150]), (X[150:], y[150:])
+    one, two = (ls.audit(model, *sides, references=2, workers=workers, seed=3) for workers in (1, 2))
+    assert (one.risks, one.basis, one.strongest) == (two.risks, two.basis, two.strongest)
+    assert one.records.equals(two.records)
+    one.save(tmp_path)
+    assert ls.load(tmp_path).basis == one.basis
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"references": 3}, "even number"),
+        ({"references": -2}, "even number"),
+        ({"references": True}, "even number"),
+        ({"references": 2, "shadows": 2}, "not both"),
+        ({"references": 2, "retrain": False}, "trained again"),
+        ({"attacks": [rmia()]}, "needs reference models"),
+    ],
+)
+def test_bad_input_is_refused_in_one_sentence(options, message):
+    X, y = people(200)
+    model = LogisticRegression().fit(X[:100], y[:100])
+    with pytest.raises(InputError, match=message):
+        ls.audit(model, (X[:100], y[:100]), (X[100:], y[100:]), **options)
+
+
+def test_too_few_records_and_models_that_can_not_be_trained_are_refused():
+    X, y = people(80)
+    model = LogisticRegression().fit(X[:40], y[:40])
+    with pytest.raises(InputError, match="need 50 different records"):
+        ls.audit(model, (X[:40], y[:40]), (X[40:], y[40:]), references=2)
+    with pytest.raises(InputError, match="trained again"):
+        ls.audit(model.predict_proba, (X[:40], y[:40]), (X[40:], y[40:]), references=2)
+
+
+def test_labels_alone_have_no_likelihood_to_compare():
+    X, y = people(200)
+    model = LogisticRegression().fit(X[:100], y[:100])
+    found = ls.audit(model, (X[:100], y[:100]), (X[100:], y[100:]), references=2, releases=["labels"], workers=1)
+    assert all(REFERENCES not in risk.release and risk.attack != rmia().name for risk in found.risks)
