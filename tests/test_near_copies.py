@@ -113,7 +113,7 @@ def test_ratios_are_those_of_a_literal_search():
             np.linalg.norm(searched[first] - other) for at, other in enumerate(searched) if at not in (first, own)
         )
         literal.append(near[first] / apart if apart else np.inf if near[first] else 1.0)
-    assert module._ratios(searched, asked, 10) == pytest.approx(np.array(literal))
+    assert module._euclidean(searched, others, 10) == pytest.approx(np.array(literal))
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 12])
@@ -137,7 +137,7 @@ def test_a_harmless_model_keeps_no_evidence_with_few_near_copies():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12_000, 3)), rng.integers(0, 2, 12_000)
     outside = X[6000:].copy()
-    outside[:300] = X[:300].round(4)
+    outside[:300], y[6000:6300] = X[:300].round(4), y[:300]
     result = ls.audit(lambda X: np.full((len(X), 2), 0.5), (X[:6000], y[:6000]), (outside, y[6000:]), retrain=False)
     assert result.overlap.near.low > 0
     assert result.basis.overlap == result.overlap.near.high
