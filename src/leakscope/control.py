@@ -12,14 +12,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.crossfit import Hashes, Indices, Sample, fill, half_of_twin
 from leakscope.errors import InputError, TrainingError
 from leakscope.evidence import Floats
 from leakscope.failures import cause
-from leakscope.records import join_places
+from leakscope.records import join_records
 from leakscope.releases import observe, stack
 from leakscope.target import Records, Target
 from leakscope.worlds import Worlds
@@ -126,8 +125,4 @@ def _asked_of(sample: Sample, hashes: tuple[Hashes, Hashes], trains: Indices, rn
 
 def _judged(target: Target, sample: Sample) -> Records:
     """Features and labels of the judged records: nothing else of them leaves for the place where models are trained."""
-    inside, outside = target.members.take(sample.members[: sample.judged]), target.nonmembers.take(sample.nonmembers)
-    both = [inside.X, outside.X]
-    X = pd.concat(both, ignore_index=True) if isinstance(inside.X, pd.DataFrame) else np.concatenate(both)
-    places = join_places(inside, outside)
-    return Records(X, np.concatenate([inside.y, outside.y]), np.arange(2 * sample.judged), places=places)
+    return join_records(target.members.take(sample.members[: sample.judged]), target.nonmembers.take(sample.nonmembers))

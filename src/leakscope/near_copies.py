@@ -34,9 +34,12 @@ from leakscope.results import Estimate
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.int32]
+Indices = NDArray[np.intp]
 
 #: Records of each side whose nearest training records are searched.
 MOST_ASKED = 500
+#: Training records without copies that are enough to ask about these only.
+FEWEST_ASKED = 20
 #: Training records that are searched.
 MOST_SEARCHED = 20_000
 #: Records that are compared with all searched ones at a time.
@@ -69,20 +72,23 @@ def near_copies(
     >>> near_copies(*sides, tuple(row_hashes(side.X) for side in sides), rng)
     0.50 [0.43, 0.57]
     """
-    inside = _different(hashes[0], rng)[:MOST_SEARCHED]
-    outside = _different(hashes[1], rng)
+    inside, once = _different(hashes[0], rng)
+    outside, _ = _different(hashes[1], rng)
     outside = outside[~np.isin(hashes[1][outside], hashes[0])][:MOST_ASKED]
-    asked = min(MOST_ASKED, len(inside))
+    # No held-out record that is asked about has a copy among the training records: neither may a training record.
+    inside, once = inside[:MOST_SEARCHED], once[:MOST_SEARCHED]
+    inside = inside[np.argsort(~once, kind="stable")]
+    asked = min(MOST_ASKED, once.sum() if once.sum() >= FEWEST_ASKED else len(inside))
     if len(inside) < 4 or len(outside) < 4:
         return None
     sides = (members.take(inside), nonmembers.take(outside))
     numbers, columns = _numbers(*sides)
     rounded = _rounded_like(numbers[1], numbers[0])
-    ratios = (
+    near = (
         _euclidean(*_coordinates(rounded, numbers[1], rng), asked),
         _hamming(*_blocks(rounded, numbers[1], columns, rng), asked),
     )
-    found = [share for each, at in zip(ratios, RATIOS, strict=True) for share in _excess(each[asked:], each[:asked], at)]
+    found = [share for each, at in zip(near, RATIOS, strict=True) for share in _excess(*each, asked, at)]
     if not found:
         return None
     largest = max(found, key=lambda share: share.low)
@@ -91,20 +97,27 @@ def near_copies(
     return Estimate(value, low, high, largest.confidence, n=len(outside), method="nearest-neighbour distance ratios")
 
 
-def _excess(outside: Floats, inside: Floats, ratios: tuple[float, ...]) -> list[Estimate]:
-    """Share of held-out records beyond that of training records, at each ratio where it is significantly larger."""
-    found, tests = [], sum(map(len, RATIOS))
-    for at in ratios:
-        out, within = int((outside <= at).sum()), int((inside <= at).sum())
-        if _fisher(out, len(outside), within, len(inside)) * tests <= FALSE_ALARM:
-            shares = intervals.proportion(out, len(outside)), intervals.proportion(within, len(inside))
-            found.append(intervals.difference(*shares))
+def _excess(ratios: Floats, nearest: Indices, asked: int, thresholds: tuple[float, ...]) -> list[Estimate]:
+    """Share of held-out records beyond that of training records, at each threshold where it is significantly larger.
+
+    Several records of one person make hits that depend on each other. In the test, held-out records with the same nearest
+    training record count once, and hits among training records, which come in pairs, count half.
+    """
+    found, tests, others = [], sum(map(len, RATIOS)), len(ratios) - asked
+    for threshold in thresholds:
+        hit = ratios <= threshold
+        out, within = int(hit[asked:].sum()), int(hit[:asked].sum())
+        different, pair = len(np.unique(nearest[asked:][hit[asked:]])), 2 if within else 1
+        if _fisher(different // pair, others // pair, -(-within // pair), asked // pair) * tests <= FALSE_ALARM:
+            found.append(intervals.difference(intervals.proportion(out, others), intervals.proportion(within, asked)))
     return found
 
 
-def _different(hashes: Hashes, rng: np.random.Generator) -> NDArray[np.intp]:
-    """One position for each different record, in random order."""
-    return rng.permutation(np.unique(hashes, return_index=True)[1])
+def _different(hashes: Hashes, rng: np.random.Generator) -> tuple[Indices, NDArray[np.bool_]]:
+    """One position for each different record, in random order, and whether the record stands there once."""
+    _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
+    order = rng.permutation(len(first))
+    return first[order], counts[order] == 1
 
 
 def _fisher(first: int, of: int, second: int, of_second: int) -> float:
@@ -114,8 +127,8 @@ def _fisher(first: int, of: int, second: int, of_second: int) -> float:
     return float(hypergeom.sf(first - 1, of + of_second, first + second, of))
 
 
-def _euclidean(searched: Floats, others: Floats, members: int) -> Floats:
-    """Ratio of Euclidean distances for the first ``members`` of the searched records and for the others."""
+def _euclidean(searched: Floats, others: Floats, members: int) -> tuple[Floats, Indices]:
+    """Ratio of Euclidean distances for the first ``members`` of the searched records and for the others, and the nearest."""
     from sklearn.neighbors import NearestNeighbors
 
     index = NearestNeighbors(algorithm="brute").fit(searched)
@@ -127,22 +140,22 @@ def _euclidean(searched: Floats, others: Floats, members: int) -> Floats:
     # The search subtracts large squares; near copies need the distance itself.
     near = np.linalg.norm(asked - searched[nearest], axis=1)
     apart = np.linalg.norm(searched[nearest] - searched[second], axis=1)
-    return _ratio(near, apart)
+    return _ratio(near, apart), nearest
 
 
-def _hamming(searched: Codes, others: Codes, members: int) -> Floats:
-    """Ratio of Hamming distances for the first ``members`` of the searched records and for the others."""
+def _hamming(searched: Codes, others: Codes, members: int) -> tuple[Floats, Indices]:
+    """Ratio of Hamming distances for the first ``members`` of the searched records and for the others, and the nearest."""
     asked = np.concatenate([searched[:members], others])
     own = np.concatenate([np.arange(members), np.full(len(others), -1)])
-    near, apart = np.empty(len(asked)), np.empty(len(asked))
+    near, apart, nearest = np.empty(len(asked)), np.empty(len(asked)), np.empty(len(asked), np.intp)
     for start in range(0, len(asked), ROWS):
         rows = slice(start, start + ROWS)
         equal = _equal_blocks(asked[rows], searched, own[rows, None])
-        nearest = equal.argmax(axis=1)
+        nearest[rows] = equal.argmax(axis=1)
         near[rows] = searched.shape[1] - equal.max(axis=1)
-        equal = _equal_blocks(searched[nearest], searched, np.column_stack([nearest, own[rows]]))
+        equal = _equal_blocks(searched[nearest[rows]], searched, np.column_stack([nearest, own])[rows])
         apart[rows] = searched.shape[1] - equal.max(axis=1)
-    return _ratio(near, apart)
+    return _ratio(near, apart), nearest
 
 
 def _equal_blocks(asked: Codes, searched: Codes, excluded: NDArray[Any]) -> NDArray[np.int8]:
@@ -162,7 +175,7 @@ def _ratio(near: Floats, apart: Floats) -> Floats:
     return ratios
 
 
-def _first_but(neighbours: NDArray[Any], excluded: NDArray[Any]) -> NDArray[np.intp]:
+def _first_but(neighbours: NDArray[Any], excluded: NDArray[Any]) -> Indices:
     """Nearest neighbour of each row that is not excluded."""
     allowed = (neighbours[:, :, None] != excluded[:, None, :]).all(axis=2)
     return np.take_along_axis(neighbours, allowed.argmax(axis=1)[:, None], axis=1)[:, 0].astype(np.intp)
@@ -182,7 +195,7 @@ def _coordinates(first: Floats, second: Floats, rng: np.random.Generator) -> tup
     return points[0], points[1]
 
 
-def _blocks(first: Floats, second: Floats, columns: NDArray[np.intp], rng: np.random.Generator) -> tuple[Codes, Codes]:
+def _blocks(first: Floats, second: Floats, columns: Indices, rng: np.random.Generator) -> tuple[Codes, Codes]:
     """Both sides as codes: equal codes for records with equal values in a column, or in a random block of columns."""
     block = rng.permutation(columns.max() + 1)[columns] % MOST_BLOCKS
     bits = (np.concatenate([first, second]) + 0.0).view(np.uint64)  # adding zero makes -0.0 and 0.0 equal
@@ -208,7 +221,7 @@ def _rounded_like(coarse: Floats, fine: Floats) -> Floats:
     return rounded
 
 
-def _numbers(first: Records, second: Records) -> tuple[tuple[Floats, Floats], NDArray[np.intp]]:
+def _numbers(first: Records, second: Records) -> tuple[tuple[Floats, Floats], Indices]:
     """Both sides as numbers, the label last, and the column that each number comes from.
 
     Columns that are numbers or dates on both sides stay as they are. Any other value becomes two numbers from its hash.

@@ -69,10 +69,20 @@ def number_rows(count: int, where: str) -> NDArray[np.intp]:
     return np.column_stack([np.full(count, SETS.index(where), np.intp), np.arange(count, dtype=np.intp)])
 
 
-def join_places(*parts: Records) -> NDArray[np.intp] | None:
-    """Give the places of several records one after the other, where all are known."""
-    known = [part.places for part in parts if part.places is not None]
-    return np.concatenate(known) if len(known) == len(parts) else None
+def join_records(first: Records, second: Records) -> Records:
+    """Features and labels of both, one below the other; names and groups stay behind.
+
+    Examples
+    --------
+    >>> side = Records(np.zeros((2, 1)), np.zeros(2), np.arange(2))
+    >>> len(join_records(side, side))
+    4
+    """
+    both = [first.X, second.X]
+    X = pd.concat(both, ignore_index=True) if isinstance(first.X, pd.DataFrame) else np.concatenate(both)
+    known = [part.places for part in (first, second) if part.places is not None]
+    places = np.concatenate(known) if len(known) == 2 else None
+    return Records(X, np.concatenate([first.y, second.y]), np.arange(len(X)), places=places)
 
 
 def take_rows(X: Any, rows: Any) -> Any:
