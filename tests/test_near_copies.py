@@ -137,7 +137,7 @@ def test_rounded_labels_of_a_regression_are_found():
 
 def test_hamming_ratios_are_those_of_a_literal_search():
     rng = np.random.default_rng(0)
-    searched, others = rng.integers(0, 4, (60, 5), np.int32), rng.integers(0, 4, (20, 5), np.int32)
+    searched, others = rng.integers(0, 4, (60, 5), np.uint16), rng.integers(0, 4, (20, 5), np.uint16)
     found, nearest = module._hamming(searched, others, 10)
     for row, code in enumerate(np.concatenate([searched[:10], others])):
         own = row if row < 10 else None
@@ -149,7 +149,7 @@ def test_hamming_ratios_are_those_of_a_literal_search():
             if at not in (nearest[row], own)
         ]
         literal = near[nearest[row]] / min(rest) if min(rest) else np.inf if near[nearest[row]] else 1.0
-        assert found[row] == literal
+        assert found[row] == literal or (near[nearest[row]] > 3 and found[row] == np.inf)  # no ratio of interest
 
 
 def test_exact_copies_do_not_count():
@@ -170,6 +170,7 @@ def test_ratios_are_those_of_a_literal_search():
     rng = np.random.default_rng(0)
     searched, others = rng.normal(size=(60, 3)), rng.normal(size=(20, 3))
     searched[3] = searched[4]  # a distance of zero
+    others[:3] = searched[20:23] + 1e-3
     asked = np.concatenate([searched[:10], others])
     literal = []
     for row, point in enumerate(asked):
@@ -180,7 +181,11 @@ def test_ratios_are_those_of_a_literal_search():
             np.linalg.norm(searched[first] - other) for at, other in enumerate(searched) if at not in (first, own)
         )
         literal.append(near[first] / apart if apart else np.inf if near[first] else 1.0)
-    assert module._euclidean(searched, others, 10)[0] == pytest.approx(np.array(literal))
+    found, exact = module._euclidean(searched, others, 10)[0], np.array(literal)
+    small = exact <= max(module.RATIOS[0])
+    assert 0 < small.sum() < len(small)
+    assert found[small] == pytest.approx(exact[small])
+    assert (found[~small] > max(module.RATIOS[0])).all()
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 12])
@@ -230,9 +235,8 @@ def test_a_comparison_with_members_as_holdout_recommends_nothing():
 
 def test_an_understated_share_of_near_copies_rules_out_no_evidence():
     rng = np.random.default_rng(0)
-    X, y = np.column_stack([rng.integers(0, 30, (6000, 4)), np.zeros(6000)]), rng.integers(0, 2, 6000)
-    outside = np.column_stack([X[:, :4], rng.normal(size=6000)])
-    outside[:, 3] += rng.integers(-9, 10, 6000)
+    X, y = rng.normal(size=(6000, 8)), rng.integers(0, 2, 6000)
+    outside = X + 0.2 * rng.normal(size=X.shape)
     result = ls.audit(lambda X: np.full((len(X), 2), 0.5), (X, y), (outside, y), retrain=False)
     assert 0.1 < result.overlap.near.high < 0.9
     assert (result.verdict.kind, len(result.basis.obstacles)) == ("cannot tell", 1)

@@ -33,19 +33,19 @@ from leakscope.records import Records
 from leakscope.results import Estimate
 
 Floats = NDArray[np.float64]
-Codes = NDArray[np.int32]
+Codes = NDArray[np.uint16]
 Indices = NDArray[np.intp]
 
 #: Records of each side whose nearest training records are searched.
-MOST_ASKED = 500
+MOST_ASKED = 300
 #: Training records without copies that are enough to ask about these only.
 FEWEST_ASKED = 20
 #: Training records that are searched.
 MOST_SEARCHED = 20_000
 #: Records that are compared with all searched ones at a time.
-ROWS = 128
+ROWS = 32
 #: Wider records are seen through this many random projections.
-MOST_COLUMNS = 64
+MOST_COLUMNS = 32
 #: For the Hamming distance, more columns are combined into this many blocks.
 MOST_BLOCKS = 16
 #: Ratios of Euclidean and of Hamming distances at which the two sides are compared.
@@ -134,12 +134,19 @@ def _euclidean(searched: Floats, others: Floats, members: int) -> tuple[Floats, 
     index = NearestNeighbors(algorithm="brute").fit(searched)
     asked = np.concatenate([searched[:members], others])
     own = np.concatenate([np.arange(members), np.full(len(others), -1)])
-    nearest = _first_but(index.kneighbors(asked, 2, return_distance=False), own[:, None])
-    neighbours = index.kneighbors(searched[nearest], 3, return_distance=False)
+    neighbours = index.kneighbors(asked, 3, return_distance=False)
+    nearest = _first_but(neighbours, own[:, None])
     second = _first_but(neighbours, np.column_stack([nearest, own]))
     # The search subtracts large squares; near copies need the distance itself.
     near = np.linalg.norm(asked - searched[nearest], axis=1)
     apart = np.linalg.norm(searched[nearest] - searched[second], axis=1)
+    # The nearest record has a neighbour at this distance: the search for a nearer one can only raise the ratio.
+    close = np.flatnonzero(near <= max(RATIOS[0]) * apart)
+    if len(close):
+        at = nearest[close]
+        neighbours = index.kneighbors(searched[at], 3, return_distance=False)
+        second = _first_but(neighbours, np.column_stack([at, own[close]]))
+        apart[close] = np.linalg.norm(searched[at] - searched[second], axis=1)
     return _ratio(near, apart), nearest
 
 
@@ -147,25 +154,34 @@ def _hamming(searched: Codes, others: Codes, members: int) -> tuple[Floats, Indi
     """Ratio of Hamming distances for the first ``members`` of the searched records and for the others, and the nearest."""
     asked = np.concatenate([searched[:members], others])
     own = np.concatenate([np.arange(members), np.full(len(others), -1)])
-    near, apart, nearest = np.empty(len(asked)), np.empty(len(asked)), np.empty(len(asked), np.intp)
+    nearest, near = _most_equal(asked, searched, own[:, None])
+    apart = np.zeros(len(asked), np.intp)  # stands for a ratio of infinity, where no distance could make it small
+    close = np.flatnonzero(near <= max(RATIOS[1]) * searched.shape[1])
+    apart[close] = _most_equal(searched[nearest[close]], searched, np.column_stack([nearest, own])[close])[1]
+    ratios = _ratio(near.astype(np.float64), apart.astype(np.float64))
+    return ratios, nearest
+
+
+def _most_equal(asked: Codes, searched: Codes, excluded: NDArray[Any]) -> tuple[Indices, Indices]:
+    """Position of the nearest searched record that is not excluded, and its Hamming distance."""
+    nearest, equal = np.empty(len(asked), np.intp), np.empty(len(asked), np.intp)
+    columns = np.ascontiguousarray(searched.T)
     for start in range(0, len(asked), ROWS):
         rows = slice(start, start + ROWS)
-        equal = _equal_blocks(asked[rows], searched, own[rows, None])
-        nearest[rows] = equal.argmax(axis=1)
-        near[rows] = searched.shape[1] - equal.max(axis=1)
-        equal = _equal_blocks(searched[nearest[rows]], searched, np.column_stack([nearest, own])[rows])
-        apart[rows] = searched.shape[1] - equal.max(axis=1)
-    return _ratio(near, apart), nearest
+        blocks = _equal_blocks(asked[rows], columns, excluded[rows])
+        nearest[rows] = blocks.argmax(axis=1)
+        equal[rows] = blocks.max(axis=1)
+    return nearest, searched.shape[1] - equal
 
 
-def _equal_blocks(asked: Codes, searched: Codes, excluded: NDArray[Any]) -> NDArray[np.int8]:
+def _equal_blocks(asked: Codes, columns: Codes, excluded: NDArray[Any]) -> NDArray[np.int8]:
     """Number of equal blocks of each asked and each searched record; -1 for excluded pairs."""
-    equal = np.zeros((len(asked), len(searched)), np.int8)
-    for place in range(searched.shape[1]):
-        equal += asked[:, place, None] == searched[None, :, place]
-    for column in excluded.T:
-        rows = np.flatnonzero(column >= 0)
-        equal[rows, column[rows]] = -1
+    equal = np.zeros((len(asked), columns.shape[1]), np.int8)
+    for place, column in enumerate(columns):
+        equal += (asked[:, place, None] == column).view(np.int8)
+    for position in excluded.T:
+        rows = np.flatnonzero(position >= 0)
+        equal[rows, position[rows]] = -1
     return equal
 
 
@@ -205,7 +221,7 @@ def _blocks(first: Floats, second: Floats, columns: Indices, rng: np.random.Gene
         for place in np.flatnonzero(block == number):
             mixed = (mixed ^ bits[:, place] ^ bits[:, place] >> np.uint64(32)) * np.uint64(0x9E3779B97F4A7C15)
             mixed ^= mixed >> np.uint64(29)
-        codes.append(np.unique(mixed, return_inverse=True)[1].astype(np.int32))
+        codes.append(np.unique(mixed, return_inverse=True)[1].astype(np.uint16))
     both = np.column_stack(codes)
     return both[: len(first)], both[len(first) :]
 
@@ -261,7 +277,7 @@ def _is_numeric(column: Any) -> bool:
 def _as_numbers(column: Any) -> Floats:
     if pd.api.types.is_datetime64_any_dtype(column.dtype):
         seconds = (pd.to_datetime(column, utc=True) - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(seconds=1)
-        return seconds.to_numpy(dtype=np.float64)
+        return np.asarray(seconds, dtype=np.float64)
     return _finite(column.to_numpy(dtype=np.float64, na_value=np.nan))
 
 
