@@ -6,7 +6,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import numpy as np
 import pytest
-from sklearn.ensemble import RandomForestClassifier
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
@@ -59,14 +59,72 @@ def test_noise_is_averaged_and_no_all_clear():
 def test_negligible_noise_allows_no_evidence():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12_000, 4)), rng.integers(0, 2, 12_000)
-    everyone = lookup_model(X, y, sure=0.9)  # trained on both sides alike
 
-    def predict(X):
-        second = np.clip(everyone.predict(X)[:, 1] + rng.normal(0, 0.01, len(X)), 0, 1)
-        return np.column_stack([1 - second, second])
+    def predict(X):  # trained on neither side
+        second = 1 / (1 + np.exp(-X[:, 0])) + rng.uniform(-0.01, 0.01, len(X))
+        return np.clip(np.column_stack([1 - second, second]), 0, 1)
 
     result = ls.audit(predict, (X[:6000], y[:6000]), (X[6000:], y[6000:]))
     assert (result.verdict.kind, result.settings["repeats"], result.basis.obstacles) == ("no evidence", REPEATS, ())
+
+
+def test_noise_that_is_small_against_the_classes_but_not_within_them_gets_no_all_clear():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(12_000, 4))
+    y = (X[:, 0] > 0).astype(int)
+    inside = lookup_model(X[:6000], y[:6000], sure=0.9)  # 0.9 for members, 0.5 for others
+
+    def predict(X, spread):
+        second = np.where(X[:, 0] > 0, 0.9, 0.1) + 0.01 * (inside.predict(X)[:, 1] - 0.5)
+        second = np.clip(second + rng.normal(0, spread, len(X)), 0, 1)
+        return np.column_stack([1 - second, second])
+
+    sides = (X[:6000], y[:6000]), (X[6000:], y[6000:])
+    assert ls.audit(lambda X: predict(X, 0.0), *sides).verdict.kind == "leaks"
+    found = ls.audit(lambda X: predict(X, 0.15), *sides)
+    assert len(found.basis.obstacles) == 1
+    assert found.verdict.kind != "no evidence"
+
+
+def test_a_batch_of_middle_size_is_compared_too():
+    def predict(X):
+        answers = FOREST.predict_proba(X)
+        return answers if 20 <= len(X) <= 100 else np.full_like(answers, 0.5)
+
+    assert ls.audit(predict, TRAIN, HOLDOUT).verdict.kind == "cannot tell"
+
+
+def test_outliers_do_not_hide_that_predicted_values_depend_on_the_batch():
+    labels = X[:, 0] + RNG.normal(size=3000)
+    forest = RandomForestRegressor(20, random_state=0).fit(X[:1500], labels[:1500])
+
+    def predict(X):
+        answers = forest.predict(X)
+        return answers if len(X) < 100 else np.where(np.arange(len(X)) == 5, 1e9, 0.0)
+
+    result = ls.audit(predict, (X[:1500], labels[:1500]), (X[1500:], labels[1500:]), task="regression")
+    assert len(result.basis.obstacles) == 1
+    assert result.verdict.kind != "no evidence"
+
+
+def test_rounding_of_large_predicted_values_is_no_noise():
+    rng = np.random.default_rng(0)
+
+    def predict(X):  # single precision, with the last bit at random
+        return np.nextafter((X[:, 0] + 1e6).astype(np.float32), np.float32(rng.choice([0, 1e9])))
+
+    labels = X[:, 0] + 1e6
+    result = ls.audit(predict, (X[:1500], labels[:1500]), (X[1500:], labels[1500:]), task="regression")
+    assert (result.settings["repeats"], result.basis.obstacles) == (1, ())
+
+
+def test_answers_relative_to_the_batch_are_no_leak():
+    def predict(X):  # as batch normalisation in training mode does, in a model trained on neither side
+        second = np.full(len(X), 1 / (1 + np.exp(-X[:, 0].mean())))
+        return np.column_stack([1 - second, second])
+
+    result = ls.audit(predict, TRAIN, HOLDOUT)
+    assert (result.verdict.kind, len(result.basis.obstacles)) == ("cannot tell", 1)
 
 
 def test_a_steady_model_is_asked_once_more_and_keeps_its_numbers():
@@ -85,8 +143,8 @@ def test_a_steady_model_is_asked_once_more_and_keeps_its_numbers():
 def test_the_noise_of_the_mean_falls_with_the_root_of_the_repeats():
     target = ls.make_target(noisy(0.05), TRAIN, HOLDOUT)
     noise = {repeats: average_random_answers(target, repeats, seed=0)[1].noise for repeats in (4, 100)}
-    # From 32 records with two columns that mirror each other: a relative error of 1/sqrt(64) each.
-    assert noise[4] / noise[100] == pytest.approx(5.0, rel=3 * np.sqrt(2 / 64))
+    # From 128 records with two columns that mirror each other: a relative error of 1/sqrt(256) each.
+    assert noise[4] / noise[100] == pytest.approx(5.0, rel=3 * np.sqrt(2 / 256))
 
 
 def test_the_mean_is_that_of_a_literal_loop():

@@ -16,9 +16,11 @@ from leakscope.toys import lookup
 SIZE = 400
 
 
-def search(inside, outside, seed=0):
-    sides = [Records(X, np.zeros(len(X)), np.arange(len(X))) for X in (inside, outside)]
-    return near_copies(*sides, tuple(row_hashes(side.X) for side in sides), np.random.default_rng(seed))
+def search(inside, outside, seed=0, labels=None):
+    labels = labels or [np.zeros(len(X)) for X in (inside, outside)]
+    sides = [Records(X, y, np.arange(len(X))) for X, y in zip((inside, outside), labels, strict=True)]
+    hashes = tuple(row_hashes(side.X, side.y) for side in sides)
+    return near_copies(*sides, hashes, np.random.default_rng(seed))
 
 
 def mixed(n, seed):
@@ -35,6 +37,18 @@ def mixed(n, seed):
     )
 
 
+def few_levels(rng):
+    """Few texts, of which some differ in case and white space only, and a rare label in the last column."""
+    texts = rng.choice(["foo", "bar ", "Bar", "baz", "qux"], (2 * SIZE, 3))
+    return np.column_stack([texts, rng.choice(["0", "1"], 2 * SIZE, p=[0.9, 0.1])])
+
+
+def panel(rng):
+    """Four records of each person, of which some columns stay the same."""
+    person = np.repeat(rng.normal(size=(SIZE // 4, 6)), 4, axis=0)
+    return np.column_stack([person, rng.normal(size=(SIZE, 2))])
+
+
 WORLDS = {
     "one number": lambda rng: rng.normal(size=(SIZE, 1)),
     "eight numbers": lambda rng: rng.normal(size=(SIZE, 8)),
@@ -49,6 +63,17 @@ def test_fair_draws_raise_no_alarm(world):
     rng = np.random.default_rng(0)
     runs = 20
     alarms = sum(search(WORLDS[world](rng), WORLDS[world](rng), seed) is not None for seed in range(runs))
+    assert alarms <= binom.ppf(0.9999, runs, FALSE_ALARM)
+
+
+@pytest.mark.parametrize("world", [few_levels, panel])
+def test_fair_splits_of_records_that_resemble_each_other_raise_no_alarm(world):
+    alarms, runs = 0, 20
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        everyone = rng.permutation(world(rng))
+        labels = (rng.random(len(everyone)) < 0.1).astype(int)
+        alarms += search(*np.split(everyone, 2), seed, labels=np.split(labels, 2)) is not None
     assert alarms <= binom.ppf(0.9999, runs, FALSE_ALARM)
 
 
@@ -85,6 +110,48 @@ def test_rounded_tables_are_found_with_text_and_missing_values():
     assert search(table, table.assign(income=table["income"].astype(np.float32))).low > 0.9
 
 
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        pytest.param({}, {"job": lambda table: table["job"].str.upper() + " "}, id="spelling"),
+        pytest.param({"row": range(SIZE)}, {"row": range(SIZE, 2 * SIZE)}, id="row number"),
+        pytest.param({"year": 20230101}, {"year": 20240101}, id="constant column"),
+        pytest.param(
+            {"born": pd.date_range("2000", periods=SIZE, freq="7h")},
+            {"born": lambda table: table["born"] + pd.Timedelta("1h")},
+            id="time zone",
+        ),
+        pytest.param({}, {"income": lambda table: table["income"].map("{:.2f}".format)}, id="number as text"),
+    ],
+)
+def test_copies_with_one_column_changed_entirely_are_found(before, after):
+    table = mixed(SIZE, 0).assign(**before)
+    assert search(table, table.assign(**after)).low > 0.8
+    assert search(table, mixed(SIZE, 1).assign(**before).assign(**after)) is None
+
+
+def test_rounded_labels_of_a_regression_are_found():
+    X, y = np.random.default_rng(0).integers(0, 9, (SIZE, 5)), np.random.default_rng(1).normal(size=SIZE)
+    assert search(X, X, labels=[y, y.round(2)]).low > 0.9
+
+
+def test_hamming_ratios_are_those_of_a_literal_search():
+    rng = np.random.default_rng(0)
+    searched, others = rng.integers(0, 4, (60, 5), np.uint16), rng.integers(0, 4, (20, 5), np.uint16)
+    found, nearest = module._hamming(searched, others, 10)
+    for row, code in enumerate(np.concatenate([searched[:10], others])):
+        own = row if row < 10 else None
+        near = {at: (code != other).sum() for at, other in enumerate(searched) if at != own}
+        assert near[nearest[row]] == min(near.values())
+        rest = [
+            (searched[nearest[row]] != other).sum()
+            for at, other in enumerate(searched)
+            if at not in (nearest[row], own)
+        ]
+        literal = near[nearest[row]] / min(rest) if min(rest) else np.inf if near[nearest[row]] else 1.0
+        assert found[row] == literal or (near[nearest[row]] > 3 and found[row] == np.inf)  # no ratio of interest
+
+
 def test_exact_copies_do_not_count():
     X = np.random.default_rng(0).normal(size=(SIZE, 3))
     assert search(X, X) is None
@@ -103,6 +170,7 @@ def test_ratios_are_those_of_a_literal_search():
     rng = np.random.default_rng(0)
     searched, others = rng.normal(size=(60, 3)), rng.normal(size=(20, 3))
     searched[3] = searched[4]  # a distance of zero
+    others[:3] = searched[20:23] + 1e-3
     asked = np.concatenate([searched[:10], others])
     literal = []
     for row, point in enumerate(asked):
@@ -113,7 +181,11 @@ def test_ratios_are_those_of_a_literal_search():
             np.linalg.norm(searched[first] - other) for at, other in enumerate(searched) if at not in (first, own)
         )
         literal.append(near[first] / apart if apart else np.inf if near[first] else 1.0)
-    assert module._ratios(searched, asked, 10) == pytest.approx(np.array(literal))
+    found, exact = module._euclidean(searched, others, 10)[0], np.array(literal)
+    small = exact <= max(module.RATIOS[0])
+    assert 0 < small.sum() < len(small)
+    assert found[small] == pytest.approx(exact[small])
+    assert (found[~small] > max(module.RATIOS[0])).all()
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 12])
@@ -137,7 +209,7 @@ def test_a_harmless_model_keeps_no_evidence_with_few_near_copies():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(12_000, 3)), rng.integers(0, 2, 12_000)
     outside = X[6000:].copy()
-    outside[:300] = X[:300].round(4)
+    outside[:300], y[6000:6300] = X[:300].round(4), y[:300]
     result = ls.audit(lambda X: np.full((len(X), 2), 0.5), (X[:6000], y[:6000]), (outside, y[6000:]), retrain=False)
     assert result.overlap.near.low > 0
     assert result.basis.overlap == result.overlap.near.high
@@ -150,3 +222,22 @@ def test_a_comparison_warns_too():
     target = ls.make_target(lambda X: np.full((len(X), 2), 0.5), toy.train, holdout)
     found = ls.compare(target, ls.defenses.LabelOnly(), retrain=False)
     assert found.recommendation.kind == "cannot tell"
+
+
+def test_a_comparison_with_members_as_holdout_recommends_nothing():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(600, 5)), rng.integers(0, 2, 600)
+    forest = RandomForestClassifier(20, random_state=0).fit(X, y)
+    target = ls.make_target(forest, (X, y), (X, y))
+    found = ls.compare(target, ls.defenses.LabelOnly(), retrain=False)
+    assert found.recommendation.kind == "cannot tell"
+
+
+def test_an_understated_share_of_near_copies_rules_out_no_evidence():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(6000, 8)), rng.integers(0, 2, 6000)
+    outside = X + 0.2 * rng.normal(size=X.shape)
+    result = ls.audit(lambda X: np.full((len(X), 2), 0.5), (X, y), (outside, y), retrain=False)
+    assert 0.1 < result.overlap.near.high < 0.9
+    assert (result.verdict.kind, len(result.basis.obstacles)) == ("cannot tell", 1)
+    assert len(set(result.warnings)) == len(result.warnings)

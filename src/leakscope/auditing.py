@@ -24,10 +24,11 @@ from leakscope.errors import InputError
 from leakscope.evaluation.references import FEWEST_JUDGED, check_references, train_references
 from leakscope.evidence import Attack, Floats
 from leakscope.extra import extra_leakage
-from leakscope.facts import count, count_copies, describe, trained_share, warn_about
+from leakscope.facts import count, count_copies, describe, much_near_overlap, trained_share, warn_about
 from leakscope.fingerprints import fingerprint, row_hashes
 from leakscope.near_copies import near_copies
 from leakscope.provenance import CODE, code_digest, model_fingerprint
+from leakscope.records import join_records
 from leakscope.releases import Progress, observe
 from leakscope.results import Audit, Basis, Bound, Extra, Overlap, ShadowModels
 from leakscope.risk import (
@@ -250,7 +251,10 @@ def _run(
         observed = [observe(target.model, side, releases, progress) for side in sides]
     with clock("ask again"):
         answers = [(side, shown[answers_of(target)]) for side, shown in zip(sides, observed, strict=True)]
-        obstacles = consistency.obstacles + answers_by_batch(target.model, answers, consistency, settings.seed)
+        by_batch = answers_by_batch(target.model, answers, consistency, settings.seed)
+        if by_batch:
+            observed = _observe_mixed(target, releases, settings.seed, progress)
+        obstacles = consistency.obstacles + by_batch + much_near_overlap(overlap)
     with clock("retrain"):
         seed = int(_rng(draws).integers(2**31))
         control, models = None, None
@@ -304,7 +308,7 @@ def _run(
         risks=tuple(risks),
         extras=_extras(selection, trials, settings.confidence),
         not_run=selection.not_run,
-        warnings=(*consistency.warnings, *obstacles, *warnings, *trained_share(judged[best][0])),
+        warnings=tuple(dict.fromkeys([*consistency.warnings, *obstacles, *warnings, *trained_share(judged[best][0])])),
         target=audited,
         overlap=overlap,
         settings=recorded(settings, own, chosen, chance),
@@ -341,6 +345,17 @@ def _rng(draws: Iterator[np.random.SeedSequence]) -> np.random.Generator:
 
 
 # --- before anything is trained -------------------------------------------------------------------------------------
+
+
+def _observe_mixed(
+    target: Target, releases: tuple[str, ...], seed: int, progress: Progress | None
+) -> list[dict[str, Floats]]:
+    """Ask about both sides in the same batches: batches of members would differ from others by the batch alone."""
+    both = join_records(target.members, target.nonmembers)
+    order = np.random.default_rng([seed, len(both)]).permutation(len(both))
+    shown, back = observe(target.model, both.take(order), releases, progress), np.argsort(order)
+    rows = (back[: len(target.members)], back[len(target.members) :])
+    return [{name: values[part] for name, values in shown.items()} for part in rows]
 
 
 def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:

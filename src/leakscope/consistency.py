@@ -5,8 +5,8 @@ batches differently from single records, would hide from it what an attacker see
 
 - *Random answers* are averaged over ``repeats`` queries, for the audited model and for every model trained again. The mean of
   :math:`R` answers with noise of standard deviation :math:`\sigma` still has noise :math:`\sigma/\sqrt R`, and an attacker may
-  ask more often. "No evidence" is therefore ruled out unless the remaining noise is small against the differences between
-  records.
+  ask more often. "No evidence" is therefore ruled out unless the remaining noise hardly changes the order of the records: an
+  attack on answers in two groups far apart depends on the order within each group.
 - *Answers that depend on the batch* rule out "no evidence".
 """
 
@@ -30,15 +30,17 @@ from leakscope.records import Records, take_rows
 from leakscope.target import Target
 
 #: Records of each side that are asked about twice.
-ASKED = 16
-#: Records of each side in a small batch, and how many of them are asked about singly too.
-BATCH, SINGLY = 7, 2
+ASKED = 64
+#: Sizes of the batches of each side that are asked about again.
+BATCHES = (1, 1, 7, 50)
 #: Answers averaged where a model turns out to be random and the caller does not say how many.
 REPEATS = 16
-#: A larger difference between two probabilities is no rounding error; of predicted values in units of their spread.
+#: A larger difference between two probabilities is no rounding error; of predicted values in units of the labels' spread.
 TOLERANCE = 1e-4
-#: Noise of averaged answers that "no evidence" allows, as a share of the standard deviation among records.
-NEGLIGIBLE = 0.1
+#: Rounding error of a network in single precision, relative to the value.
+ROUNDING = 1e-6
+#: Rank correlation between two means of answers from which on "no evidence" is allowed.
+SAME_ORDER = 0.99
 
 
 @dataclass(frozen=True)
@@ -51,13 +53,13 @@ class Consistency:
         Answers that are averaged for each record; None for a model that answers the same query in the same way.
     noise
         Standard deviation of the averaged answers.
-    among
-        Standard deviation of the answers among records.
+    same_order
+        Rank correlation, over records, between two such averages.
     """
 
     repeats: int | None = None
     noise: float = 0.0
-    among: float = 1.0
+    same_order: float = 1.0
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -72,12 +74,11 @@ class Consistency:
     @property
     def obstacles(self) -> tuple[str, ...]:
         """State why "no evidence" is ruled out, if it is."""
-        if self.repeats is None or self.noise <= NEGLIGIBLE * self.among:
+        if self.repeats is None or self.same_order >= SAME_ORDER:
             return ()
-        share = f"{self.noise / self.among:.2g} times" if self.among > self.noise / 10 else "far above"
         return (
-            f"the model gives random answers: the noise in the mean of {count(self.repeats, 'answer')} is {share} the standard "
-            "deviation among records, and an attacker may ask more often (raise repeats, --repeats)",
+            f"the model gives random answers: noise in the mean of {count(self.repeats, 'answer')} changes the order of the records "
+            f"(rank correlation of two means {self.same_order:.2g}), and an attacker may ask more often (raise repeats, --repeats)",
         )
 
 
@@ -101,17 +102,15 @@ def average_random_answers(target: Target, repeats: int | None, seed: int) -> tu
         raise InputError(f"repeats must be a whole number from 1 on, not {repeats!r}")
     asked = _some_records(target, np.random.default_rng([seed, ASKED]))
     first, second = (_ask(target.model, asked) for _ in range(2))
-    if np.abs(first - second).max() <= TOLERANCE * _unit(target.model, first):
+    if not (np.abs(first - second) > _tolerance(target.model, first, target.members.y)).any():
         return target, Consistency()
     times = REPEATS if repeats is None else int(repeats)
     model, learner = _average(target.model, times), target.learner
     if learner is not None:
         learner = replace(learner, fit=_AveragedFit(learner.fit, times), key=fingerprint(learner.key, times))
     first, second = (_ask(model, asked) for _ in range(2))
-    variance = ((first - second) ** 2).mean() / 2
-    # The mean of two answers still has half of the variance of the noise.
-    among = max(0.0, ((first + second) / 2).var(axis=0).max() - variance / 2)
-    found = Consistency(times, float(np.sqrt(variance)), float(np.sqrt(among)))
+    noise = float(np.sqrt(((first - second) ** 2).mean() / 2))
+    found = Consistency(times, noise, _rank_correlation(first, second))
     return replace(target, model=model, learner=learner), found
 
 
@@ -122,14 +121,14 @@ def answers_by_batch(
 
     ``asked`` holds records and the answers about all of them, one row each.
     """
-    rng = np.random.default_rng([seed, BATCH])
+    rng = np.random.default_rng([seed, len(BATCHES)])
     for records, answers in asked:
-        # The largest of some dozen differences of averaged answers lies within ten standard deviations.
-        tolerance = TOLERANCE * _unit(model, answers) + 10 * consistency.noise
-        rows = rng.choice(len(records), min(BATCH, len(records)), replace=False)
-        for part in (rows, *(rows[place : place + 1] for place in range(SINGLY))):
-            again = _ask(model, take_rows(records.X, part)).reshape(len(part), -1)
-            if np.abs(again - answers[part]).max() > tolerance:
+        # The largest of some hundred differences of averaged answers lies within ten standard deviations.
+        tolerance = _tolerance(model, answers, records.y) + 10 * consistency.noise
+        for size in BATCHES:
+            rows = rng.choice(len(records), min(size, len(records)), replace=False)
+            again = _ask(model, take_rows(records.X, rows)).reshape(len(rows), -1)
+            if (np.abs(again - answers[rows]) > tolerance[rows]).any():
                 return (
                     "the model answers single records or small batches differently from large batches, in which the audit asks: "
                     "pass a function that asks the model about one record at a time",
@@ -182,7 +181,23 @@ def _some_records(target: Target, rng: np.random.Generator) -> Any:
     return pd.concat(parts, ignore_index=True) if isinstance(parts[0], pd.DataFrame) else np.concatenate(parts)
 
 
-def _unit(model: Model, answers: Floats) -> float:
-    """Unit of a difference between answers: 1 for probabilities, the standard deviation of predicted values."""
-    with np.errstate(over="ignore"):  # predictions that overflow are refused later, with a sentence
-        return 1.0 if model.task == "classification" else float(answers.std()) or 1.0
+def _tolerance(model: Model, answers: Floats, labels: NDArray[Any]) -> Floats:
+    """Largest difference from each answer that may be a rounding error.
+
+    Predicted values are measured by the labels: a model could make the spread of its own answers as large as it likes.
+    """
+    if model.task == "classification":
+        return np.full(answers.shape, TOLERANCE)
+    spread = float(np.subtract(*np.quantile(labels, [0.75, 0.25]))) or float(labels.std()) or 1.0
+    return TOLERANCE * spread + ROUNDING * np.abs(answers)
+
+
+def _rank_correlation(first: Floats, second: Floats) -> float:
+    """Smallest Spearman correlation of a column of answers; columns that do not vary do not count."""
+    from scipy.stats import rankdata
+
+    columns = [
+        (one, other) for one, other in zip(first.reshape(len(first), -1).T, second.reshape(len(second), -1).T, strict=True)
+        if np.ptp(one) > 0 and np.ptp(other) > 0
+    ]  # fmt: skip
+    return min((float(np.corrcoef(rankdata(one), rankdata(other))[0, 1]) for one, other in columns), default=1.0)

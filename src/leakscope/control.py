@@ -18,7 +18,7 @@ from leakscope.crossfit import Hashes, Indices, Sample, fill, half_of_twin
 from leakscope.errors import InputError, TrainingError
 from leakscope.evidence import Floats
 from leakscope.failures import cause
-from leakscope.records import stacked
+from leakscope.records import join_records
 from leakscope.releases import observe, stack
 from leakscope.target import Records, Target
 from leakscope.worlds import Worlds
@@ -68,7 +68,9 @@ def control_world(
     worlds = Worlds(len(target.members), 2, partial(_trained_in, trains))
     rows = [np.flatnonzero(world == number) for number in (0, 1)]
     # Features and labels only: nothing else of the records leaves for the place where models are trained.
-    judged = stacked(target.members.take(sample.members[: sample.judged]), target.nonmembers.take(sample.nonmembers))
+    judged = join_records(
+        target.members.take(sample.members[: sample.judged]), target.nonmembers.take(sample.nonmembers)
+    )
     observation = _Observation(tuple(judged.take(part) for part in rows), releases)
     try:
         found = retrain(target.learner, target.members.X, target.members.y, worlds, observation, seed=seed)

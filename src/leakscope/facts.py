@@ -16,6 +16,7 @@ from leakscope.evidence import Floats
 from leakscope.results import AuditedModel, ControlModels, Estimate, Overlap, Performance
 from leakscope.risk import Judged
 from leakscope.target import Target
+from leakscope.verdict import MUCH_OVERLAP
 
 #: Below this a holdout can tell little, and the audit says so.
 SMALL_HOLDOUT = 100
@@ -125,6 +126,11 @@ def near_overlap(overlap: Overlap) -> tuple[str, ...]:
         f"a share of {overlap.near} of the held-out records are near copies of training records, such as the same records with "
         "rounded numbers: every risk is understated; use a holdout without them",
     )
+
+
+def much_near_overlap(overlap: Overlap) -> tuple[str, ...]:
+    """The same sentence as an obstacle, if the near copies are many: their share is understated where columns changed a lot."""
+    return near_overlap(overlap) if overlap.near is not None and overlap.near.high >= MUCH_OVERLAP else ()
 
 
 def _below_guessing(audited: AuditedModel) -> list[str]:

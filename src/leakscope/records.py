@@ -69,18 +69,20 @@ def number_rows(count: int, where: str) -> NDArray[np.intp]:
     return np.column_stack([np.full(count, SETS.index(where), np.intp), np.arange(count, dtype=np.intp)])
 
 
-def stacked(*parts: Records) -> Records:
-    """Give several records one below the other; ids and groups are left out."""
-    X = [part.X for part in parts]
-    both = pd.concat(X, ignore_index=True) if isinstance(X[0], pd.DataFrame) else np.concatenate(X)
-    y = np.concatenate([part.y for part in parts])
-    return Records(both, y, np.arange(len(y)), places=join_places(*parts))
+def join_records(first: Records, second: Records) -> Records:
+    """Features and labels of both, one below the other; names and groups stay behind.
 
-
-def join_places(*parts: Records) -> NDArray[np.intp] | None:
-    """Give the places of several records one after the other, where all are known."""
-    known = [part.places for part in parts if part.places is not None]
-    return np.concatenate(known) if len(known) == len(parts) else None
+    Examples
+    --------
+    >>> side = Records(np.zeros((2, 1)), np.zeros(2), np.arange(2))
+    >>> len(join_records(side, side))
+    4
+    """
+    both = [first.X, second.X]
+    X = pd.concat(both, ignore_index=True) if isinstance(first.X, pd.DataFrame) else np.concatenate(both)
+    known = [part.places for part in (first, second) if part.places is not None]
+    places = np.concatenate(known) if len(known) == 2 else None
+    return Records(X, np.concatenate([first.y, second.y]), np.arange(len(X)), places=places)
 
 
 def take_rows(X: Any, rows: Any) -> Any:

@@ -27,12 +27,12 @@ from leakscope.errors import InputError
 from leakscope.facts import near_overlap
 from leakscope.fingerprints import fingerprint
 from leakscope.reconstruction.release import RecordRelease
-from leakscope.records import stacked
+from leakscope.records import join_records
 from leakscope.releases import RELEASES, Progress
 from leakscope.risk import FALSE_POSITIVE_RATES
 from leakscope.selection import read_releases
 from leakscope.target import Target
-from leakscope.verdict import confidence_for_choice
+from leakscope.verdict import MUCH_OVERLAP, confidence_for_choice
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread
 from leakscope.worlds import retrain as train_again
@@ -124,7 +124,7 @@ def compare(
     leaks, doubt = does_it_leak(case, seen[0].outcome, settings.margin)
     if obstacles and not leaks:
         doubt = obstacles[0]
-    if doubt:
+    if doubt and doubt not in warnings:
         warnings.insert(0, doubt)
     recommendation = recommend(found, limits, leaks=leaks, doubt=doubt)
     if by_records is not None:
@@ -194,7 +194,7 @@ def _prepare(
         target, hashes, overlap = find_overlap(target, settings.drop_overlap, settings.seed)
     sample = Sample.draw(*hashes, rngs[0])
     check_enough(sample, hashes, overlap)
-    everyone = stacked(target.members, target.nonmembers)
+    everyone = join_records(target.members, target.nonmembers)
     design = make_design(
         target, everyone, sample, hashes, shadows=settings.shadows, controls=settings.retrain,
         seed=int(rngs[1].integers(2**31)),
@@ -210,8 +210,11 @@ def _prepare(
     together = confidence_for_choice(settings.confidence, sum(counts), 1 + len(settings.fprs))
     case = Case(target, sample, design, blind, groups, settings.seed, settings.confidence, together, settings.fprs)
     said = [*target.warnings, *warnings]
+    obstacles = near_overlap(overlap)
     if overlap.count and not overlap.removed:
-        said.append(
-            f"{overlap.count} training records stand in the holdout too: all risks are drawn towards chance (drop_overlap)"
-        )
-    return case, stand_alone(hashes, case), said, near_overlap(overlap)
+        sentence = f"{overlap.count} training records stand in the holdout too: all risks are drawn towards chance (drop_overlap)"
+        if np.isin(hashes[1][sample.nonmembers], hashes[0]).mean() >= MUCH_OVERLAP:
+            obstacles += (sentence,)
+        else:
+            said.append(sentence)
+    return case, stand_alone(hashes, case), said, obstacles

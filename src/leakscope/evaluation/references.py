@@ -43,7 +43,7 @@ from leakscope.evidence import Floats
 from leakscope.failures import cause
 from leakscope.models import Model
 from leakscope.predicting import predict_in_blocks
-from leakscope.records import Records, stacked
+from leakscope.records import Records, join_records
 from leakscope.releases import observe, stack
 from leakscope.results import Fit
 from leakscope.target import Target
@@ -228,7 +228,7 @@ def train_references(
     ``observed`` holds what the target shows of members and non-members.
     """
     design = make_design(target, sample, hashes, references, np.random.default_rng(seed))
-    everyone = stacked(target.members, target.nonmembers)
+    everyone = join_records(target.members, target.nonmembers)
     positions = np.concatenate([sample.members[: sample.judged], len(target.members) + sample.nonmembers])
     worlds = Worlds(len(everyone), design.count, partial(_draw, design))
     observation = _Observation(everyone.take(positions), target.members, design.asked, references, releases)
