@@ -49,7 +49,9 @@ def weight_files(path: Path, content: bytes) -> list[Path]:
         if place.is_absolute() or ".." in place.parts:
             raise InputError(f"{str(path)!r} names weights outside its folder: {list_names([name])}")
         if "\0" in name or not os.path.isfile(path.parent / place):
-            raise InputError(f"{str(path)!r} needs its weights in the file {list_names([name])}: put it into the same folder")
+            raise InputError(
+                f"{str(path)!r} needs its weights in the file {list_names([name])}: put it into the same folder"
+            )
         files.append(path.parent / place)
     return files
 
@@ -67,7 +69,9 @@ def _locations(content: bytes) -> Iterator[str]:
                 yield texts.get(2, b"").decode()
             continue
         inner = FIELDS[kind]
-        waiting += [(first, last, inner[number]) for number, first, last in _fields(content, start, end) if number in inner]
+        waiting += [
+            (first, last, inner[number]) for number, first, last in _fields(content, start, end) if number in inner
+        ]
 
 
 def _fields(content: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:

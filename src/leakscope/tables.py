@@ -113,7 +113,9 @@ def _is_record(table: pd.DataFrame) -> bool:
         return True
     if any(re.search(r"@|\d{1,4}([-/.])\d{1,2}\1\d{1,4}", str(name)) for name in header):
         return True
-    return any((table[name] == name).any() for name in header if isinstance(name, str) and table[name].dtype.kind == "O")
+    return any(
+        (table[name] == name).any() for name in header if isinstance(name, str) and table[name].dtype.kind == "O"
+    )
 
 
 def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:
