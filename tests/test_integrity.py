@@ -1,5 +1,6 @@
 """An edited record is refused, also with a new digest; a record as an audit wrote it is not."""
 
+import hashlib
 import json
 import shutil
 from dataclasses import replace
@@ -7,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from samples import sample_audit
 from sklearn.datasets import make_classification
@@ -69,8 +71,16 @@ def shift(estimate: dict[str, Any], by: float = -0.01) -> None:
         estimate[name] += by
 
 
+def lower_largest(document: dict[str, Any]) -> None:
+    """Lower the figures that a gate looks at, in both places, and leave the AUC alone."""
+    for part in (document["largest"], *(entry["largest"] for entry in document["by_release"])):
+        for estimate in (part["advantage"], part["accuracy"], *part["tpr_at_fpr"].values()):
+            estimate.update(value=0.0, low=0.0, high=0.0)
+
+
 #: Edits that the rest of the record contradicts.
 EDITS = {
+    "largest figures of all releases": lower_largest,
     "kind of the verdict": lambda d: d["verdict"].update(kind="no evidence"),
     "words of the verdict": lambda d: d["verdict"].update(sentence="leaks: hardly anything"),
     "reasons of the verdict": lambda d: d["verdict"].update(reasons=[]),
@@ -208,3 +218,29 @@ def test_studies_can_be_added_to_a_saved_audit(capsys: Any, tmp_path: Path) -> N
     assert ls.load(tmp_path / "audit").studies == (study,)
     capsys.readouterr()
     assert gate(capsys, tmp_path / "audit") == (0, "")
+
+
+@pytest.mark.parametrize("score", ["2", "nan", "0"])
+def test_scores_of_records_that_contradict_their_ranks(saved: Path, tmp_path: Path, capsys: Any, score: str) -> None:
+    folder = shutil.copytree(saved / "leaks", tmp_path / "audit")
+    table = pd.read_csv(folder / "records.csv", dtype=str)
+    row = table["rank"].astype(int).nsmallest(20).index[-1]  # beyond those that audit.json names
+    table.loc[row, "score"] = score
+    table.to_csv(folder / "records.csv", index=False)
+    content = (folder / "records.csv").read_bytes()
+    rewrite(folder, lambda d: d.update(records_sha256=hashlib.sha256(content).hexdigest()), sealed=True)
+    assert gate(capsys, folder)[0] == 2
+
+
+def test_a_name_that_stands_twice_is_refused(saved: Path, tmp_path: Path, capsys: Any) -> None:
+    folder = shutil.copytree(saved / "leaks", tmp_path / "audit")
+    content = (folder / "audit.json").read_text()
+    (folder / "audit.json").write_text('{"verdict": {"kind": "no evidence"},' + content.strip().removeprefix("{"))
+    assert gate(capsys, folder)[0] == 2
+
+
+def test_messages_about_edited_records_are_short(saved: Path, tmp_path: Path, capsys: Any) -> None:
+    folder = shutil.copytree(saved / "leaks", tmp_path / "audit")
+    rewrite(folder, lambda d: d["strongest"]["tpr_at_fpr"].update({"k" * 100_000: {}}), sealed=True)
+    code, said = gate(capsys, folder)
+    assert (code, len(said) < 500) == (2, True)

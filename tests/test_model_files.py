@@ -1,6 +1,7 @@
 """Model files: what is read, what is refused in one sentence, and that no code in a file runs unasked."""
 
 import gzip
+import json
 import pickle
 import sys
 import zipfile
@@ -16,9 +17,10 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
+from leakscope.adapters import Layout
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.model_files import load_model
-from leakscope.target import make_target
+from leakscope.target import EstimatorFit, make_target
 
 rng = np.random.default_rng(7)
 X = rng.normal(size=(60, 3)).astype(np.float32)
@@ -198,3 +200,57 @@ def test_missing_file_and_folder(tmp_path):
         load_model(tmp_path / "nothing.skops")
     with pytest.raises(InputError, match="is not a file"):
         load_model(tmp_path)
+
+
+@pytest.mark.parametrize(("at", "value"), [(6, b"\xff\x00"), (8, b"\x00\x08")])
+def test_archives_that_the_standard_library_can_t_read(tmp_path, at, value):
+    """A version of the format that does not exist, and a name that is no UTF-8 text."""
+    content = bytearray(skops.io.dumps(LogisticRegression().fit(X, y)))
+    start = content.rindex(b"PK\x01\x02")
+    content[start + at : start + at + 2] = value
+    content[start + 46] = 0xFF
+    (tmp_path / "model.skops").write_bytes(content)
+    with pytest.raises(InputError, match="damaged"):
+        load_model(tmp_path / "model.skops")
+
+
+def test_names_of_types_from_a_file_do_not_fill_the_terminal(tmp_path):
+    nodes = [
+        {"__class__": f"A\x1b[31m{'a' * size}", "__module__": "evil", "__loader__": "ObjectNode", "content": None}
+        for size in range(1_000, 3_000)
+    ]
+    schema = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": nodes, "protocol": 2}
+    with zipfile.ZipFile(tmp_path / "model.skops", "w") as archive:
+        archive.writestr("schema.json", json.dumps(schema))
+    with pytest.raises(InputError, match="safe: 'evil") as error:
+        load_model(tmp_path / "model.skops")
+    assert len(str(error.value)) < 1500
+    assert "\x1b" not in str(error.value)
+
+
+def test_onnxruntime_logs_no_values(tmp_path, capfd):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    make, kinds = onnx.helper, onnx.TensorProto
+    graph = make.make_graph(
+        [make.make_node("Cast", ["x"], ["at"], to=kinds.INT64), make.make_node("Gather", ["table", "at"], ["y"])],
+        "lookup",
+        [make.make_tensor_value_info("x", kinds.FLOAT, ["n", 1])],
+        [make.make_tensor_value_info("y", kinds.FLOAT, ["n", 1])],
+        [make.make_tensor("table", kinds.FLOAT, [4], [0.0, 1.0, 0.0, 1.0])],
+    )
+    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8)
+    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    lookup = load_model(tmp_path / "model.onnx")
+    with pytest.raises(Exception, match="out of data bounds"):
+        lookup(np.array([[86753.0]]))
+    assert "86753" not in "".join(capfd.readouterr())
+
+
+def test_retraining_writes_no_pickles_into_a_folder_that_the_file_names(tmp_path):
+    inner = make_pipeline(StandardScaler(), memory=str(tmp_path / "inner"))
+    model = make_pipeline(inner, StandardScaler(), LogisticRegression(), memory=str(tmp_path / "outer"))
+    again = EstimatorFit(model, Layout(None, None), np.array([0, 1]))(X, y, np.random.default_rng(0))
+    assert again.predict(X).shape == (60, 2)
+    assert not list(tmp_path.iterdir())
+    assert model.memory == str(tmp_path / "outer")

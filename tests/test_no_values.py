@@ -80,6 +80,13 @@ def make_model(unknown="ignore"):
     return make_pipeline(encode, LogisticRegression())
 
 
+class UnspeakableError(Exception):
+    """An error whose message can't be made."""
+
+    def __str__(self):
+        raise RuntimeError(CITY)
+
+
 class Talkative(ClassifierMixin, BaseEstimator):
     """A model that says the record that it fails on, when it predicts or when it is trained again."""
 
@@ -93,6 +100,10 @@ class Talkative(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X):
+        if self.fails == "exit":
+            raise SystemExit(CITY)
+        if self.fails == "message":
+            raise UnspeakableError
         if self.fails == "predict" and (X["city"] == CITY).any():
             raise ValueError(f"can't take {X.loc[X['city'] == CITY].to_dict()}")
         return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
@@ -113,7 +124,7 @@ def people(tmp_path_factory):
     skops.io.dump(strict, folder / "strict.skops")
     numbers = LogisticRegression().fit(train[["age"]], train["buys"])
     skops.io.dump(numbers, folder / "numbers.skops")
-    for fails in ("predict", "fit"):
+    for fails in ("predict", "fit", "exit", "message"):
         model = Talkative().fit(train[FEATURES], train["buys"])
         joblib.dump(model.set_params(fails=fails), folder / f"{fails}.joblib")
     scores = pd.DataFrame({"loss": np.arange(60.0), "member": [1, 0] * 30, "region": "north", "person": range(60)})
@@ -280,6 +291,8 @@ FAILING = {  # model, what is spoiled in the training set, options, exit code, w
     "missing value": ("model.skops", {"age": None}, (), 2, "in columns 'age'"),
     "model that says the record": ("predict.joblib", {}, ("--trust-pickle",), 2, f"in column 'city', row {ROW} "),
     "model that can't be trained": ("fit.joblib", {}, ("--trust-pickle",), 2, "KeyError (test_no_values.py, line"),
+    "model that ends the program": ("exit.joblib", {}, ("--trust-pickle",), 2, "SystemExit"),
+    "error without a message": ("message.joblib", {}, ("--trust-pickle",), 2, "UnspeakableError (test_no_values.py, line"),
     "in worker processes": ("fit.joblib", {}, ("--trust-pickle", "--workers", 2), 2, "KeyError (test_no_values.py, line"),
 }  # fmt: skip
 
@@ -297,6 +310,12 @@ def test_failing_audits(people, places, run, what):
         assert (
             run("compare", *sets(people, model, train), *options, "--defenses", "l2:1,round:1", "--shadows", 2)[0] == 2
         )
+
+
+def test_a_file_of_texts_without_a_header(people, run):
+    table = pd.read_csv(people / "train.csv").iloc[ROW:][["person", "city", "sex"]]
+    table.to_csv(people / "texts.csv", index=False, header=False)
+    assert run("audit", *sets(people, train="texts.csv"))[0] == 2
 
 
 def test_repeated_ids(people, run):

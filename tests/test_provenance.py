@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from onnx_messages import onnx_with_weights
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
 from sklearn.ensemble import (
@@ -31,7 +32,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
-from leakscope import provenance
+from leakscope import model_files, provenance
 from leakscope.cli import main
 from leakscope.errors import InputError
 from leakscope.provenance import code_digest, file_digest, load_with_digest, model_fingerprint
@@ -163,17 +164,26 @@ def test_what_has_no_content_has_no_digest() -> None:
     assert model_fingerprint(fitted, "abc") == {"model file": "abc"}
 
 
-@pytest.mark.parametrize("name", ["model.onnx.data", "w" * 200])
-def test_weights_of_an_onnx_file_in_another_file_count(name: str, tmp_path: Path) -> None:
-    model, weights = tmp_path / "model.onnx", tmp_path / name
-    length = bytes([len(name)]) if len(name) < 128 else bytes([len(name) & 127 | 128, len(name) >> 7])
-    model.write_bytes(b"\x08\x0a graph \x6a\x1b\n\x08location\x12" + length + name.encode() + b" tensors")
-    alone = file_digest(model)
-    assert alone == hashlib.sha256(model.read_bytes()).hexdigest()
+def test_weights_of_an_onnx_file_in_another_file_count(tmp_path: Path) -> None:
+    model, weights = tmp_path / "model.onnx", tmp_path / "model.onnx.data"
+    model.write_bytes(onnx_with_weights(b"model.onnx.data"))
+    digests = set()
+    for content in (b"one", b"two"):
+        weights.write_bytes(content)
+        digests.add(file_digest(model))
+    assert len(digests | {hashlib.sha256(model.read_bytes()).hexdigest()}) == 3
+    weights.unlink()
+    with pytest.raises(InputError, match="needs its weights"):
+        file_digest(model)
+
+
+def test_weights_that_are_replaced_while_the_model_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model, weights = tmp_path / "model.onnx", tmp_path / "w"
+    model.write_bytes(onnx_with_weights(b"w"))
     weights.write_bytes(b"one")
-    first = file_digest(model)
-    weights.write_bytes(b"two")
-    assert len({alone, first, file_digest(model)}) == 3
+    monkeypatch.setattr(model_files, "load_model", lambda *_, **__: weights.write_bytes(b"three"))
+    with pytest.raises(InputError, match="changed while it was read"):
+        load_with_digest(model)
 
 
 def test_an_onnx_model_in_python_is_named_by_its_file(tmp_path: Path) -> None:

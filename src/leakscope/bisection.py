@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -64,7 +65,9 @@ class _Asked:
             raise _TooManyCallsError
         self.calls += 1
         try:
-            self.predict(part)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the first call has shown them
+                self.predict(part)
         except Exception:
             return True
         return False

@@ -71,8 +71,12 @@ def _run(given: list[str]) -> None:
         if code == STOPPED:  # what Typer makes of Ctrl-C
             raise KeyboardInterrupt
         sys.stdout.flush()
-    except SystemExit as error:  # what Rich and Typer make of a closed output, with code 1
-        raise SystemExit(CLOSED if _is_closed_pipe(error) else error.code) from None
+    except SystemExit as error:
+        if _is_closed_pipe(error):  # what Rich and Typer make of a closed output, with code 1
+            raise SystemExit(CLOSED) from None
+        # Only foreign code ends here. Its exit code is no statement about the model, and its message may hold values.
+        _say("the model, or a library that it uses, ended the program (SystemExit): remove sys.exit from its code")
+        raise SystemExit(BAD_INPUT) from None
     except Exception as error:
         if (fault := resource_error(error)) is not None:
             _say(f"{fault}{_advice(given)}")

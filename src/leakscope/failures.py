@@ -53,7 +53,7 @@ SAFE = tuple(
         r" feature names",
         rf"Trying to unpickle estimator {_NAME} from version [\d.]+ when using version [\d.]+",
         r"A column-vector y was passed when a 1d array was expected",
-        r"\w+ failed to converge",
+        r"(?:lbfgs|Liblinear|newton-cg|newton-cholesky|sag|saga) failed to converge",
         # numpy, scipy and pandas
         r"could not convert string to (?:float|int|complex)",
         r"Cannot cast object dtype to (?:float|int|uint|bool)\d*",
@@ -117,16 +117,24 @@ def describe(error: BaseException) -> str:
         return str(error).rstrip(".")
     kind = type(error).__name__
     if debugging():
-        return f"{kind}: {message}" if (message := str(error).strip().rstrip(".")) else kind
+        return f"{kind}: {message}" if (message := text_of(error).strip().rstrip(".")) else kind
     if text := _safe_part(error):
         return f"{kind}: {text}"
     return f"{kind}{_last_place(error)}"
 
 
+def text_of(error: BaseException) -> str:
+    """Give the message of an error; nothing where its class fails to make one."""
+    try:
+        return str(error)
+    except Exception:  # code of a user's class
+        return ""
+
+
 def _safe_part(error: BaseException) -> str:
     if isinstance(error, OSError) and error.errno:
         return os.strerror(error.errno)
-    return str(error) if isinstance(error, InputError) else _known_start(str(error))
+    return str(error) if isinstance(error, InputError) else _known_start(text_of(error))
 
 
 def _known_start(message: str) -> str:

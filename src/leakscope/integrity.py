@@ -91,6 +91,15 @@ def _unlike_risks(audit: Audit) -> Iterator[str]:
         points = [risk.auc.value for risk in audit.risks if risk.release == part.release]
         if part.largest.auc.value != max(points):
             yield f"the largest AUC of {part.release!r} is not the largest of “risks”"
+        if not all(_reaches(part.largest, risk) for risk in audit.risks if risk.release == part.release):
+            yield f"“largest” of {part.release!r} is below an interval of “risks”"
+
+
+def _reaches(found: Largest, risk: Risk) -> bool:
+    """Whether no interval of an attack ends above the largest figures, whose intervals are wider."""
+    pairs = [(getattr(found, name), getattr(risk, name)) for name in ("auc", "advantage", "accuracy")]
+    pairs += [(found.tpr_at_fpr[rate], estimate) for rate, estimate in risk.tpr_at_fpr.items()]
+    return all(one.high >= other.high - TOLERANCE for one, other in pairs)
 
 
 def _same_points(entry: Risk | ReleaseRisk, risk: Risk) -> bool:
@@ -138,6 +147,9 @@ def _unlike_records(audit: Audit) -> Iterator[str]:
     from leakscope.risk import most_exposed
     from leakscope.study import hold_against
 
+    scores = audit.records.sort_values("rank", kind="stable")["score"]
+    if not (scores.between(0, 1).all() and scores.is_monotonic_decreasing):
+        yield "the ranks of records.csv do not follow from its scores"
     if most_exposed(audit.records) != audit.exposed:
         yield "“exposed” is not what records.csv says"
     if any(hold_against(bound, audit) != bound for bound in audit.bounds):

@@ -23,6 +23,7 @@ from leakscope.failures import cause, describe
 from leakscope.model_trial import limits_for, try_model
 from leakscope.models import Task
 from leakscope.onnx_session import import_onnxruntime, open_session, value_type
+from leakscope.onnx_weights import weight_files
 from leakscope.records import as_matrix, list_names
 from leakscope.remote import is_address, model_at
 
@@ -30,6 +31,9 @@ PICKLE_SUFFIXES = {".pkl", ".pickle", ".joblib"}
 TORCH_SUFFIXES = {".pt", ".pth"}
 #: How gzip, bzip2, xz, lzma, lz4 and zlib files begin: joblib compresses its pickles so.
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"]\x00\x00", b'\x04"M\x18', b"x\x01", b"x^", b"x\x9c", b"x\xda")
+
+#: Types in a message at most.
+MOST_TYPES = 12
 
 Kind = Literal["skops", "onnx", "pickle", "torch", "damaged", "unknown"]
 
@@ -80,7 +84,7 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
     if not path.is_file():
         raise InputError(f"{str(path)!r} is not a file: name a model file")
     try:
-        kind = _kind(path)
+        kind = file_kind(path)
     except OSError as error:
         raise InputError(f"{str(path)!r} can't be read: {describe(error)}") from cause(error)
     match kind:
@@ -92,6 +96,7 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
         case "onnx":
             import_onnxruntime()
             content = _read(path)
+            weight_files(path, content)
             try_model(path, "onnx", content)
             return OnnxModel(path, hashlib.sha256(content).hexdigest())
         case "pickle":
@@ -109,7 +114,7 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
     )
 
 
-def _kind(path: Path) -> Kind:
+def file_kind(path: Path) -> Kind:
     """What the file is by its content; the name decides only where the content doesn't."""
     suffix = path.suffix.lower()
     with path.open("rb") as file:
@@ -120,7 +125,7 @@ def _kind(path: Path) -> Kind:
         try:
             with zipfile.ZipFile(path) as archive:
                 names = archive.namelist()
-        except zipfile.BadZipFile:
+        except (zipfile.BadZipFile, NotImplementedError, ValueError):  # a version or a name that zipfile can't read
             return "damaged"
         if "schema.json" in names:
             return "skops"
@@ -159,16 +164,19 @@ def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
     import skops.io
 
     try:
-        unknown = skops.io.get_untrusted_types(data=content)
-        if not (refused := sorted(set(unknown) - set(trust))):
-            return skops.io.loads(content, trusted=unknown)
+        try:
+            return skops.io.loads(content, trusted=list(trust))
+        except skops.io.exceptions.UntrustedTypesFoundException:
+            refused = sorted(set(skops.io.get_untrusted_types(data=content)) - set(trust))
     except MemoryError:
         raise
     except Exception as error:
         raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}") from cause(error)
+    # A name that is no Python name of usual length is from a crafted file, and nobody wants to trust it.
+    options = [f"--trust {name}" for name in refused[:MOST_TYPES] if re.fullmatch(r"[\w.]{1,120}", name)]
     raise InputError(
-        f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=20)}; if you trust "
-        f"them, add {' '.join(f'--trust {name}' for name in refused[:20])} (in Python trust=[...])"
+        f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=MOST_TYPES)}"
+        + (f"; if you trust them, add {' '.join(options)} (in Python trust=[...])" if options else "")
     )
 
 
@@ -248,7 +256,7 @@ class OnnxModel:
     def _convert(self, table: NDArray[Any], node: Any) -> NDArray[Any]:
         dtype = value_type(node.type)
         if np.dtype(dtype).kind != "f" and pd.isna(table).any():
-            raise InputError(f"{self.path.name} can't take missing values in {node.name!r}: fill them in")
+            raise InputError(f"{self.path.name} can't take missing values in {list_names([node.name])}: fill them in")
         if dtype is str:
             return table.astype(str).astype(object)
         width = node.shape[1] if len(node.shape) == 2 else None

@@ -162,13 +162,19 @@ def array(value: Any, kind: str, dimensions: int) -> np.ndarray[Any, Any]:
 
 def _check_estimator(estimator: Any) -> None:
     """No attribute hides a method of scikit-learn, such as the one that checks records, and threads are few enough."""
+    kind: Any = type(estimator)
     is_known = type(estimator).__module__.startswith("sklearn.")
     for name, value in vars(estimator).items():
-        method = getattr_static(type(estimator), name, None)
-        hides = is_known and hasattr(type(method), "__get__") and not hasattr(type(method), "__set__")
-        require(not hides, f"an attribute hides its method {name!r}")
+        require(not (is_known and _is_method(kind, name)), f"an attribute hides its method {name!r}")
         if name in ("n_jobs", "_n_threads") and value is not None:
             require(abs(whole(value)) <= MOST_THREADS, f"it asks for more than {MOST_THREADS} threads")
+
+
+@lru_cache(maxsize=10_000)
+def _is_method(kind: Any, name: str) -> bool:
+    """Whether a class has a method of this name, which an attribute of an object would hide."""
+    method = getattr_static(kind, name, None)
+    return hasattr(type(method), "__get__") and not hasattr(type(method), "__set__")
 
 
 def _check_sparse(matrix: Any) -> None:

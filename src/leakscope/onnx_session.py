@@ -34,7 +34,7 @@ def open_session(content: bytes, folder: Path, threads: int = 0) -> Any:
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # errors are raised; the log shows values of records on standard error
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakscope.bisection import FailingCell, failing_cell
 from leakscope.errors import EndpointError, InputError
-from leakscope.failures import cause, describe
+from leakscope.failures import cause, describe, text_of
 from leakscope.models import Model
 from leakscope.records import SETS, bad_values, list_names, row_name, take_rows
 
@@ -104,14 +104,14 @@ def probe(X: Any) -> NDArray[np.intp]:
 
 def _about_categories(error: Exception) -> str:
     """What to do where an encoder meets a category that it was not trained on, as a retrained model may."""
-    if "unknown categories" not in str(error):
+    if "unknown categories" not in text_of(error):
         return ""
     return '; set handle_unknown="ignore" in the OneHotEncoder, or merge rare categories'
 
 
 def about_texts(X: Any, error: Exception) -> str:
     """Where a model trips over text, the columns that hold it: in a CSV file, categories have become text."""
-    if not isinstance(X, pd.DataFrame) or not re.search(r"string|dtype|object|categorical", str(error)):
+    if not isinstance(X, pd.DataFrame) or not re.search(r"string|dtype|object|categorical", text_of(error)):
         return ""
     texts = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name].dtype)]
     texts = [name for name in texts if not isinstance(X[name].dtype, pd.CategoricalDtype)]

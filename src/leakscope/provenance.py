@@ -12,8 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache, partial
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
     from leakscope.results import Findings
 
 MODEL_FILE, MODEL_PARAMETERS, CODE, NONE = "model file", "model parameters", "leakscope code", "none"
-#: How an ONNX file names a file of weights: field 1 is the key "location", field 2 its value, with a length of one byte or two.
-_EXTERNAL = re.compile(rb"\n\x08location\x12([\x80-\xff]?[\x01-\x7f])")
 
 
 def file_digest(path: str | Path) -> str | None:
@@ -43,7 +40,7 @@ def file_digest(path: str | Path) -> str | None:
         return None
     path = Path(path)
     try:
-        digests = [_sha256(part) for part in (path, *_external_files(path))]
+        digests = [_sha256(part) for part in _files(path)]
     except OSError as error:
         raise InputError(f"{str(path)!r} can't be read: {error.strerror or error}") from error
     return digests[0] if len(digests) == 1 else hashlib.sha256("\n".join(digests).encode()).hexdigest()
@@ -54,19 +51,12 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _external_files(path: Path) -> Iterator[Path]:
-    """Files of weights that an ONNX file names, each once, in the order of their names."""
-    if path.suffix.lower() != ".onnx":
-        return
-    content = path.read_bytes()
-    lengths = [(found.end(), found[1]) for found in _EXTERNAL.finditer(content)]
-    names = {
-        content[start : start + sum((byte & 127) << 7 * at for at, byte in enumerate(size))] for start, size in lengths
-    }
-    for name in sorted(names):
-        place = path.parent / name.decode(errors="replace")
-        if os.path.isfile(place):
-            yield place
+def _files(path: Path) -> list[Path]:
+    """Files that a model is made of: its own, and those of the weights that an ONNX file names."""
+    from leakscope.model_files import file_kind
+    from leakscope.onnx_weights import weight_files
+
+    return [path, *(weight_files(path, path.read_bytes()) if file_kind(path) == "onnx" else ())]
 
 
 def load_with_digest(
@@ -75,19 +65,21 @@ def load_with_digest(
     """Load a model as `load_model` does, with the digest of its file; a file that changes meanwhile is refused."""
     from leakscope.model_files import load_model
 
-    before, digest = _state(path), file_digest(path)
+    before = _state(path)
     model = load_model(path, trust_pickle=trust_pickle, trust=trust)
+    digest = file_digest(path)  # after the file was tried in a child process
     if _state(path) != before:
         raise InputError(f"{str(path)!r} changed while it was read: wait until it is written, and start again")
     return model, digest
 
 
-def _state(path: str | Path) -> tuple[int, ...] | None:
+def _state(path: str | Path) -> list[tuple[int, ...]] | None:
+    """What changes if a file of the model is written or replaced."""
     try:
-        found = Path(path).stat()
+        found = [part.stat() for part in _files(Path(path))]
     except (OSError, ValueError):
         return None
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return [(state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns) for state in found]
 
 
 def model_fingerprint(model: Any, digest: str | None = None) -> dict[str, str]:

@@ -140,11 +140,11 @@ def load(folder: str | Path) -> Audit:
 
 def _read_document(path: Path) -> dict[str, Any]:
     try:
-        document = json.loads(path.read_bytes(), parse_constant=_not_a_number)
+        document = json.loads(path.read_bytes(), parse_constant=_not_a_number, object_pairs_hook=_without_repeats)
     except (ValueError, OSError, RecursionError) as error:
         raise InputError(f"{path} is broken: it can't be read as JSON ({error})") from cause(error)
     version = document.get("schema_version") if isinstance(document, dict) else None
-    if not isinstance(version, int) or isinstance(version, bool):
+    if type(version) is not int or abs(version) > 10**6:
         raise InputError(f"{path} is not an audit: it has no schema_version")
     if version not in READABLE:
         raise InputError(
@@ -160,13 +160,20 @@ def _not_a_number(text: str) -> float:
     raise ValueError(f"{text} is not a number")
 
 
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a name that stands twice in an object: another reader may take the value that this one drops."""
+    if len(found := dict(pairs)) != len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return found
+
+
 def _first_problem(error: ValueError) -> str:
     from pydantic import ValidationError
 
     if not isinstance(error, ValidationError):
         return str(error).splitlines()[0]
     problem = error.errors()[0]
-    return f"{'.'.join(map(str, problem['loc']))}: {problem['msg']}"
+    return f"{'.'.join(map(str, problem['loc']))[:120]}: {problem['msg'][:120]}"
 
 
 def _adapter() -> TypeAdapter[Findings]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -76,7 +77,7 @@ def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) 
 
     missing = [name for name in names if name not in table.columns]
     if missing:
-        if _is_record(table.columns):
+        if _is_record(table):
             raise InputError(
                 f"{path} has no {what} column '{safe_text(missing[0])}', and its first line looks like a record: write a "
                 "header with the names of the columns"
@@ -92,19 +93,29 @@ def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) 
         )
 
 
-def _is_record(header: pd.Index[Any]) -> bool:
+def _is_record(table: pd.DataFrame) -> bool:
     """Whether a file seems to have no header, so that the names of its columns are the values of its first record.
 
-    Names such as 0, 1, 2 are positions, which pandas writes for columns without names.
+    Then a name is a number, a date or an address, or it is again a value of its column. Names such as 0, 1, 2 are positions,
+    which pandas writes for columns without names.
 
     Examples
     --------
-    >>> _is_record(pd.Index(["39", "Bachelors"])), _is_record(pd.Index(["0", "1", "age"]))
+    >>> _is_record(pd.DataFrame({"39": [50], "Bachelors": ["HS-grad"]})), _is_record(pd.DataFrame({"0": [39], "age": [50]}))
     (True, False)
+    >>> _is_record(pd.DataFrame({"Jane Doe": ["John Doe"], "f": ["f"]}))
+    True
     """
+    header = table.columns
     numbers = pd.to_numeric(pd.Series(header, dtype=object), errors="coerce")
     positions = {str(place) for place in range(len(header) + 1)}
-    return any(not pd.isna(number) and str(name) not in positions for name, number in zip(header, numbers, strict=True))
+    if any(not pd.isna(number) and str(name) not in positions for name, number in zip(header, numbers, strict=True)):
+        return True
+    if any(re.search(r"@|\d{1,4}([-/.])\d{1,2}\1\d{1,4}", str(name)) for name in header):
+        return True
+    return any(
+        (table[name] == name).any() for name in header if isinstance(name, str) and table[name].dtype.kind == "O"
+    )
 
 
 def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:

@@ -249,6 +249,7 @@ class EstimatorFit:
         from sklearn.exceptions import ConvergenceWarning
 
         estimator = clone(self.estimator)
+        estimator.set_params(**dict.fromkeys(_memories(estimator)))
         seeds = [name for name in sorted(estimator.get_params()) if name.split("__")[-1] == "random_state"]
         estimator.set_params(**{name: int(rng.integers(2**31)) for name in seeds})
         try:
@@ -263,6 +264,14 @@ class EstimatorFit:
                 f"{about_texts(X, error) or ' (fit= can say how it is trained)'}."
             ) from cause(error)
         return align(estimator_model(estimator), self.classes)
+
+
+def _memories(estimator: Any) -> list[str]:
+    """Parameters by which scikit-learn writes the records, as pickles, into a folder that a model file may name."""
+    parameters = estimator.get_params()
+    owners = {name: parameters.get(name.removesuffix("memory").removesuffix("__"), estimator) for name in parameters}
+    named = [name for name in parameters if name.split("__")[-1] == "memory"]
+    return [name for name in named if type(owners[name]).__module__.startswith("sklearn.")]
 
 
 @dataclass(frozen=True)
