@@ -1,5 +1,6 @@
 """Runs that are stopped, killed or starved: exit codes, no process and no file left, finished work kept."""
 
+import errno
 import os
 import pickle
 import re
@@ -315,6 +316,8 @@ def raised(error: BaseException, cause: BaseException) -> BaseException:
         (MemoryError(), True),
         (raised(InputError("can't predict"), MemoryError()), True),
         (raised(TrainingError("failed in world 3"), OSError(28, "No space left on device")), True),
+        (OSError(errno.EFBIG, "File too large"), True),
+        (OSError(errno.ESTALE, "Stale file handle"), True),
         (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), True),
         (raised(EndpointError("no answer"), OSError(11, "Resource temporarily unavailable")), False),
         (InputError("no such column"), False),
