@@ -214,16 +214,48 @@ def test_a_link_under_the_temporary_name_is_not_followed(filled: Any, monkeypatc
     assert victim.read_text() == "precious"
 
 
+@pytest.mark.parametrize("hard_links", [True, False])
+def test_two_runs_that_start_at_once_use_the_same_secret(
+    hard_links: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    others = []
+
+    def make_secret(size: int) -> bytes:
+        """Let another run start, and finish, while this one makes its secret."""
+        monkeypatch.undo()
+        if hard_links:
+            others.append(open_cache(tmp_path))
+        else:
+            monkeypatch.setattr(os, "link", no_link)
+        return os.urandom(size)
+
+    def no_link(*_: Any) -> None:
+        raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
+
+    monkeypatch.setattr("secrets.token_bytes", make_secret)
+    secret = open_cache(tmp_path).secret
+    assert [other.secret for other in others] == [secret] * hard_links
+    assert open_cache(tmp_path).secret == secret
+    assert [path.name for path in tmp_path.iterdir()] == [cache_module.SECRET]
+
+
+def test_a_damaged_secret_is_replaced(tmp_path: Path) -> None:
+    (tmp_path / cache_module.SECRET).write_bytes(b"short")
+    secret = open_cache(tmp_path).secret
+    assert open_cache(tmp_path).secret == secret
+
+
 @pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, ResourceError), (errno.EACCES, InputError)])
 def test_an_entry_that_can_not_be_written_is_one_sentence(
     number: int, kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     cache = open_cache(tmp_path)
 
-    def fail(*_: Any) -> None:
+    def fail(descriptor: int, _: str) -> None:
+        os.close(descriptor)
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(Path, "replace", fail)
+    monkeypatch.setattr(os, "fdopen", fail)
     with pytest.raises(kind, match="can't write to the cache folder"):
         cache.store("key", [{"loss": np.zeros(3)}])
     assert [path.name for path in tmp_path.iterdir()] == [cache_module.SECRET]

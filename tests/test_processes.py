@@ -1,5 +1,6 @@
 """Runs that are stopped, killed or starved: exit codes, no process and no file left, finished work kept."""
 
+import errno
 import os
 import pickle
 import re
@@ -140,6 +141,27 @@ def test_a_stopped_run_leaves_neither_processes_nor_files(number: int, code: int
     assert kept(folder) >= 1
     assert wait_until(lambda: not any(map(is_running, workers(folder))), 5)
     assert wait_until(lambda: not leftovers(folder, run.pid), 5)
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_signal_while_workers_start_is_one_sentence(number: int, code: int, folder: Path) -> None:
+    """The whole group gets it, as from a terminal, before the workers have imported anything."""
+    started = folder / "started"
+    (folder / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        f"if 'popen_loky' in ' '.join(sys.orig_argv) and not os.path.exists({str(started)!r}):\n"
+        f"    open({str(started)!r}, 'w').close()\n"
+        f"    os.kill(0, {int(number)})\n"
+    )
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join([str(folder), *FOLDERS])}
+    heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
+    options: dict[str, Any] = {"text": True, "stderr": subprocess.PIPE, "preexec_fn": heed}
+    line = [sys.executable, "-m", "leakscope", *audit(folder, "--workers", "2")]
+    run = subprocess.Popen(line, env=environment, start_new_session=True, stdout=subprocess.DEVNULL, **options)
+    _, said = run.communicate(timeout=30)
+    assert started.exists()
+    assert run.returncode == code
+    assert len(said.splitlines()) == 1
 
 
 def test_workers_in_a_long_task_end_with_their_killed_parent(folder: Path) -> None:
@@ -294,6 +316,8 @@ def raised(error: BaseException, cause: BaseException) -> BaseException:
         (MemoryError(), True),
         (raised(InputError("can't predict"), MemoryError()), True),
         (raised(TrainingError("failed in world 3"), OSError(28, "No space left on device")), True),
+        (OSError(errno.EFBIG, "File too large"), True),
+        (OSError(errno.ESTALE, "Stale file handle"), True),
         (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory"), True),
         (raised(EndpointError("no answer"), OSError(11, "Resource temporarily unavailable")), False),
         (InputError("no such column"), False),

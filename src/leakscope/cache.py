@@ -1,9 +1,9 @@
-"""The cache: a private folder that keeps what was observed of each trained model.
+"""The cache: a private folder that keeps what was observed of each trained model, and finished reproductions.
 
 One file per task, named by the fingerprint of everything that decides its content. A file is a
-NumPy archive and a digest of 32 bytes after it. The digest is BLAKE2b over the name and the archive, keyed with a random secret of the folder (``.secret``,
-readable by its owner alone). A file that was damaged, edited, renamed or copied from another folder does not match, and
-its models are trained again. The digest replaces a check for finite values: losses may be infinite, and what was stored
+NumPy archive (or JSON) and a digest of 32 bytes after it. The digest is BLAKE2b over the name and the content, keyed with a random secret of the folder
+(``.secret``, readable by its owner alone). A file that was damaged, edited, renamed or copied from another folder does not
+match, and its models are trained again. The digest replaces a check for finite values: losses may be infinite, and what was stored
 is what is read.
 
 The digest does not protect against somebody who can read the secret: the owner's own programs, and the administrator.
@@ -19,7 +19,7 @@ import os
 import secrets
 import stat
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -75,12 +75,8 @@ class Cache:
 
     def load(self, key: str, worlds: int) -> list[Observations] | None:
         """Give what was stored under ``key`` for so many worlds, or ``None`` where it must be trained again."""
-        try:
-            data = _read(self.folder / f"{key}{ENTRY}")
-        except OSError:  # missing, a symbolic link, or not readable
-            return None
-        packed, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
-        if not hmac.compare_digest(digest, self.digest(key, packed)):
+        packed = self.read(f"{key}{ENTRY}")
+        if packed is None:
             return None
         try:
             found = _unpack(packed)
@@ -90,17 +86,28 @@ class Cache:
 
     def store(self, key: str, observations: Sequence[Observations]) -> None:
         """Write one entry, complete or not at all."""
-        packed = _pack(observations)
+        self.write(f"{key}{ENTRY}", _pack(observations))
+
+    def read(self, name: str) -> bytes | None:
+        """Give the content that `write` put into a file, or ``None`` if there is none or the file was changed."""
         try:
-            _write(self.folder / f"{key}{ENTRY}", packed + self.digest(key, packed))
+            data = _read(self.folder / name)
+        except OSError:  # missing, a symbolic link, or not readable
+            return None
+        content, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+        return content if hmac.compare_digest(digest, self._digest(name, content)) else None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file with its digest, complete or not at all."""
+        try:
+            _write(self.folder / name, content + self._digest(name, content))
         except OSError as error:
             raise write_error(f"the cache folder {self.folder}", error) from None
 
-    def digest(self, key: str, packed: bytes) -> bytes:
-        """Give the keyed digest of an entry."""
+    def _digest(self, name: str, content: bytes) -> bytes:
         digest = hashlib.blake2b(key=self.secret, digest_size=DIGEST_BYTES)
-        digest.update(f"{key}:".encode())
-        digest.update(packed)
+        digest.update(f"{name}:".encode())
+        digest.update(content)
         return digest.digest()
 
 
@@ -129,10 +136,10 @@ def open_cache(folder: Path) -> Cache:
     _remove_stale(folder)
     if (secret := _read_secret(folder)) is None:
         try:
-            _write(folder / SECRET, secrets.token_bytes(SECRET_BYTES))
+            is_new = not os.path.lexists(folder / SECRET)  # otherwise it is damaged
+            _write(folder / SECRET, secrets.token_bytes(SECRET_BYTES), put=_add if is_new else os.replace)
         except OSError as error:
             raise write_error(f"the cache folder {folder}", error) from None
-        # Read again: where two runs start at once, both go on with the secret that was written last.
         secret = _read_secret(folder)
     if secret is None:
         raise InputError(f"can't use {folder} as the cache folder: its file {SECRET!r} can't be read back")
@@ -166,17 +173,29 @@ def _read(path: Path) -> bytes:
         return file.read()
 
 
-def _write(path: Path, data: bytes) -> None:
+def _write(path: Path, data: bytes, put: Callable[[Path, Path], None] = os.replace) -> None:
     """Write under a random name and rename, so that a run killed at any moment leaves no half-written file."""
     part = path.with_name(f".{secrets.token_hex(16)}{PART}")
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
     try:
         with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
             file.write(data)
-        part.replace(path)
+        put(part, path)
     except BaseException:
         part.unlink(missing_ok=True)
         raise
+
+
+def _add(part: Path, path: Path) -> None:
+    """Rename a file unless another run was first: where two runs start at once, both use the same secret."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without hard links
+        part.replace(path)
+        return
+    part.unlink()
 
 
 def _pack(observations: Sequence[Observations]) -> bytes:

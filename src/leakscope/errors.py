@@ -4,7 +4,9 @@ import errno
 from collections.abc import Iterator
 
 #: Error numbers of the operating system for a resource that failed: disk, quota, memory, processes, open files.
-MACHINE_FAULTS = {errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE}
+MACHINE_FAULTS = {
+    errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.ESTALE, errno.ENOMEM, errno.EAGAIN, errno.EMFILE, errno.ENFILE
+}  # fmt: skip
 
 
 class InputError(ValueError):

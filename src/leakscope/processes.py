@@ -11,7 +11,7 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -21,6 +21,7 @@ from leakscope.errors import ResourceError
 
 Answer = TypeVar("Answer")
 
+HELD_BACK = (signal.SIGINT, signal.SIGTERM)
 WATCH = 0.5  # seconds between two looks at whether the parent is alive
 
 
@@ -63,7 +64,9 @@ def run_in_processes(
     with parallel_config(backend="loky", n_jobs=workers, inner_max_num_threads=1, **ends_with_us):
         parallel = Parallel(return_as="generator_unordered")
     try:
-        with _readable(shared) as place, _closed(parallel(calls(place))) as answers:
+        with _readable(shared) as place, ExitStack() as stack:
+            with _signals_wait():
+                answers = stack.enter_context(_closed(parallel(calls(place))))
             # `yield from` would close the answers itself, with joblib's warning
             for answer in answers:  # noqa: UP028
                 yield answer
@@ -99,6 +102,26 @@ def _closed(answers: Any) -> Iterator[Any]:
             answers.close()
 
 
+@contextmanager
+def _signals_wait() -> Iterator[None]:
+    """Hold signals back while workers are started.
+
+    An exception in the middle would break joblib. Workers inherit this until `_end_with_parent`: Ctrl-C makes them print
+    no traceback while they import.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    from multiprocessing.resource_tracker import ensure_running
+
+    ensure_running()  # joblib would start it below, and Python 3.11 lets signals through afterwards
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, HELD_BACK)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _end_with_parent(parent: int) -> None:
     """End this worker soon after its parent, however the parent ended, and leave Ctrl-C to the parent.
 
@@ -106,6 +129,8 @@ def _end_with_parent(parent: int) -> None:
     joblib starts workers from several.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    if hasattr(signal, "pthread_sigmask"):
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, HELD_BACK)
     if not hasattr(signal, "SIGKILL"):  # on Windows, the number of the parent does not change when it ends
         return
 

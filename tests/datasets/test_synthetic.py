@@ -143,6 +143,15 @@ def test_inside_local_only_a_missing_set_is_named_with_its_page_and_command(no_d
     assert not no_data.exists()
 
 
+@pytest.mark.usefixtures("no_data")
+def test_a_missing_set_without_a_public_address_is_not_fetched() -> None:
+    with datasets.local_only(), pytest.raises(MissingDataError) as caught:
+        datasets.load("cifar100_20k")
+    for words in ("LEAKSCOPE_DATA", "cifar100/cifar100_20k.npz", "--synthetic"):
+        assert words in str(caught.value)
+    assert "data fetch" not in str(caught.value)
+
+
 def test_usage_is_recorded_and_ends_with_the_block(no_data: Path) -> None:
     with datasets.local_only(synthetic=True) as usage:
         assert datasets.available("texas100")

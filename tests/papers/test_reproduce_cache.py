@@ -2,6 +2,7 @@
 
 import functools
 import json
+import os
 
 import pytest
 
@@ -52,11 +53,11 @@ def test_a_finished_reproduction_is_not_run_again(fast, tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change", ["seed", "settings", "versions", "code", "another cache", "damaged", "cut short", "another result"]
+    "change", ["seed", "settings", "versions", "code", "another cache", "damaged", "cut short", "other numbers", "pipe"]
 )
 def test_a_changed_or_damaged_one_is_run_again(change, fast, tmp_path, monkeypatch):
     reproduce_fig1(tmp_path / "cache")
-    [path] = (tmp_path / "cache").glob("reproduction-*.json")
+    [path] = (tmp_path / "cache").glob("reproduction-*.result")
     options, folder = {}, tmp_path / "cache"
     if change == "seed":
         options = {"seed": 1}
@@ -73,8 +74,11 @@ def test_a_changed_or_damaged_one_is_run_again(change, fast, tmp_path, monkeypat
         path.write_text("{}")
     elif change == "cut short":
         path.write_bytes(path.read_bytes()[:-100])
+    elif change == "other numbers":
+        path.write_bytes(path.read_bytes().replace(b'"rows": [[10, ', b'"rows": [[11, '))
     else:
-        path.write_text(path.read_text().replace('"id": "farokhi-fig1"', '"id": "farokhi-fig2"'))
+        path.unlink()
+        os.mkfifo(path)
     reproduce_fig1(folder, **options)
     assert len(fast) == 2
     reproduce_fig1(folder, **options)

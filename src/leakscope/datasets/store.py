@@ -85,9 +85,14 @@ def fingerprint(description: Description) -> str:
 
 def missing(description: Description) -> MissingDataError:
     """Say that a data set is not on this machine, where it comes from, and how to get it or do without."""
+    private = next((file for file in description.files if not file.urls), None)
+    get = (
+        _use_mirror(private)
+        if private
+        else f"get it from {description.page} with `leakscope data fetch {description.name}`"
+    )
     return MissingDataError(
-        f"the data set {description.name!r} is not on this machine: get it from {description.page} with "
-        f"`leakscope data fetch {description.name}`, or use generated data with `--synthetic`"
+        f"the data set {description.name!r} is not on this machine: {get}, or use generated data with `--synthetic`"
     )
 
 
