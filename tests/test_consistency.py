@@ -241,3 +241,13 @@ def test_a_random_model_behind_an_endpoint_is_named_as_random():
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_a_model_that_refuses_single_records_is_still_found_to_depend_on_the_batch():
+    def predict(X):  # batch normalisation in training mode needs two records
+        if len(X) == 1:
+            raise ValueError
+        second = 1 / (1 + np.exp(-(X[:, 0] - X[:, 0].mean()) / X[:, 0].std()))
+        return np.column_stack([1 - second, second])
+
+    assert len(ls.audit(predict, TRAIN, HOLDOUT).basis.obstacles) == 1

@@ -31,8 +31,8 @@ from leakscope.target import Target
 
 #: Records of each side that are asked about twice.
 ASKED = 64
-#: Sizes of the batches of each side that are asked about again.
-BATCHES = (1, 1, 7, 50)
+#: Sizes of the batches of each side that are asked about again; the largest first, since some models refuse single records.
+BATCHES = (50, 7, 1, 1)
 #: Answers averaged where a model turns out to be random and the caller does not say how many.
 REPEATS = 16
 #: A larger difference between two probabilities is no rounding error; of predicted values in units of the labels' spread.
