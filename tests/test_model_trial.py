@@ -53,7 +53,9 @@ def test_an_endless_prediction_is_ended():
 
 
 @pytest.mark.usefixtures("unchecked")
-def test_after_a_crash_of_the_forked_child_a_new_interpreter_decides():
+def test_after_a_crash_of_the_forked_child_a_new_interpreter_decides(monkeypatch):
+    # Reading beyond an array crashes on some days only; the forked child inherits this, a new interpreter does not.
+    monkeypatch.setattr(model_trial, "_predict", lambda *_: os.kill(os.getpid(), signal.SIGSEGV))
     assert forked(MODELS["svc support"]()).code == -signal.SIGSEGV
     content = skops.io.dumps(MODELS["svc support"]())
     with pytest.raises(InputError, match="support vectors"):  # the new interpreter checks the structure

@@ -200,11 +200,12 @@ def _first_but(neighbours: NDArray[Any], excluded: NDArray[Any]) -> Indices:
 def _coordinates(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
     """Both sides as points, in standard deviations of the training records."""
     missing = np.isnan(first)
+    held = np.where(missing, 0.0, first) if missing.any() else first
     with np.errstate(over="ignore"):  # columns of extreme numbers then count for nothing
-        centre = np.where(missing, 0.0, first).sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
-        spread = np.where(missing, 0.0, first - centre).std(axis=0)
+        centre = held.sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
+        spread = np.where(missing, 0.0, first - centre).std(axis=0) if missing.any() else first.std(axis=0)
     spread[spread == 0] = 1.0
-    points = [np.nan_to_num((part - centre) / spread) for part in (first, second)]
+    points = [np.nan_to_num((part - centre) / spread, copy=False) for part in (first, second)]
     if first.shape[1] > MOST_COLUMNS:
         mix = rng.normal(size=(first.shape[1], MOST_COLUMNS))
         points = [part @ mix for part in points]
@@ -228,11 +229,12 @@ def _blocks(first: Floats, second: Floats, columns: Indices, rng: np.random.Gene
 
 def _rounded_like(coarse: Floats, fine: Floats) -> Floats:
     """Round each column to the decimals of the other side, so that rounded copies coincide with their originals."""
-    rounded = fine.copy()
-    left = np.ones(fine.shape[1], bool)
+    rounded, left = fine, np.ones(fine.shape[1], bool)
     for decimals in DECIMALS:
         fits = left & (np.isnan(coarse) | (np.round(coarse, decimals) == coarse)).all(axis=0)
-        rounded[:, fits] = np.round(fine[:, fits], decimals)
+        if fits.any():
+            rounded = fine.copy() if rounded is fine else rounded
+            rounded[:, fits] = np.round(fine[:, fits], decimals)
         left &= ~fits
     return rounded
 
@@ -289,4 +291,5 @@ def _as_points(column: Any) -> list[Floats]:
 
 
 def _finite(numbers: Floats) -> Floats:
-    return np.where(np.isfinite(numbers), numbers, np.nan)
+    finite = np.isfinite(numbers)
+    return numbers if finite.all() else np.where(finite, numbers, np.nan)
