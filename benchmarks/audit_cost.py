@@ -47,7 +47,7 @@ def _checks(forest: RandomForestClassifier, X: NDArray[np.float64], y: NDArray[n
 
     def unchecked() -> None:
         with (
-            patch("leakscope.auditing.near_copies", lambda *arguments: None),
+            patch("leakscope.evaluation.overlap.near_copies", lambda *arguments: None),
             patch("leakscope.auditing.average_random_answers", lambda target, *options: (target, Consistency())),
             patch("leakscope.auditing.answers_by_batch", lambda *arguments: ()),
         ):

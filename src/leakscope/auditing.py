@@ -18,15 +18,15 @@ from numpy.typing import NDArray
 from leakscope.attacks.references import REFERENCES
 from leakscope.blind import blind_guesses
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
-from leakscope.control import control_world
+from leakscope.control import ControlWorld, control_world
 from leakscope.crossfit import Hashes, Sample
 from leakscope.errors import InputError
-from leakscope.evaluation.references import FEWEST_JUDGED, check_references, train_references
+from leakscope.evaluation.overlap import find_overlap, shared_share
+from leakscope.evaluation.references import FEWEST_JUDGED, ReferenceModels, check_references, train_references
 from leakscope.evidence import Attack, Floats
 from leakscope.extra import extra_leakage
 from leakscope.facts import count, count_copies, describe, much_near_overlap, trained_share, warn_about
-from leakscope.fingerprints import fingerprint, row_hashes
-from leakscope.near_copies import near_copies
+from leakscope.fingerprints import fingerprint
 from leakscope.provenance import CODE, code_digest, model_fingerprint
 from leakscope.records import join_records
 from leakscope.releases import Progress, observe
@@ -57,7 +57,6 @@ from leakscope.worlds import retrain as train_again
 FEWEST = 10
 #: An AUC this far above chance is the smallest leak that a verdict of "no evidence" excludes.
 MARGIN = 0.05
-MOST_IDS = 1000
 
 
 @dataclass(frozen=True)
@@ -257,19 +256,7 @@ def _run(
         obstacles = consistency.obstacles + by_batch + much_near_overlap(overlap)
     with clock("retrain"):
         seed = int(_rng(draws).integers(2**31))
-        control, models = None, None
-        if settings.references:
-            models = train_references(
-                target, sample, hashes, (observed[0], observed[1]), releases,
-                references=settings.references, confidence=settings.confidence, seed=seed, retrain=again,
-            )  # fmt: skip
-            control = models.control
-            for shown, statistics in zip(
-                (*observed, control.observed), (*models.statistics, models.judged), strict=True
-            ):
-                shown[REFERENCES] = statistics
-        elif settings.retrain and target.learner:
-            control = control_world(target, sample, hashes, releases, seed, again)
+        control, models = _controls(target, sample, hashes, observed, releases, settings, seed, again)
     with clock("blind baseline"), one_thread():
         blind = blind_guesses(target.members, target.nonmembers, sample, _rng(draws))
     groups, pooled = judged_groups(target.members, target.nonmembers, sample)
@@ -279,8 +266,7 @@ def _run(
         with clock("attack"), one_thread():
             trial, others = try_attack(attack, target, sample, observed, control, shadows, draws)
         with clock("score"):
-            confidences = (settings.confidence, chance)
-            both.append(assess(trial, blind, groups, confidences=confidences, fprs=settings.fprs))
+            both.append(assess(trial, blind, groups, confidences=(settings.confidence, chance), fprs=settings.fprs))
         # A copy without what scoring has cached, which for a million records is some 100 MB an attack.
         judged.append((replace(trial.target), others))
         trials.append(replace(trial, target=replace(trial.target)))
@@ -297,7 +283,7 @@ def _run(
     if shadows is not None:
         audited = replace(audited, shadow_models=ShadowModels(shadows.models, shadows.trained_on))
     basis = Basis(
-        settings.margin, _shared(sample, hashes, overlap), judged=0.5 if shadows else 1.0, obstacles=obstacles,
+        settings.margin, shared_share(sample, hashes, overlap), judged=0.5 if shadows else 1.0, obstacles=obstacles,
         fit=models.fit if models else None,
     )  # fmt: skip
     warnings = warn_about(target, sample, overlap, count_copies(hashes[0]), audited, pooled)
@@ -323,6 +309,30 @@ def _run(
     )
 
 
+def _controls(
+    target: Target,
+    sample: Sample,
+    hashes: tuple[Hashes, Hashes],
+    observed: Sequence[dict[str, Floats]],
+    releases: tuple[str, ...],
+    settings: Settings,
+    seed: int,
+    again: Callable[..., list[dict[str, NDArray[Any]]]],
+) -> tuple[ControlWorld | None, ReferenceModels | None]:
+    """Train the never-trained control, with reference models if they are asked for, whose statistics become a release."""
+    if not settings.references:
+        trainable = settings.retrain and target.learner is not None
+        return (control_world(target, sample, hashes, releases, seed, again) if trainable else None), None
+    models = train_references(
+        target, sample, hashes, (observed[0], observed[1]), releases,
+        references=settings.references, confidence=settings.confidence, seed=seed, retrain=again,
+    )  # fmt: skip
+    shown = (*observed, models.control.observed)
+    for part, statistics in zip(shown, (*models.statistics, models.judged), strict=True):
+        part[REFERENCES] = statistics
+    return models.control, models
+
+
 def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> None:
     """Refuse an audit of too few different records."""
     if sample.judged >= FEWEST:
@@ -332,12 +342,6 @@ def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap
         f"there are only {sample.judged} different {side} records{' left' if overlap.removed else ''}: "
         f"an audit needs at least {FEWEST} on each side"
     )
-
-
-def _shared(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> float:
-    """Share of the judged non-members that stand in the training set too, with the largest likely share of near copies."""
-    exact = float(np.mean(np.isin(hashes[1][sample.nonmembers], hashes[0])))
-    return exact if overlap.near is None else exact + (1 - exact) * overlap.near.high
 
 
 def _rng(draws: Iterator[np.random.SeedSequence]) -> np.random.Generator:
@@ -368,27 +372,6 @@ def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
 def answers_of(target: Target) -> str:
     """Name of the release that is the model's answers as they are."""
     return "probabilities" if target.model.task == "classification" else "predictions"
-
-
-def find_overlap(target: Target, drop: bool, seed: int) -> tuple[Target, tuple[Hashes, Hashes], Overlap]:
-    """Hashes of all records, and the training records that are in the holdout too, exactly or nearly.
-
-    With ``drop``, the target goes on without the exact copies.
-    """
-    inside, outside = (row_hashes(side.X, side.y) for side in (target.members, target.nonmembers))
-    shared = np.isin(inside, outside)
-    rng = np.random.default_rng([seed, len(inside)])
-    with one_thread():
-        near = near_copies(target.members, target.nonmembers, (inside, outside), rng)
-    if not shared.any():
-        return target, (inside, outside), Overlap(0, near=near)
-    ids = tuple(str(name) for name in target.members.ids[shared][:MOST_IDS])
-    if drop:
-        keep = np.flatnonzero(~np.isin(outside, inside))
-        if not len(keep):
-            raise InputError("every held-out record stands in the training set too: pass records never trained on")
-        target, outside = replace(target, nonmembers=target.nonmembers.take(keep)), outside[keep]
-    return target, (inside, outside), Overlap(int(shared.sum()), ids, drop, near)
 
 
 def _shadows(

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.auditing import MARGIN, Clock, Settings, check_enough, find_overlap, judged_groups, read_rates
+from leakscope.auditing import MARGIN, Clock, Settings, check_enough, judged_groups, read_rates
 from leakscope.blind import blind_guesses
 from leakscope.comparison.attacking import Case, attacks_on
 from leakscope.comparison.choosing import recommend
@@ -24,6 +24,7 @@ from leakscope.consistency import answers_by_batch, average_random_answers
 from leakscope.crossfit import Sample
 from leakscope.defenses import Defense
 from leakscope.errors import InputError
+from leakscope.evaluation.overlap import find_overlap
 from leakscope.facts import near_overlap
 from leakscope.fingerprints import fingerprint
 from leakscope.reconstruction.release import RecordRelease
