@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 from unittest.mock import patch
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
 from benchmarks.measure import Line, ratio
@@ -34,24 +36,28 @@ def run() -> Iterator[Line]:
     audit()  # imports
     value, detail = ratio(audit, predict)
     yield Line("audit without retraining, against predicting once", value, 3.0, detail=detail)
-    yield _checks(forest, X, y)
+    yield _checks("forest, 100 columns", forest, X, y)
+    yield _checks("logistic regression, 100 columns", LogisticRegression(), X, y)
+    yield _checks("logistic regression, 10 columns", LogisticRegression(), X[:, :10], y)
 
 
-def _checks(forest: RandomForestClassifier, X: NDArray[np.float64], y: NDArray[np.int64]) -> Line:
-    """Time of a default audit against one that neither searches near copies nor asks the model again."""
+def _checks(what: str, model: Any, X: NDArray[np.float64], y: NDArray[np.int64]) -> Line:
+    """Time of a default audit against one without near copies, repeated queries and the digest of the model."""
     train, holdout = (X[:5000], y[:5000]), (X[-5000:], y[-5000:])
-    forest = clone(forest).fit(*train)
+    fitted = clone(model).fit(*train)
 
     def audit() -> None:
-        ls.audit(forest, train, holdout, workers=1)
+        ls.audit(fitted, train, holdout, workers=1)
 
     def unchecked() -> None:
         with (
             patch("leakscope.evaluation.overlap.near_copies", lambda *arguments: None),
             patch("leakscope.auditing.average_random_answers", lambda target, *options: (target, Consistency())),
             patch("leakscope.auditing.answers_by_batch", lambda *arguments: ()),
+            patch("leakscope.auditing.model_fingerprint", lambda *arguments: {}),
         ):
             audit()
 
-    value, detail = ratio(audit, unchecked)
-    return Line("audit with all checks, against one without", value, 1.05, detail=detail)
+    audit()  # imports
+    value, detail = ratio(audit, unchecked, rounds=7)
+    return Line(f"audit with all checks, against one without ({what})", value, 1.05, detail=detail)
