@@ -21,9 +21,12 @@ from leakscope.cli_shared import (
     Id,
     Json,
     Label,
+    RandomSplit,
+    References,
     Repeats,
     Retrain,
     Seed,
+    Shadows,
     Train,
     Trust,
     TrustPickle,
@@ -76,17 +79,9 @@ def audit(
             "smoothgrad:sigma=0.1, … (see docs/feature-explanations.md)."
         ),
     ] = None,
-    shadows: Annotated[
-        int,
-        typer.Option(help="The attacker knows no member and trains this many models on half of the holdout.", min=0),
-    ] = 0,
-    references: Annotated[
-        int,
-        typer.Option(
-            help="Reference models for the strongest attack, an even number such as 4; trains six more for its controls.",
-            min=0,
-        ),
-    ] = 0,
+    references: References = None,
+    random_split: RandomSplit = False,
+    shadows: Shadows = None,
     beside: Annotated[
         list[Path] | None,
         typer.Option(
@@ -137,7 +132,8 @@ def audit(
     with progress_bars() as progress:
         result = run(
             loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
-            releases=None if releases is None else releases.split(","), shadows=shadows, references=references,
+            releases=None if releases is None else releases.split(","), references=references,
+            random_split=random_split, shadows=shadows,
             retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, margin=margin, seed=seed,
             workers=workers, cluster=cluster, cache=cache, epsilon=epsilon, delta=delta,
             command=command_line(context), model_digest=digest, progress=progress,

@@ -19,9 +19,12 @@ from leakscope.cli_shared import (
     Id,
     Json,
     Label,
+    RandomSplit,
+    References,
     Repeats,
     Retrain,
     Seed,
+    Shadows,
     Train,
     Trust,
     TrustPickle,
@@ -81,9 +84,9 @@ def compare(
     environment: Annotated[
         str | None, typer.Option(help="Column that tells environments apart, for irm and causal-features.")
     ] = None,
-    shadows: Annotated[
-        int, typer.Option(help="Models that the attacker trains with each defense; 0 for none.", min=0)
-    ] = 8,
+    references: References = None,
+    random_split: RandomSplit = False,
+    shadows: Shadows = None,
     retrain: Retrain = True,
     drop_overlap: DropOverlap = False,
     repeats: Repeats = None,
@@ -124,7 +127,7 @@ def compare(
         found = run(
             target, chosen, explanations=() if explanations is None else explanations.split(","),
             record_explanations=record_explanations, price=price,
-            shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
+            references=references, random_split=random_split, shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
             cluster=cluster, cache=cache, command=command_line(context), progress=progress,
         )  # fmt: skip
     if out is not None:

@@ -38,7 +38,7 @@ def scores(
         str | None, typer.Option(help="Column of the same score on a model that never saw the record.")
     ] = None,
     random_split: Annotated[
-        bool, typer.Option("--random-split", help="Your word that chance alone decided who was trained on.")
+        bool, typer.Option("--random-split", help="State that chance alone decided who was trained on.")
     ] = False,
     groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
     id: Annotated[str | None, typer.Option(help="Column that names the records.")] = None,  # noqa: A002

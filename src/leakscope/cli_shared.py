@@ -20,7 +20,19 @@ Holdout = Annotated[Path, typer.Option(help="CSV of records drawn like these and
 Label = Annotated[str, typer.Option(help="The column that the model predicts.")]
 Id = Annotated[str | None, typer.Option(help="Column that names the records; not shown to the model.")]
 Drop = Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")]
-Retrain = Annotated[bool, typer.Option(help="Train control models that never saw the members.")]
+Retrain = Annotated[bool, typer.Option(help="Train reference models and controls that never saw the members.")]
+References = Annotated[
+    int | None,
+    typer.Option(help="Reference models for the strongest attacks: 4 by default, 2 is quicker, 0 for none.", min=0),
+]
+RandomSplit = Annotated[
+    bool,
+    typer.Option(
+        "--random-split",
+        help="State that members and holdout come from one random split: fewer models are trained, and weaker leaks are found.",
+    ),
+]
+Shadows = Annotated[int | None, typer.Option(help="Old name of --references.", min=0, hidden=True)]
 DropOverlap = Annotated[bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")]
 Repeats = Annotated[
     int | None,

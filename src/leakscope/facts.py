@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -10,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
-from leakscope.control import ControlWorld
 from leakscope.crossfit import Hashes, Sample
+from leakscope.evaluation.evaluate import Observed
 from leakscope.evidence import Floats
 from leakscope.results import AuditedModel, ControlModels, Estimate, Overlap, Performance
 from leakscope.risk import Judged
@@ -36,28 +35,22 @@ def _performance(model_task: str, answers: Floats, labels: NDArray[Any], confide
     return replace(error, low=max(0.0, error.low))
 
 
-def describe(
-    target: Target,
-    sample: Sample,
-    observed: Sequence[Mapping[str, Floats]],
-    control: ControlWorld | None,
-    confidence: float,
-) -> AuditedModel:
+def describe(target: Target, sample: Sample, observed: Observed, confidence: float) -> AuditedModel:
     """What was audited: sizes, how well the model does, and how well the control models do."""
     task = target.model.task
     release = "labels" if task == "classification" else "squared_error"
     train, holdout = (
         _performance(task, answers[release], side.y, confidence)
-        for answers, side in zip(observed, (target.members, target.nonmembers), strict=True)
+        for answers, side in ((observed.members, target.members), (observed.nonmembers, target.nonmembers))
     )
     models = None
-    if control is not None:
+    if (control := observed.control) is not None:
         outside = slice(sample.judged, None)
         labels = target.nonmembers.y[sample.nonmembers]
         models = ControlModels(
-            len(np.unique(control.world)),
+            len(np.unique(control.model)),
             control.trained_on,
-            _performance(task, control.observed[release][outside], labels, confidence),
+            _performance(task, control.shown[release][outside], labels, confidence),
         )
     return AuditedModel(
         model=target.model.name,
@@ -89,7 +82,14 @@ def count(number: int, what: str) -> str:
 
 
 def warn_about(
-    target: Target, sample: Sample, overlap: Overlap, copies: int, audited: AuditedModel, pooled: list[str]
+    target: Target,
+    sample: Sample,
+    overlap: Overlap,
+    copies: int,
+    audited: AuditedModel,
+    pooled: list[str],
+    *,
+    random_split: bool = False,
 ) -> list[str]:
     """Sentences about what this audit can't tell, or what may make it tell wrong."""
     said = [*target.warnings]
@@ -103,12 +103,12 @@ def warn_about(
         verb = "is a copy" if copies == 1 else "are copies"
         said.append(f"{count(copies, 'training record')} {verb} of another: of equal records one is judged")
     said.extend(few_judged(sample.judged))
-    if (shadows := audited.shadow_models) is not None:
+    if random_split:
         said.append(
-            f"half of the holdout is the attacker's: each shadow model was trained on {count(shadows.records, 'record')} of it, "
-            f"the audited model on {audited.members:,}"
+            "that members and held-out records come from one random split is a statement of the caller; the blind baseline is the "
+            "only check of it"
         )
-    if audited.control_models is None:
+    elif audited.control_models is None:
         why = "retraining was switched off" if target.learner is not None else "the model can't be trained again here"
         said.append(f"the control is permuted memberships, not a model that never saw the members, because {why}")
     else:

@@ -121,6 +121,11 @@ RELEASES: dict[str, Release] = {
 }
 
 
+def needs_model(name: str) -> bool:
+    """Whether a release asks the model more than its answers at the records themselves."""
+    return name not in RELEASES or name == "label_stability"
+
+
 #: Releases with one column that is the smaller, the better the model does on the record.
 LOSSES = ("log_loss", "likelihood_loss", "squared_error")
 
@@ -166,6 +171,28 @@ def stack(parts: Sequence[Floats]) -> Floats:
     return np.concatenate([np.pad(part, ((0, 0), (0, widest - part.shape[1]))) for part in parts])
 
 
+def from_answers(model: Model, y: Labels, answers: Floats, releases: Iterable[str]) -> dict[str, Floats]:
+    """Releases that follow from a model's answers: (n, classes), or (n,) for a regression.
+
+    Examples
+    --------
+    >>> from leakscope.toys import constant_model
+    >>> answers = np.array([[0.25, 0.75]])
+    >>> from_answers(constant_model(classes=2), np.array([1]), answers, ["labels", "likelihood_loss"])
+    {'labels': array([[1.]]), 'likelihood_loss': array([[0.25]])}
+    """
+    block = Block(model, None, y, answers)
+    return {name: _finite(name, RELEASES[name], block) for name in releases}
+
+
+def _finite(name: str, release: Release, block: Block) -> Floats:
+    with np.errstate(over="ignore"):
+        shown = release.observe(block)
+    if not np.isfinite(shown).all():
+        raise InputError(f"{name} overflows on these records: rescale the labels or mend the model")
+    return shown
+
+
 def observe(
     model: Model, records: Records, releases: Iterable[str], progress: Progress | None = None
 ) -> dict[str, Floats]:
@@ -186,10 +213,7 @@ def observe(
     for rows, answers in predict_in_blocks(model, records.X, size, progress, places=records.places):
         block = Block(model, take_rows(records.X, rows), records.y[rows], answers)
         for name, release in chosen.items():
-            with np.errstate(over="ignore"):
-                part = release.observe(block)
-            if not np.isfinite(part).all():
-                raise InputError(f"{name} overflows on these records: rescale the labels or mend the model")
+            part = _finite(name, release, block)
             if name not in observed:
                 observed[name] = np.empty((len(records), part.shape[1]), part.dtype)
             observed[name][rows] = part

@@ -395,8 +395,6 @@ class Basis:
         "No evidence" excludes an AUC above 0.5 + ``margin``.
     overlap
         Share of the judged non-members that are members too.
-    judged
-        Share of the holdout that is judged.
     random_split
         Whether members and non-members were split at random, as stated by the caller.
     obstacles
@@ -407,7 +405,6 @@ class Basis:
 
     margin: float
     overlap: float = 0.0
-    judged: float = 1.0
     random_split: bool = False
     obstacles: tuple[str, ...] = ()
     fit: Fit | None = None
@@ -438,14 +435,6 @@ class ControlModels:
     models: int
     records: int
     holdout: Estimate
-
-
-@dataclass(frozen=True)
-class ShadowModels:
-    """Models that an attacker who knows no member trained: each on ``records`` records at least."""
-
-    models: int
-    records: int
 
 
 @dataclass(frozen=True)
@@ -498,7 +487,6 @@ class AuditedModel:
     judged: int
     performance: Performance | None
     control_models: ControlModels | None
-    shadow_models: ShadowModels | None = None
 
 
 @dataclass(frozen=True)

@@ -2,13 +2,13 @@
 
 No model and no record is seen. Two attacks read the score: the score itself, and a small tree on it, fitted on some records and
 judged on others, which also finds members in the middle or at both ends. Whatever they find may be a difference between the two
-sets of records: that is ruled out by the same score on a model that never saw the members, or by a split at random, which is the
-word of whoever asks. Of rows that can't be told from copies one is judged: see `repeats`.
+sets of records: only a random split, which is a statement of the caller, rules that out. The same score on a model that never saw the
+members shows such a difference, but a model that was trained on fewer records shows less of it. Of rows that can't be told from copies one is judged: see `repeats`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -18,19 +18,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
-from leakscope.auditing import (
-    FEWEST,
-    MARGIN,
-    Clock,
-    Settings,
-    exposure_of,
-    exposure_table,
-    judged_groups,
-    read_rates,
-    recorded,
-)
-from leakscope.crossfit import Sample, cross_guess, scale_of
+from leakscope.auditing import exposure_of, exposure_table, recorded
+from leakscope.crossfit import Sample
 from leakscope.errors import InputError
+from leakscope.evaluation.evaluate import Case, Control, Observed, evaluate
+from leakscope.evaluation.prepare import FEWEST, judged_groups
+from leakscope.evaluation.settings import MARGIN, Clock, Settings, read_rates
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
 from leakscope.facts import count, few_judged
 from leakscope.failures import cause
@@ -40,18 +33,9 @@ from leakscope.records import Records, as_array, read_groups, read_ids, row_name
 from leakscope.repeats import Repeats, find_repeats
 from leakscope.report.words import safe_text
 from leakscope.results import Audit, AuditedModel, Basis, NotRun, Overlap, Risk
-from leakscope.risk import (
-    FALSE_POSITIVE_RATES,
-    Judged,
-    Trial,
-    assess,
-    best_threshold,
-    most_exposed,
-    with_band,
-)
+from leakscope.risk import FALSE_POSITIVE_RATES, best_threshold, most_exposed, with_band
 from leakscope.verdict import choose_strongest, confidence_for_choice, judge, largest_figures, strongest_by_release
 from leakscope.versions import versions
-from leakscope.workers import one_thread
 
 Booleans = NDArray[np.bool_]
 
@@ -97,8 +81,7 @@ def audit_scores(
     ids
         What each record is called; all different. By default its position.
     random_split
-        Your word that chance alone decided who was trained on. Without it and without ``control`` the verdict is never
-        "leaks".
+        Your statement that chance alone decided who was trained on. Without it the verdict is never "leaks".
     name
         What the score is called in the report.
     confidence, margin, fprs, seed, command
@@ -120,7 +103,7 @@ def audit_scores(
     >>> result.verdict.kind, result.strongest.attack, result.strongest.auc
     ('leaks', 'the given score', 0.65 [0.62, 0.68])
     """
-    settings = Settings(seed, confidence, margin, read_rates(fprs), retrain=False).checked()
+    settings = Settings(seed, confidence, margin, read_rates(fprs), retrain=False, references=0).checked()
     for values, what in ((member, "memberships"), (control, "control scores"), (groups, "groups"), (ids, "ids")):
         _check_row_names(scores, values, what)
     given = _read(scores, member, control, groups, ids, 1.0 if higher_is_member else -1.0)
@@ -287,40 +270,14 @@ def _places(ordered: Floats, observed: Floats) -> Floats:
     return np.asarray(sides[0] + sides[1], dtype=np.float64)
 
 
-def _try(
-    attack: Attack, given: _Given, sample: Sample, draws: Iterator[np.random.SeedSequence]
-) -> tuple[Trial, Floats]:
-    """The attack on the scores, on shuffled memberships and on the control scores; and what it says of the unjudged."""
-    rngs = [np.random.default_rng(next(draws)) for _ in range(3)]
-    seen = sample.judge(given.members.X, given.nonmembers.X)
-    rest = sample.members[sample.judged :]
-    labels, scale = np.zeros(len(seen)), scale_of(attack, sample.half)
-
-    def guess(
-        observed: Floats, member: Booleans, rng: np.random.Generator, others: Any = None
-    ) -> tuple[Judged, Floats]:
-        guesses, scores = cross_guess(attack, observed, labels, member, sample.half, rng, others=others)
-        return Judged(guesses, member, scale), scores
-
-    target, scores = guess(
-        seen, sample.member, rngs[0], (given.members.X[rest], np.zeros(len(rest)), sample.other_half)
-    )
-    permuted, _ = guess(seen, sample.permuted(rngs[1]), rngs[1])
-    unseen = None
-    if given.control is not None:
-        unseen, _ = guess(sample.judge(*given.control), sample.member, rngs[2])
-    return Trial(attack, target, permuted, unseen), scores
-
-
 # --- the audit --------------------------------------------------------------------------------------------------------
 
 
 def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], command: str) -> Audit:
     clock, attacks = Clock(), (given_score(name), tree_on_score(name))
-    draws = iter(np.random.SeedSequence(settings.seed).spawn(1 + 3 * len(attacks)))
     inside, outside = len(given.members), len(given.nonmembers)
     repeats = find_repeats(*(_all_known(given, number) for number in (0, 1)))
-    sample = Sample.draw(repeats.members, repeats.nonmembers, np.random.default_rng(next(draws)))
+    sample = Sample.draw(repeats.members, repeats.nonmembers, np.random.default_rng(settings.seed))
     if sample.judged < FEWEST:
         raise InputError(
             f"one side has only {sample.judged} different scores, each of them several times: an audit needs at least {FEWEST} "
@@ -328,23 +285,21 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
         )
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
     chance = confidence_for_choice(settings.confidence, len(attacks), 1 + len(settings.fprs))
-    judged, both = [], []
-    for attack in attacks:
-        with clock("attack"), one_thread():
-            trial, others = _try(attack, given, sample, draws)
-        with clock("score"):
-            confidences = (settings.confidence, chance)
-            both.append(assess(trial, None, groups, confidences=confidences, fprs=settings.fprs))
-        judged.append((replace(trial.target), others))
-    careful = [wide for _, wide in both]
+    case = Case(sample, (given.members.y, given.nonmembers.y), None, groups, settings.seed, settings.fprs)
+    with clock("attack"):
+        found = [
+            evaluate(attack, case, _observed(given, sample, name), (settings.confidence, chance)) for attack in attacks
+        ]
+    careful = [one.risks[1] for one in found]
     best = choose_strongest(careful)
-    records = exposure_table(given.members, exposure_of(sample, *judged[best]))
+    ranking = found[best].trial.target.ranking
+    records = exposure_table(given.members, exposure_of(sample, found[best]))
     basis = Basis(settings.margin, random_split=words["random split"])
     return Audit(
         verdict=judge(careful[best], basis),
         basis=basis,
-        strongest=replace(careful[best], roc=with_band(careful[best].roc, judged[best][0].ranking, chance)),
-        risks=tuple(plain for plain, _ in both),
+        strongest=replace(careful[best], roc=with_band(careful[best].roc, ranking, chance)),
+        risks=tuple(one.risks[0] for one in found),
         by_release=strongest_by_release(careful),
         largest=largest_figures(careful),
         not_run=_not_run(given),
@@ -363,6 +318,14 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
         records=records,
         command=command,
     )  # fmt: skip
+
+
+def _observed(given: _Given, sample: Sample, name: str) -> Observed:
+    """The scores as a release, with those of a model that never saw the members as the control."""
+    control = None
+    if given.control is not None:
+        control = Control({name: sample.judge(*given.control)}, np.zeros(2 * sample.judged, np.intp))
+    return Observed({name: given.members.X}, {name: given.nonmembers.X}, control)
 
 
 def _all_known(given: _Given, number: int) -> pd.DataFrame:
@@ -389,7 +352,7 @@ def _warnings(given: _Given, sample: Sample, repeats: Repeats, words: dict[str, 
     elif given.control is None:
         said.append(
             "nothing is known but the scores, so a difference between the two sets of records can look like a leak, or "
-            "hide one: give control scores, or say so if the sets were split at random"
+            "hide one: say so if the sets were split at random (random_split, --random-split)"
         )
     said += _slips(given, words["higher is member"], plain)
     said += repeats.warnings()

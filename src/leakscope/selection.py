@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from leakscope.attacks import ATTACKS, explanation_attacks, label_only, learned_prediction, rmia
+from leakscope.attacks import ATTACKS, explanation_attacks, label_only, learned_prediction, reference_attacks
 from leakscope.attacks.references import REFERENCES
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
@@ -31,12 +31,32 @@ PROBE = 8
 class Selection:
     """Attacks that run, those that can't, and which pairs of the first say what an explanation adds.
 
-    ``pairs`` holds for each explanation the places of the attack without it and of the one with it.
+    ``pairs`` holds for each explanation the places of the attack without it and of the one with it. ``named`` says whether the
+    caller named the attacks.
     """
 
     attacks: tuple[Attack, ...]
     not_run: tuple[NotRun, ...]
     pairs: tuple[tuple[int, int], ...] = ()
+    named: bool = False
+
+    @property
+    def uses_references(self) -> bool:
+        """Whether any attack reads reference models."""
+        return any(attack.beside == REFERENCES for attack in self.attacks)
+
+    def without_references(self, reason: str) -> Selection:
+        """The selection without attacks that read reference models, which are listed as not run; named ones are an error."""
+        keep = [place for place, attack in enumerate(self.attacks) if attack.beside != REFERENCES]
+        left_out = [attack for attack in self.attacks if attack.beside == REFERENCES]
+        if self.named and left_out:
+            raise InputError(f"the attack “{left_out[0].name}” can't run: {reason}")
+        return Selection(
+            tuple(self.attacks[place] for place in keep),
+            (*self.not_run, *(NotRun(attack.release, attack.name, reason) for attack in left_out)),
+            tuple((keep.index(first), keep.index(second)) for first, second in self.pairs),
+            self.named,
+        )
 
 
 def select(
@@ -44,16 +64,18 @@ def select(
 ) -> Selection:
     """One asked for by name that can't run is an error; one of the usual set is listed as not run.
 
-    With ``references``, the attack with reference models comes first wherever its release can be read.
+    With ``references``, the attacks with reference models come first wherever their release can be read.
     """
     found = _select(target, attacks, releases)
-    if unfed := [attack for attack in found.attacks if attack.beside == REFERENCES and not references]:
-        raise InputError(f"the attack “{unfed[0].name}” needs reference models: pass references=4 (--references 4)")
-    primary = rmia(target.model.task)
-    read = {name for attack in found.attacks for name in attack.releases}
-    if not references or attacks is not None or primary.release not in read:
+    if found.uses_references and not references:
+        name = next(attack.name for attack in found.attacks if attack.beside == REFERENCES)
+        raise InputError(f"the attack “{name}” needs reference models: pass references=4 (--references 4)")
+    if not references or attacks is not None:
         return found
-    return Selection((primary, *found.attacks), found.not_run, tuple((a + 1, b + 1) for a, b in found.pairs))
+    read = {name for attack in found.attacks for name in attack.releases}
+    first = tuple(attack for attack in reference_attacks(target.model.task) if attack.release in read)
+    pairs = tuple((before + len(first), after + len(first)) for before, after in found.pairs)
+    return Selection((*first, *found.attacks), found.not_run, pairs)
 
 
 def _select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None) -> Selection:
@@ -73,7 +95,7 @@ def _select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence
     able = tuple(attack for attack in wanted if attack.refuse(target.model) is None)
     if not able:
         raise InputError("no attack was chosen: name at least one")
-    return Selection(able, tuple(refused))
+    return Selection(able, tuple(refused), named=attacks is not None)
 
 
 def read_releases(releases: Sequence[str]) -> list[Release]:

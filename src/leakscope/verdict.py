@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leakscope.attacks.references import REFERENCES
+from leakscope.attacks.membership_rmia import NAME as PRIMARY
 from leakscope.evidence import Attack
 from leakscope.intervals import largest, normal_quantile, suspicious
 from leakscope.results import Basis, Estimate, Fit, Largest, ReleaseRisk, Risk, Verdict
@@ -44,7 +44,7 @@ def confidences_for_choice(confidence: float, attacks: Sequence[Attack], figures
     >>> [round(one, 4) for one in confidences_for_choice(0.95, [rmia(), loss_threshold("log_loss")], figures=4)]
     [0.99, 0.9975]
     """
-    primary = [attack.beside == REFERENCES for attack in attacks]
+    primary = [attack.name == PRIMARY for attack in attacks]
     if not any(primary) or all(primary):
         return [confidence_for_choice(confidence, len(attacks), figures)] * len(attacks)
     first, others = sum(primary), len(attacks) - sum(primary)
@@ -110,10 +110,16 @@ def _lift(risk: Risk | ReleaseRisk) -> float:
 def judge(strongest: Risk, basis: Basis) -> Verdict:
     """Leaks, no evidence, or cannot tell.
 
-    - *leaks*: the strongest attack surely beats chance, in its AUC or in the share of members it finds at some
-      false-positive rate, and in the same figure it surely beats the same attack on a model that never saw the members.
-      Where there is no such control, or where the blind baseline may beat chance too, it surely beats that. Where there is
-      neither, members and non-members must have been split at random (``random_split``), on the word of the caller.
+    - *leaks*: the strongest attack is significantly better than chance, in its AUC or in its true-positive rate at some
+      false-positive rate, and one of these rules out a difference between the two sets of records:
+
+      - the caller states that members and non-members were split at random (``random_split``), and the blind baseline does
+        not contradict that significantly;
+      - in the same figure the attack is significantly better than on the never-trained control; the model fits the members as
+        one that was trained on them (``basis.fit``, where reference models were trained); and where the blind baseline may be
+        better than chance, a larger training set does not explain that fit, or (without ``fit``) the attack is significantly
+        better than the blind baseline;
+      - without a control, the attack is significantly better than the blind baseline.
     - *no evidence*: no attack is significantly better than chance, for every attack an AUC above 0.5 + ``margin`` is
       excluded, and there are no ``obstacles``.
     - *cannot tell*: neither.
@@ -131,34 +137,40 @@ def judge(strongest: Risk, basis: Basis) -> Verdict:
     if auc.low > 0.5 and not doubts:
         return Verdict("leaks", f"leaks: {by_auc}", tuple(_reasons(strongest, random_split)))
     proven = [fpr for fpr in caught if fpr in strongest.tpr_beyond and strongest.tpr_beyond[fpr].low > 0]
-    if _stands_alone(strongest) and random_split:
+    if _randomised(strongest, basis):
         proven = caught
-    if basis.fit is not None and _doubts_of_fit(basis.fit, strongest):
+    elif (basis.fit is not None and _doubts_of_fit(basis.fit, strongest)) or strongest.blind is None:
         proven = []
     at = min(proven or caught, default=0.0)
     by_tpr = f"“{name}” identifies a share {strongest.tpr_at_fpr.get(at)} of members at a false-positive rate of {at:g}"
     if proven:
         return Verdict("leaks", f"leaks: {by_tpr}", tuple(_reasons(strongest, random_split)))
-    if not _stands_alone(strongest) and auc.low <= 0.5:
+    if strongest.blind is not None and auc.low <= 0.5:
         doubts = [_doubt_about_rate(strongest, at)]
     finding = by_auc if auc.low > 0.5 else by_tpr
     return Verdict("cannot tell", f"cannot tell: {finding}, but {doubts[0]}", tuple(doubts[1:]))
 
 
-def _stands_alone(risk: Risk) -> bool:
-    """Whether there is neither a never-trained control nor a blind baseline."""
-    return risk.control.kind != "never trained" and risk.blind is None
+def _randomised(risk: Risk, basis: Basis) -> bool:
+    """Whether the caller states that chance decided on membership, and the blind baseline does not contradict it."""
+    return basis.random_split and (risk.blind is None or risk.blind.low <= 0.5)
 
 
 def _doubts(risk: Risk, basis: Basis) -> list[str]:
     """Ways in which the AUC could come from a difference between the two sets of records and not from the model."""
-    if _stands_alone(risk):
-        return [] if basis.random_split else [
-            "nothing here rules out that the two sets of records differ by themselves: say so if they were split at random "
-            "(random_split, --random-split), or give the scores of a model that never saw the members (control, --control)"
-        ]  # fmt: skip
-    doubts = []
+    if _randomised(risk, basis):
+        return []
     has_control = risk.control.kind == "never trained"
+    doubts = []
+    if basis.random_split:
+        doubts.append(
+            f"the records contradict the statement that they were split at random: without the model they are told apart with AUC "
+            f"{risk.blind}"
+        )
+    if risk.blind is None:
+        # A control that was trained on fewer records shows less of a shift than the target does.
+        missing = "scores do not show whether the two sets of records differ by themselves"
+        doubts.append(f"{missing}: say so if they were split at random (random_split, --random-split)")
     if has_control and risk.beyond_control.low <= 0:
         doubts.append(
             f"that is not surely more than the AUC {risk.control.auc} of the same attack on a model that never saw the "
@@ -185,7 +197,8 @@ def _doubts_of_fit(fit: Fit, risk: Risk) -> list[str]:
     if fit.data_hungry:
         doubts.append(
             f"models of this kind improve more by more records (log-likelihood {fit.curve}) than by training on a record "
-            f"({fit.gap}), so that smaller models are no control for it: train on more records"
+            f"({fit.gap}), so that smaller models are no control for it: train on more records, or say so if members and held-out "
+            "records come from one random split (random_split, --random-split)"
         )
     if fit.gap.low <= 0 or fit.mid.low <= 0:
         doubts.append(
@@ -218,10 +231,10 @@ def _reasons(risk: Risk, random_split: bool) -> list[str]:
     kind = "a model that never saw the members" if risk.control.kind == "never trained" else "shuffled memberships"
     said = [f"the same attack on {kind} reaches AUC {risk.control.auc}"]
     if risk.blind is not None:
-        return [*said, f"the records alone, without the model, reach AUC {risk.blind}"]
-    if risk.control.kind == "never trained" or not random_split:
-        return said
-    return [*said, "that members and others were split at random is the word of whoever asked for this audit"]
+        said.append(f"the blind baseline, which sees the records and not the model, reaches AUC {risk.blind}")
+    if random_split:
+        said.append("that members and non-members were split at random is a statement of the caller")
+    return said
 
 
 def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
@@ -247,7 +260,7 @@ def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
     needed = records_needed(margin, auc.confidence)
     sentence = (
         f"cannot tell: no attack beats chance, but an AUC of up to {high:.2f} is not excluded; more records are needed, "
-        f"about {round(needed / basis.judged):,} held out and {'as many' if basis.judged == 1 else f'{needed:,}'} trained on"
+        f"about {needed:,} held out and as many trained on"
     )
     return Verdict("cannot tell", sentence, reasons)
 

@@ -242,7 +242,8 @@ def retrain(
     cluster: str | None = None,
     cache: str | Path | None = None,
     progress: Progress | None = None,
-) -> list[Observations]:
+    keep: Callable[[int, Observations], Any] | None = None,
+) -> list[Any]:
     """Train one model in each world and give what was observed of it.
 
     Parameters
@@ -268,11 +269,14 @@ def retrain(
         several methods can give the record itself away.
     progress
         Called with ``("retraining", done, total)``, counting worlds, after each step.
+    keep
+        ``keep(world, observations)`` gives what is kept of a world, by default all. It is called in the order of the worlds, as
+        soon as all earlier ones are finished, so that memory need not grow with what is observed.
 
     Returns
     -------
     list
-        What was observed in world 0, 1, 2, …
+        What was observed, or kept, in world 0, 1, 2, …
 
     Raises
     ------
@@ -302,12 +306,16 @@ def retrain(
         )
     check_work(workers, cluster, cache)
     job = _Job(learner, X, y, worlds, observe, seed)
-    results: list[Observations] = [{}] * len(worlds)
+    results: list[Any] = []
+    waiting: dict[int, Observations] = {}
     done = 0
     # Closed at once where the caller is stopped in between: the processes must not work on until garbage is collected.
     with closing(_cached(job, None if cache is None else Path(cache), workers, cluster)) as answers:
         for task, observations in answers:
-            results[task.start : task.stop] = observations
+            waiting |= zip(task, observations, strict=True)
+            while (world := len(results)) in waiting:
+                observed = waiting.pop(world)
+                results.append(observed if keep is None else keep(world, observed))
             done += len(task)
             if progress is not None:
                 progress("retraining", done, len(worlds))

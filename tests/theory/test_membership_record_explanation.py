@@ -9,11 +9,11 @@ from leakscope.attacks.membership_record_explanation import (
     ask,
     by_group,
     influence_value,
-    membership_risks,
     self_revealing,
     self_revelation,
 )
 from leakscope.errors import InputError
+from leakscope.evaluation.record_explanation import membership_risks
 from leakscope.evidence import Evidence, Known
 from leakscope.influence.explanation import RecordExplanation
 from leakscope.influence.logistic import leave_one_out

@@ -13,7 +13,6 @@ from leakscope.attacks.membership_lira import lira
 from leakscope.attacks.membership_record_explanation import (
     by_group,
     influence_value,
-    membership_risks,
     self_revealing,
     self_revelation,
 )
@@ -26,6 +25,7 @@ from leakscope.attacks.reconstruction_subspace import subspace_reduction
 from leakscope.attacks.reconstruction_zeroing import zero_found_influences
 from leakscope.attribute.evidence import AttributeAttack
 from leakscope.evidence import Attack, Evidence, Guesses, Known
+from leakscope.models import Task
 from leakscope.oracle import Reconstruction
 
 __all__ = [
@@ -57,7 +57,7 @@ __all__ = [
     "likelihood_ratio",
     "lira",
     "loss_threshold",
-    "membership_risks",
+    "reference_attacks",
     "rmia",
     "self_revealing",
     "self_revelation",
@@ -84,6 +84,17 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
         learned("squared_error", "loss", "tree"),
     ),
 }
+
+
+def reference_attacks(task: Task) -> tuple[Attack, ...]:
+    """The attacks with reference models that run wherever such models are trained, the primary one first.
+
+    Examples
+    --------
+    >>> [attack.release for attack in reference_attacks("classification")]
+    ['log_loss', 'log_loss']
+    """
+    return (rmia(task), lira(task))
 
 
 def explanation_attacks(release: str, *, prediction: str | None = None) -> tuple[Attack, ...]:

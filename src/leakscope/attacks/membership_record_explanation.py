@@ -12,7 +12,7 @@ itself is revealed, 0 if it isn't; then the absolute influences of the records s
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,17 +20,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
-from leakscope.blind import blind_guesses
-from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
-from leakscope.fingerprints import row_hashes
 from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation
 from leakscope.oracle import Oracle
-from leakscope.records import Records
-from leakscope.results import Estimate, Risk
-from leakscope.risk import FALSE_POSITIVE_RATES, NOT_SHOWN, Judged, Trial, assess, pool_small_groups
-from leakscope.workers import one_thread
+from leakscope.results import Estimate
+from leakscope.risk import NOT_SHOWN, pool_small_groups
 
 Booleans = NDArray[np.bool_]
 Indices = NDArray[np.intp]
@@ -38,7 +33,6 @@ Indices = NDArray[np.intp]
 RELEASE = "record explanation"
 SOURCE = "shokri2019, section 5.1"
 CHUNK = 500  # points asked about at a time: bounds the memory
-FEWEST = 10  # records on each side: below this there is nothing to fit an attack on and judge it by
 
 
 def ask(oracle: Oracle, points: Any) -> Floats:
@@ -57,7 +51,7 @@ def ask(oracle: Oracle, points: Any) -> Floats:
     array([[1.  , 0.33, 0.22],
            [0.  , 0.28, 0.23]])
     """
-    points = _read_numbers(points)
+    points = read_numbers(points)
     if len(points) > oracle.remaining:
         raise InputError(
             f"{len(points)} points are asked about and the oracle answers {oracle.remaining} more queries: "
@@ -74,7 +68,7 @@ def ask(oracle: Oracle, points: Any) -> Floats:
     return np.concatenate(parts[1:] or parts)
 
 
-def _read_numbers(points: Any) -> Floats:
+def read_numbers(points: Any) -> Floats:
     try:
         return np.asarray(points, dtype=np.float64)
     except (TypeError, ValueError):
@@ -136,79 +130,6 @@ def _guess_by_influences(evidence: Evidence, rng: np.random.Generator) -> Guesse
     return Guesses(probability, (probability > 0.5).astype(np.float64))
 
 
-def membership_risks(
-    oracle: Oracle,
-    members: Records,
-    nonmembers: Records,
-    *,
-    never_trained: Oracle | None = None,
-    attacks: Sequence[Attack] | None = None,
-    confidence: float = 0.95,
-    fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
-    seed: int = 0,
-) -> tuple[Risk, ...]:
-    """What each attack learns about membership from an oracle's explanations, beside its controls.
-
-    Equally many members and non-members are asked about, one query each; an attack is fitted on one half of them and
-    judged on the other. The permuted control shuffles memberships.
-
-    Parameters
-    ----------
-    oracle
-        Explains by records of which ``members`` are some or all.
-    members, nonmembers
-        Records with numeric features; their groups are reported where both have the column.
-    never_trained
-        An oracle of the same kind whose models were trained on other records than any of these: what an attack finds
-        there is a difference between the two sets of records.
-    attacks
-        By default `self_revelation` and `influence_value`.
-
-    Examples
-    --------
-    >>> from leakscope.influence import leave_one_out
-    >>> rng = np.random.default_rng(0)
-    >>> X, y = rng.normal(size=(120, 40)), rng.integers(0, 2, 120)
-    >>> inside, outside = (Records(X[part], y[part], np.arange(60)) for part in (slice(60), slice(60, 120)))
-    >>> oracle = Oracle.of(leave_one_out(X[:60], y[:60]), X[:60], y[:60], RecordExplanation(k=1))
-    >>> membership_risks(oracle, inside, outside)[0].advantage
-    0.75 [0.61, 0.84]
-    """
-    chosen = (self_revelation(), influence_value()) if attacks is None else attacks
-    draws = iter(np.random.default_rng(seed).spawn(2 + 3 * len(chosen)))
-    sample = Sample.draw(row_hashes(members.X), row_hashes(nonmembers.X), next(draws))
-    if sample.judged < FEWEST:
-        raise InputError(
-            f"there are {sample.judged} different records to judge on a side: give at least {FEWEST} on each"
-        )
-    asked = sample.judge(_read_numbers(members.X), _read_numbers(nonmembers.X))
-    seen = ask(oracle, asked)
-    unseen = None if never_trained is None else ask(never_trained, asked)
-    with one_thread():
-        blind = blind_guesses(members, nonmembers, sample, next(draws))
-    groups = {
-        name: pool_small_groups(sample.judge(levels, nonmembers.groups[name]), sample.member)[0]
-        for name, levels in members.groups.items()
-        if name in nonmembers.groups
-    }
-    risks = []
-    for attack in chosen:
-        target = _judge(attack, seen, sample.member, sample, next(draws))
-        rng = next(draws)
-        permuted = _judge(attack, seen, sample.permuted(rng), sample, rng)
-        rng = next(draws)
-        control = None if unseen is None else _judge(attack, unseen, sample.member, sample, rng)
-        trial = Trial(attack, target, permuted, control)
-        risks += assess(trial, blind, groups, confidences=(confidence,), fprs=fprs)
-    return tuple(risks)
-
-
-def _judge(attack: Attack, observed: Floats, member: Booleans, sample: Sample, rng: np.random.Generator) -> Judged:
-    labels = np.zeros(len(member), np.int64)  # these attacks don't look at labels
-    guesses, _ = cross_guess(attack, observed, labels, member, sample.half, rng)
-    return Judged(guesses, member, scale_of(attack, sample.half))
-
-
 # --- who is revealed --------------------------------------------------------------------------------------------------
 
 
@@ -237,7 +158,7 @@ def self_revealing(
     >>> {k: int(revealed.sum()) for k, revealed in found.items()}
     {1: 6, 5: 14}
     """
-    ks, X = sorted(set(ks)), _read_numbers(X)
+    ks, X = sorted(set(ks)), read_numbers(X)
     if not ks:
         raise InputError("ks is empty: name at least one number of records that an explanation shows")
     if len(X) != len(models):

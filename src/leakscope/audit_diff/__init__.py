@@ -17,7 +17,6 @@ from leakscope.audit_diff.facts import (
     Listed,
     RecordsChange,
     StudyNumber,
-    attacker,
     changed,
     changed_sides,
     compare_records,
@@ -197,8 +196,6 @@ def _why_not_comparable(old: Audit, new: Audit) -> list[str]:
         said.append(f"confidence was {old.risks[0].auc.confidence:g} and is {new.risks[0].auc.confidence:g}")
     if old.settings.get("margin") != new.settings.get("margin"):
         said.append(f"the margin of the verdict was {old.settings.get('margin')} and is {new.settings.get('margin')}")
-    if attacker(old.target) != attacker(new.target):
-        said.append("the attacker knows some members in one and none in the other")
     return said
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from leakscope.intervals import normal_quantile
 from leakscope.provenance import CODE, MODEL_FILE, MODEL_PARAMETERS
-from leakscope.results import Audit, AuditedModel, Estimate, Findings
+from leakscope.results import Audit, Estimate, Findings
 from leakscope.risk import EXPOSED_RECORDS
 
 #: Follow from other settings, or are compared by themselves.
@@ -98,12 +98,7 @@ def settings_of(findings: Findings) -> dict[str, Any]:
         name: getattr(target, name) for name in ("model", "classes", "features", "members", "nonmembers", "judged")
     }
     settings = {name: value for name, value in findings.settings.items() if name not in _NOT_SETTINGS}
-    return facts | settings | {"control": findings.strongest.control.kind, "attacker": attacker(target)}
-
-
-def attacker(target: AuditedModel) -> str:
-    """What the attacker knows: that decides what attacks can find."""
-    return "knows some members" if target.shadow_models is None else "knows no member, trains shadow models"
+    return facts | settings | {"control": findings.strongest.control.kind}
 
 
 def same_data(old: Findings, new: Findings) -> dict[str, bool]:

@@ -131,7 +131,7 @@ def recommend(
             "None of these versions surely lowers the risk: the intervals of all changes reach 0, so that nothing can be "
             f"recommended by these records.{_still_better(first.surely_beaten_by)}",
         )
-    tested = [version for version in sure if version.attacked_by_shadows and first.attacked_by_shadows]
+    tested = [version for version in sure if version.attacked_by_references and first.attacked_by_references]
     if not tested:
         return _untested(sure)
     cheap = [version for version in tested if _within(version, limits)]
@@ -156,8 +156,8 @@ def _untested(sure: Sequence[Version]) -> Recommendation:
         "untested",
         None,
         f"“{safe_text(least.name)}” lowers what the attacks that were run find, the AUC changes by {_lowered(least)}. But the attack "
-        "that knows a defense best (with reference models trained with it) was not run, and often undoes such a gain: train shadow "
-        "models (shadows=8, --shadows 8, of a model that can be trained again) before you rely on it.",
+        "that knows a defense best (with reference models trained with it) was not run, and often undoes such a gain: train reference "
+        "models (references=4, --references 4, of a model that can be trained again) before you rely on it.",
     )
 
 

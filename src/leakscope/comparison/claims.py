@@ -90,15 +90,16 @@ def hold_claim(
 
 def differ_anyway(case: Case, outcome: Outcome, *, surely: bool = False) -> bool:
     """Whether the two sets of records may differ by themselves, or ``surely`` do, so that an attack needs no leak."""
+    assert case.blind is not None
     blind = auc(case.blind.ranking, case.together)
     controls = [risk.control.auc for risk in outcome.careful if risk.control.kind == "never trained"]
     return (blind.low > 0.5 if surely else suspicious(blind)) or any(control.low > 0.5 for control in controls)
 
 
-def does_it_leak(case: Case, outcome: Outcome, margin: float) -> tuple[bool, str]:
+def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, str]:
     """Whether an attack surely beats chance, and why that, or a change of it, may not be the model's doing; else no reason."""
     best = outcome.careful[outcome.strongest]
-    verdict = judge(best, Basis(margin))
+    verdict = judge(best, replace(basis, fit=outcome.fit))
     beats = verdict.kind == "leaks" or best.auc.low > 0.5
     if beats and verdict.kind != "leaks":
         return True, verdict.sentence.removeprefix("cannot tell: ")

@@ -13,13 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.auditing import Clock
-from leakscope.comparison.attacking import STABILITY, Case, Outcome, attack_version, explained_by
+from leakscope.comparison.attacking import Case, Outcome, attack_version, explained_by
 from leakscope.comparison.plan import Planned
-from leakscope.comparison.training import ANSWERS, Trained, train
 from leakscope.comparison.utility import Floats, Quality
 from leakscope.errors import InputError
+from leakscope.evaluation.references import special_releases
+from leakscope.evaluation.settings import Clock
+from leakscope.evaluation.training import Trained, answers_of, ask, train
 from leakscope.intervals import mean_of_runs
+from leakscope.records import Records, join_records, take_rows
 from leakscope.releases import Progress
 from leakscope.results import Estimate, NotRun
 
@@ -64,7 +66,9 @@ def measure_all(
             failed += [NotRun("", version.name, str(error).rstrip(".")) for version in sharing]
             continue
         with clock("attack"):
-            seen |= {version.name: _measure(case, version, models, explained) for version in sharing}
+            seen |= {
+                version.name: _measure(case, version, models, place, explained) for place, version in enumerate(sharing)
+            }
         if progress is not None:
             progress("training and attacking", 100 * (done + 1), 100 * len(by_learner))
     if failed and len(failed) == len(planned) - 1:
@@ -78,28 +82,61 @@ def _step(progress: Progress, before: int, learners: int, stage: str, done: int,
 
 
 def _train(case: Case, sharing: Sequence[Planned], explained: Sequence[str], again: Any) -> Trained:
-    names = tuple(dict.fromkeys(name for version in sharing for name in explained_by(version, explained)))
-    releases = (STABILITY, *names) if case.target.model.task == "classification" else names
-    return train(case.target, sharing[0].learner(case.target), case.design, releases, case.seed, again)
-
-
-def _measure(case: Case, version: Planned, models: Trained, explained: Sequence[str]) -> Seen:
-    target = case.target
-    answers = version.shown(target, models.nonmembers[ANSWERS])
-    return Seen(
-        version,
-        attack_version(case, version, models, explained),
-        Quality(answers, target.nonmembers.y, target.model.task),
-        {name: models.faithful[name] for name in explained_by(version, explained)},
-        _retrained(case, version, models),
+    """Train what these versions share; the audited model is asked as it is."""
+    target, learner = case.target, sharing[0].learner(case.target)
+    attacks = [attack for version in sharing for attack, _ in case.attacks[version.name]]
+    names = [name for version in sharing for name in explained_by(version, explained)]
+    special = tuple(dict.fromkeys([*special_releases(attacks), *names]))
+    own = learner is target.learner
+    everyone = join_records(target.members, target.nonmembers)
+    return train(
+        target,
+        learner,
+        case.design,
+        everyone,
+        ask(target, (answers_of(target.model.task), *special)) if own else None,
+        releases=special,
+        shows=[version.show(target) for version in sharing],
+        seed=case.training_seed,
+        retrain=again,
+        measure=partial(_first_metric, target.model.task),
+        extra=_Faithfulness(tuple(names), case.design.members) if names else None,
     )
 
 
-def _retrained(case: Case, version: Planned, models: Trained) -> Estimate | None:
-    """The first metric over models trained on other draws of records, each on the records that it did not see."""
-    labels = case.sample.judge(case.target.members.y, case.target.nonmembers.y)
-    values = []
-    for answers, unseen in models.retrained:
-        quality = Quality(version.shown(case.target, answers), labels[unseen], case.target.model.task)
-        values.append(float(next(iter(quality.per_record.values())).mean()))
-    return mean_of_runs(np.array(values), case.confidence) if len(values) > 1 else None
+def _measure(case: Case, version: Planned, models: Trained, place: int, explained: Sequence[str]) -> Seen:
+    target, task = case.target, case.target.model.task
+    answers = models.nonmembers[answers_of(task)]
+    shown = version.shown(target, answers[:, 0] if task == "regression" else answers)
+    unseen = models.fits[place].unseen
+    return Seen(
+        version,
+        attack_version(case, version, models, place),
+        Quality(shown, target.nonmembers.y, task),
+        {name: models.extra[name] for name in explained_by(version, explained)},
+        mean_of_runs(np.array(unseen), case.confidence) if len(unseen) > 1 else None,
+    )
+
+
+def _first_metric(task: Any, answers: Floats, labels: Any) -> float:
+    """The first metric of a model, on records that it did not see."""
+    return float(next(iter(Quality(answers, labels, task).per_record.values())).mean())
+
+
+@dataclass(frozen=True)
+class _Faithfulness:
+    """How faithful a model's explanations are at some held-out records, by name of the explanation."""
+
+    names: tuple[str, ...]
+    members: int
+
+    def __call__(self, model: Any, everyone: Records) -> dict[str, Floats]:
+        from leakscope.explanations import parse
+        from leakscope.explanations.faithfulness import Bench
+
+        bench = Bench(model, take_rows(everyone.X, np.arange(self.members, len(everyone))))
+        found = {}
+        for name in self.names:
+            how = parse(name)
+            found[name] = bench.score(bench.explain(how), how.explains).order
+        return found

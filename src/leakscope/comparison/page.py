@@ -18,7 +18,7 @@ def render(comparison: Comparison) -> str:
     >>> import leakscope as ls
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
-    >>> page = render(ls.compare(target, ls.defenses.Rounding([1]), shadows=0, retrain=False))
+    >>> page = render(ls.compare(target, ls.defenses.Rounding([1]), references=0, retrain=False))
     >>> "<h1><bdi>None of the versions that were tried surely lowers the risk." in page
     True
     """

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, is_dataclass
+from functools import partial
 from typing import Any, Literal
 
 from leakscope.comparison.result import AS_IT_IS
@@ -51,8 +52,12 @@ class Planned:
         changed = answers if self.made.answers is None else self.made.answers(answers)
         return say_labels(changed) if gives_labels_only(target) else changed
 
+    def show(self, target: Target) -> Callable[[Floats], Floats]:
+        """What leaves of a model's answers, as a function of them."""
+        return partial(self.shown, target)
+
     def learner(self, target: Target) -> Learner | None:
-        """What trains it, and its controls and shadow models: versions with the same learner share them."""
+        """What trains it, and its controls and reference models: versions with the same learner share them."""
         return target.learner if self.made.learner is None else self.made.learner
 
 

@@ -22,7 +22,7 @@ def rows(found: RecordComparison) -> list[list[str]]:
     >>> import leakscope as ls
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
-    >>> found = ls.compare(target, "round", record_explanations=True, shadows=0, retrain=False).record_explanations
+    >>> found = ls.compare(target, "round", record_explanations=True, references=0, retrain=False).record_explanations
     >>> [row[:2] for row in rows(found)]
     [['  release', 'questions'], ['* as it is', '2,000']]
     """

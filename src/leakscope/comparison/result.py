@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from leakscope.comparison.record_explanations import RecordComparison
 
 AS_IT_IS = "as it is"
-#: What an attack knows of a defense that it has shadow models of.
-SHADOWS_KNOW = "shadow models trained with the defense"
+#: What an attack knows of a defense that it has reference models of.
+REFERENCES_KNOW = "reference models trained with the defense"
 
 
 @dataclass(frozen=True)
@@ -132,9 +132,9 @@ class Version:
     notes: tuple[str, ...]
 
     @property
-    def attacked_by_shadows(self) -> bool:
+    def attacked_by_references(self) -> bool:
         """Whether the attacks that know the defense best were run: those with reference models trained with it."""
-        return any(attacked.knows == SHADOWS_KNOW for attacked in self.attacks)
+        return any(attacked.knows == REFERENCES_KNOW for attacked in self.attacks)
 
     @property
     def main(self) -> Measured:

@@ -9,8 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.auditing import MARGIN, Clock, Settings, check_enough, judged_groups, read_rates
-from leakscope.blind import blind_guesses
 from leakscope.comparison.attacking import Case, attacks_on
 from leakscope.comparison.choosing import recommend
 from leakscope.comparison.claims import does_it_leak, stand_alone
@@ -19,27 +17,24 @@ from leakscope.comparison.measuring import measure_all
 from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
 from leakscope.comparison.result import Comparison
-from leakscope.comparison.training import make_design
 from leakscope.consistency import answers_by_batch, average_random_answers
-from leakscope.crossfit import Sample
 from leakscope.defenses import Defense
 from leakscope.errors import InputError
-from leakscope.evaluation.overlap import find_overlap
+from leakscope.evaluation.prepare import check_references, prepare
+from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
 from leakscope.facts import near_overlap
 from leakscope.fingerprints import fingerprint
 from leakscope.reconstruction.release import RecordRelease
-from leakscope.records import join_records
 from leakscope.releases import RELEASES, Progress
+from leakscope.results import Basis
 from leakscope.risk import FALSE_POSITIVE_RATES
 from leakscope.selection import read_releases
 from leakscope.target import Target
-from leakscope.verdict import MUCH_OVERLAP, confidence_for_choice
+from leakscope.verdict import MUCH_OVERLAP, confidence_for_choice, confidences_for_choice
 from leakscope.versions import versions
-from leakscope.workers import check_work, one_thread
+from leakscope.workers import check_work
 from leakscope.worlds import retrain as train_again
 
-#: Shadow models of the attacker, for every learner.
-SHADOWS = 8
 #: Loss of accuracy (or rise of the relative mean squared error) that a recommended version may cost.
 PRICE = 0.01
 
@@ -51,7 +46,8 @@ def compare(
     explanations: Sequence[str] = (),
     record_explanations: RecordRelease | bool | None = None,
     price: float = PRICE,
-    shadows: int = SHADOWS,
+    references: int | None = None,
+    random_split: bool = False,
     retrain: bool = True,
     drop_overlap: bool = False,
     repeats: int | None = None,
@@ -64,6 +60,7 @@ def compare(
     cache: str | Path | None = None,
     command: str = "",
     progress: Progress | None = None,
+    shadows: int | None = None,
 ) -> Comparison:
     """Run the same attacks on a model as it is and on defended versions, and say what each buys and costs.
 
@@ -81,13 +78,13 @@ def compare(
     price
         A version is recommended only if it surely costs no more than this: loss of accuracy, or for a regression the rise of
         the mean squared error as a share of what it is.
-    shadows
-        Shadow models that the attacker trains *with* the defense for every learner, an even number; 0 for none.
+    references
+        Reference models that the attacker trains *with* the defense for every learner, an even number; 4 by default, 0 for none.
     retrain
-        Train the never-trained controls and the shadow models. Without, the permuted control stands in.
+        Train the never-trained controls and the reference models. Without, the permuted control stands in.
     margin
         One version may be worse than another by so much of the AUC and still be said to beat it by a better utility.
-    drop_overlap, repeats, confidence, fprs, seed, workers, cluster, cache, progress
+    random_split, drop_overlap, repeats, confidence, fprs, seed, workers, cluster, cache, progress, shadows
         See :func:`leakscope.audit`.
 
     Examples
@@ -95,12 +92,16 @@ def compare(
     >>> import leakscope as ls
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
-    >>> found = compare(target, ls.defenses.LabelOnly(), shadows=4)
+    >>> found = compare(target, ls.defenses.LabelOnly(), references=4)
     >>> [(version.name, round(version.risk.auc.value, 2)) for version in found.versions]
     [('as it is', 1.0), ('label-only', 0.84)]
     """
-    settings = Settings(seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, shadows).checked()
+    references = instead_of_shadows(references, shadows)
+    settings = Settings(
+        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split)
+    ).checked()
     _check(target, price)
+    check_references(target, settings)
     check_work(workers, cluster, cache)
     target, consistency = average_random_answers(target, repeats, settings.seed)
     planned, refused = plan(target, read_defenses(defenses))
@@ -122,7 +123,7 @@ def compare(
     asked = [(case.target.nonmembers, held_out)]
     obstacles += consistency.obstacles + answers_by_batch(case.target.model, asked, consistency, settings.seed)
     warnings += [*consistency.warnings, *obstacles]
-    leaks, doubt = does_it_leak(case, seen[0].outcome, settings.margin)
+    leaks, doubt = does_it_leak(case, seen[0].outcome, Basis(settings.margin, random_split=settings.random_split))
     if obstacles and not leaks:
         doubt = obstacles[0]
     if doubt and doubt not in warnings:
@@ -133,15 +134,12 @@ def compare(
             "risk is that of telling who was trained on; through explanations by records as they are, attacks see a share of "
             f"{by_records.as_it_is.share} of the training records themselves"
         )
-    shadows = settings.shadows if found[0].attacked_by_shadows else 0
-    run = _recorded(case, settings, found[0].main.metric, explained, price, shadows)
+    run = _recorded(case, settings, found[0].main.metric, explained, price)
     run |= {"seconds": clock.seconds, "command": str(command)}
     return Comparison(tuple(found), (*refused, *failed), recommendation, tuple(warnings), run, by_records)
 
 
-def _recorded(
-    case: Case, settings: Settings, metric: str, explained: Sequence[str], price: float, shadows: int
-) -> dict[str, Any]:
+def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[str], price: float) -> dict[str, Any]:
     """How all was measured."""
     target = case.target
     return {
@@ -153,7 +151,8 @@ def _recorded(
         "explanations": list(explained),
         "price": price,
         "metric": metric,
-        "shadows": shadows,
+        "references": case.design.numbers.references,
+        "random split": settings.random_split,
         "retrain": settings.retrain,
         "margin": settings.margin,
         "confidence": settings.confidence,
@@ -189,32 +188,32 @@ def _read_explanations(explanations: Sequence[str], planned: Sequence[Planned]) 
 def _prepare(
     target: Target, settings: Settings, planned: Sequence[Planned], explained: Sequence[str], clock: Clock
 ) -> tuple[Case, Any, list[str], tuple[str, ...]]:
-    """Who is judged, by what, and in which worlds models are trained, once for all versions; warnings and obstacles."""
-    rngs = [np.random.default_rng(one) for one in np.random.SeedSequence(settings.seed).spawn(3)]
-    with clock("compare records"):
-        target, hashes, overlap = find_overlap(target, settings.drop_overlap, settings.seed)
-    sample = Sample.draw(*hashes, rngs[0])
-    check_enough(sample, hashes, overlap)
-    everyone = join_records(target.members, target.nonmembers)
-    design = make_design(
-        target, everyone, sample, hashes, shadows=settings.shadows, controls=settings.retrain,
-        seed=int(rngs[1].integers(2**31)),
-    )  # fmt: skip
-    with clock("blind baseline"), one_thread():
-        blind = blind_guesses(target.members, target.nonmembers, sample, rngs[2])
-    groups, warnings = judged_groups(target.members, target.nonmembers, sample)
-    shadows = settings.retrain and settings.shadows > 0
-    counts = [
-        len(attacks_on(target, version, explained, shadows and version.learner(target) is not None))
+    """Who is judged, by what, and which models are trained, once for all versions; warnings and obstacles."""
+    prepared = prepare(target, settings, clock, references_used=True)
+    target, judging, numbers = prepared.target, prepared.case, prepared.design.numbers
+    masks = any(version.made.answers is not None for version in planned)
+    attacks = {
+        version.name: attacks_on(
+            target, version, explained,
+            references=numbers.references > 0 and version.learner(target) is not None, masks=masks,
+        )
         for version in planned
-    ]
-    together = confidence_for_choice(settings.confidence, sum(counts), 1 + len(settings.fprs))
-    case = Case(target, sample, design, blind, groups, settings.seed, settings.confidence, together, settings.fprs)
-    said = [*target.warnings, *warnings]
-    obstacles = near_overlap(overlap)
+    }  # fmt: skip
+    everything = [attack for some in attacks.values() for attack in some]
+    figures = 1 + len(settings.fprs)
+    chances = iter(confidences_for_choice(settings.confidence, everything, figures))
+    case = Case(
+        sample=judging.sample, labels=judging.labels, blind=judging.blind, groups=judging.groups, seed=judging.seed,
+        fprs=judging.fprs, target=target, design=prepared.design, training_seed=prepared.seed,
+        confidence=settings.confidence, together=confidence_for_choice(settings.confidence, len(everything), figures),
+        attacks={name: [(attack, next(chances)) for attack in some] for name, some in attacks.items()},
+    )  # fmt: skip
+    said = [*target.warnings, *prepared.said]
+    obstacles = near_overlap(prepared.overlap)
+    hashes, overlap = prepared.hashes, prepared.overlap
     if overlap.count and not overlap.removed:
         sentence = f"{overlap.count} training records stand in the holdout too: all risks are drawn towards chance (drop_overlap)"
-        if np.isin(hashes[1][sample.nonmembers], hashes[0]).mean() >= MUCH_OVERLAP:
+        if np.isin(hashes[1][case.sample.nonmembers], hashes[0]).mean() >= MUCH_OVERLAP:
             obstacles += (sentence,)
         else:
             said.append(sentence)

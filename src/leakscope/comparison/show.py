@@ -24,7 +24,7 @@ def describe(comparison: Comparison) -> str:
     >>> import leakscope as ls
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
-    >>> print(describe(ls.compare(target, ls.defenses.Rounding([1]), shadows=0, retrain=False)).splitlines()[0][:66])
+    >>> print(describe(ls.compare(target, ls.defenses.Rounding([1]), references=0, retrain=False)).splitlines()[0][:66])
     None of these versions surely lowers the risk: the intervals of al
     """
     lines = _wrap(safe_text(comparison.recommendation.sentence, SENTENCE_LENGTH))

@@ -247,7 +247,7 @@ def _sources(comparison: Comparison) -> list[dict[str, str]]:
 def _reproduce(run: dict[str, Any]) -> str:
     if run["command"]:
         return safe_text(run["command"], 2000)
-    names = ("price", "shadows", "retrain", "confidence", "margin", "seed")
+    names = ("price", "references", "retrain", "confidence", "margin", "seed")
     shown = ", ".join(f"{name}={run[name]!r}" for name in names)
     return f"ls.compare(target, defenses=[…], {shown})"
 

@@ -21,7 +21,7 @@ def tell(comparison: Comparison) -> Study:
     >>> import leakscope as ls
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
-    >>> found = ls.compare(target, ls.defenses.Rounding([1]), shadows=0, retrain=False)
+    >>> found = ls.compare(target, ls.defenses.Rounding([1]), references=0, retrain=False)
     >>> tell(found).kind, tell(found).figures[0].marked
     ('comparison', ('as it is', 'round 1'))
     """
@@ -63,7 +63,7 @@ def answer(comparison: Comparison) -> tuple[str, str]:
             return (
                 "Some versions lower what these attacks find, but the attack that knows a defense best was not run.",
                 "It compares the model with others that were trained with the same defense, and often undoes what hides the signal "
-                "from simpler attacks: train shadow models before you choose.",
+                "from simpler attacks: train reference models before you choose.",
             )
         case "no sure gain":
             alone = len(comparison.versions) == 1
@@ -230,7 +230,7 @@ def _warnings(comparison: Comparison) -> list[str]:
 
 
 def _settings(comparison: Comparison) -> dict[str, object]:
-    names = ("members", "held out", "judged", "price", "margin", "confidence", "shadows", "retrain", "seed")
+    names = ("members", "held out", "judged", "price", "margin", "confidence", "references", "retrain", "seed")
     sources = dict.fromkeys(version.source for version in comparison.versions if version.source)
     return {
         "model": comparison.run["model"],

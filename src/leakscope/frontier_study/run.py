@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.auditing import MARGIN, audit
-from leakscope.auditing import Settings as AuditSettings
+from leakscope.auditing import audit
 from leakscope.errors import InputError
+from leakscope.evaluation.settings import MARGIN
+from leakscope.evaluation.settings import Settings as AuditSettings
 from leakscope.explanations import FeatureExplanation, parse
 from leakscope.explanations.faithfulness import Bench, RecordScores
 from leakscope.frontier_study.dominance import beaten_by_points, surely_beaten
@@ -91,7 +92,7 @@ def frontier(
     scores, not_run = _score(bench, usual_settings(bench) if chosen is None else chosen, progress)
     found = audit(
         model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs, releases=[beside, *scores],
-        retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers, cluster=cluster,
+        references=0, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers, cluster=cluster,
         cache=cache, progress=progress,
     )  # fmt: skip
     random = np.random.default_rng([seed, 1]).normal(size=bench.flat.shape)

@@ -18,14 +18,10 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.attacks import RECONSTRUCTIONS
-from leakscope.attacks.membership_record_explanation import (
-    FEWEST,
-    by_group,
-    explains_itself,
-    membership_risks,
-    self_revelation,
-)
+from leakscope.attacks.membership_record_explanation import by_group, explains_itself, self_revelation
 from leakscope.errors import InputError
+from leakscope.evaluation.prepare import FEWEST
+from leakscope.evaluation.record_explanation import membership_risks
 from leakscope.fingerprints import row_hashes
 from leakscope.influence.explanation import LeftOut
 from leakscope.influence.graph import InfluenceGraph

@@ -85,7 +85,7 @@ def summarize_reproduction(findings: Findings) -> dict[str, str]:
         split = settings.get("random split", False)
         shown = f"ls.audit_scores(scores, member, seed={settings.get('seed', 0)}, random_split={split})"
         return {"kind": "python", "text": shown}
-    more = "".join(f", {name}={settings[name]!r}" for name in ("releases", "shadows") if settings.get(name))
+    more = "".join(f", {name}={settings[name]!r}" for name in ("releases", "references") if settings.get(name))
     call = (
         f"ls.audit(model, train, holdout, seed={settings.get('seed', 0)}, confidence={settings.get('confidence', 0.95)}, "
         f"margin={settings.get('margin', 0.05)}, retrain={settings.get('retrain', True)}, "

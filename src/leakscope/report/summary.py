@@ -139,11 +139,6 @@ def _facts(target: AuditedModel) -> list[dict[str, str]]:
             ("Control", f"{models} retrained on {count(control.records)} other records"),
             (f"{metric} of the control on held-out records", describe(control.holdout, style)["text"]),
         ]
-    if target.shadow_models is not None:
-        shadows = target.shadow_models
-        facts.append(
-            ("Attacker", f"knows no member; {count(shadows.models)} shadow models of {count(shadows.records)} records")
-        )
     return [{"name": name, "value": value} for name, value in facts]
 
 

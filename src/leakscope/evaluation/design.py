@@ -1,0 +1,224 @@
+"""The design of training sets: which records train which model, for audits and comparisons alike.
+
+Models are numbered. A study trains those that it needs, and asks each about some records:
+
+============ =================================================================== ===============================================
+model        trained on                                                          asked about
+============ =================================================================== ===============================================
+*whole*      all members: the audited model, or a defended version of it         all records
+*references* all members that are not judged, a random half of the judged        the judged records
+             members and a random half of the judged non-members; the partner
+             of a pair on the other halves
+*folds*      all members without one part                                        its part of the judged members and of the
+                                                                                 judged non-members (the never-trained
+                                                                                 control), and the other judged members
+*halves*     half of the members                                                 all members
+============ =================================================================== ===============================================
+
+References have the size of the audited model, and every judged record is in exactly half of them. With references there are four
+folds and two halves; without, two folds, which are the halves of the members. Copies of a record train together, and classes are
+dealt evenly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.crossfit import Hashes, Indices, Sample
+from leakscope.errors import InputError
+from leakscope.target import Target
+
+Kind = Literal["whole", "reference", "fold", "half"]
+FOLDS = 4
+#: Draws of the folds before they are given up.
+MOST_DRAWS = 1000
+#: In `Design.sides`: trains both models of a pair, or none of them; the second number marks a held-out copy of a member.
+BOTH, NEITHER, COPY = 2, -1, 4
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """How many models of each kind a study trains."""
+
+    references: int = 0
+    folds: int = 0
+    halves: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Who trains which model, and about whom each is asked. Positions count members first, then non-members.
+
+    Parameters
+    ----------
+    numbers
+        How many models of each kind there are.
+    members, records
+        Number of members, and of all records.
+    judged
+        Positions of the judged records, members first.
+    sides
+        For each pair of references and each position: trains the first (0), the second (1), both or neither. A held-out copy of
+        a member is had with it, but not trained on twice.
+    fold, half
+        The part of each member.
+    asked
+        The fold model that each judged record is asked of.
+    """
+
+    numbers: Numbers
+    members: int
+    records: int
+    judged: Indices
+    sides: NDArray[np.int8]
+    fold: Indices
+    half: Indices
+    asked: Indices
+
+    def __len__(self) -> int:
+        return 1 + self.numbers.references + self.numbers.folds + self.numbers.halves
+
+    @property
+    def judged_members(self) -> Indices:
+        return self.judged[: len(self.judged) // 2]
+
+    def models(self, kind: Kind) -> range:
+        """Numbers of the models of one kind."""
+        first = 1
+        if kind == "whole":
+            return range(1)
+        for name, count in zip(
+            ("reference", "fold", "half"),
+            (self.numbers.references, self.numbers.folds, self.numbers.halves),
+            strict=True,
+        ):
+            if name == kind:
+                break
+            first += count
+        return range(first, first + count)
+
+    def kind(self, model: int) -> Kind:
+        """The kind of a model."""
+        kinds: tuple[Kind, ...] = ("whole", "reference", "fold", "half")
+        return next(kind for kind in kinds if model in self.models(kind))
+
+    def draw(self, model: int) -> Indices:
+        """Training records of a model."""
+        kind = self.kind(model)
+        number = model - self.models(kind).start
+        if kind == "whole":
+            return np.arange(self.members)
+        if kind == "reference":
+            side = self.sides[number // 2]
+            return np.flatnonzero((side == number % 2) | (side == BOTH))
+        return np.flatnonzero(self.fold != number if kind == "fold" else self.half == number)
+
+    def rows(self, model: int) -> Indices:
+        """Records that a model is asked about; for a fold those of the control come first."""
+        kind = self.kind(model)
+        if kind == "whole":
+            return np.arange(self.records)
+        if kind == "half":
+            return np.arange(self.members)
+        return self.judged if kind == "reference" else np.concatenate([self.control_rows(model), self.fit_rows(model)])
+
+    def control_rows(self, model: int) -> Indices:
+        """Judged records that a fold model is the control for."""
+        return np.asarray(self.judged[self.asked == model - self.models("fold").start])
+
+    def fit_rows(self, model: int) -> Indices:
+        """Judged members that a fold model was trained on, and is asked about to see how it fits them."""
+        if not self.numbers.references:
+            return self.judged[:0]
+        rows = self.judged_members
+        return np.asarray(rows[self.fold[rows] != model - self.models("fold").start])
+
+    def inside(self) -> NDArray[np.bool_]:
+        """Which reference had which judged record, (references, judged)."""
+        sides = self.sides[:, self.judged] % COPY
+        first, second = (np.isin(sides, [number, BOTH]) for number in (0, 1))
+        return np.stack([first, second], axis=1).reshape(-1, len(self.judged))
+
+    @property
+    def smallest_fold(self) -> int:
+        """Training records of the fold model with the fewest."""
+        return int(self.members - np.bincount(self.fold, minlength=self.numbers.folds).max())
+
+
+def make_design(
+    target: Target, sample: Sample, hashes: tuple[Hashes, Hashes], numbers: Numbers, rng: np.random.Generator
+) -> Design:
+    """Draw the training sets of all models."""
+    members, nonmembers = hashes
+    classes = target.model.task == "classification"
+    labels, others = (
+        side.y if classes else np.zeros(len(side.y), np.intp) for side in (target.members, target.nonmembers)
+    )
+    judged = np.concatenate([sample.members[: sample.judged], len(members) + sample.nonmembers])
+    sides = np.full((numbers.references // 2, len(members) + len(nonmembers)), NEITHER, np.int8)
+    for pair in sides:
+        pair[:] = _draw_pair(sample, hashes, (labels, others), rng)
+    half = _deal(members, labels, numbers.halves, rng) if numbers.halves else np.zeros(len(members), np.intp)
+    fold, asked = _draw_folds(sample, hashes, (labels, others), numbers.folds, rng)
+    return Design(numbers, len(members), len(members) + len(nonmembers), judged, sides, fold, half, asked)
+
+
+def _draw_pair(
+    sample: Sample, hashes: tuple[Hashes, Hashes], labels: tuple[Any, Any], rng: np.random.Generator
+) -> NDArray[np.int8]:
+    """Which model of a pair of references each record trains."""
+    (members, nonmembers), inside, outside = hashes, sample.members[: sample.judged], sample.nonmembers
+    dealt = _deal(members[inside], labels[0][inside], 2, rng)
+    first = _follow(members, members[inside], dealt, np.full(len(members), BOTH))
+    second = np.full(len(nonmembers), NEITHER)
+    copies = np.isin(nonmembers[outside], members)
+    alone, copied = outside[~copies], outside[copies]
+    second[alone] = _deal(nonmembers[alone], labels[1][alone], 2, rng)
+    second[copied] = COPY + _follow(nonmembers[copied], members, first, np.zeros(len(copied)))
+    return np.concatenate([first, second]).astype(np.int8)
+
+
+def _draw_folds(
+    sample: Sample, hashes: tuple[Hashes, Hashes], labels: tuple[Any, Any], folds: int, rng: np.random.Generator
+) -> tuple[Indices, Indices]:
+    """The part of each member, and the fold model that each judged record is asked of.
+
+    An attack on the control is fitted on one half of the records of one model. With a dozen records a draw can leave such a cell
+    without members or without non-members; it is then drawn again.
+    """
+    members, nonmembers = hashes[0], hashes[1][sample.nonmembers]
+    if not folds:
+        return np.zeros(len(members), np.intp), np.zeros(2 * sample.judged, np.intp)
+    for _ in range(MOST_DRAWS):
+        fold = _deal(members, labels[0], folds, rng)
+        dealt = _deal(nonmembers, labels[1][sample.nonmembers], folds, rng)
+        outside = _follow(nonmembers, members, fold, dealt)
+        asked = np.concatenate([fold[sample.members[: sample.judged]], outside]).astype(np.intp)
+        cells = np.bincount(4 * asked + 2 * sample.half + sample.member, minlength=4 * folds)
+        if cells.all():
+            return fold, asked
+    raise InputError(
+        f"there are only {sample.judged} different records on each side, too few for the never-trained control: add records, "
+        "or leave it out with retrain=False (--no-retrain)"
+    )
+
+
+def _deal(hashes: Hashes, labels: NDArray[Any], parts: int, rng: np.random.Generator) -> Indices:
+    """Deal records to parts of about equal size: copies to the same one, and each class evenly."""
+    _, first, copy = np.unique(hashes, return_index=True, return_inverse=True)
+    order = rng.permutation(len(first))
+    order = order[np.argsort(labels[first][order], kind="stable")]
+    part = np.empty(len(first), np.intp)
+    part[order] = np.arange(len(first)) % parts
+    return part[copy]
+
+
+def _follow(hashes: Hashes, leaders: Hashes, parts: NDArray[Any], default: NDArray[Any]) -> NDArray[Any]:
+    """Give each record the part of a leader with the same hash, or its default."""
+    rank = np.argsort(leaders, kind="stable")
+    at = rank[np.minimum(np.searchsorted(leaders, hashes, sorter=rank), len(leaders) - 1)]
+    return np.where(leaders[at] == hashes, parts[at], default)

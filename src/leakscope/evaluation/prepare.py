@@ -1,0 +1,133 @@
+"""What is settled before anything is trained: which records are judged, by what, and which models are trained."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.blind import blind_guesses
+from leakscope.crossfit import Hashes, Sample
+from leakscope.errors import InputError
+from leakscope.evaluation.design import FOLDS, Design, Numbers, make_design
+from leakscope.evaluation.evaluate import Case
+from leakscope.evaluation.overlap import find_overlap
+from leakscope.evaluation.settings import REFERENCE_MODELS, Clock, Settings
+from leakscope.facts import count
+from leakscope.records import Records
+from leakscope.results import Overlap
+from leakscope.risk import NOT_SHOWN, SMALLEST_GROUP, pool_small_groups
+from leakscope.target import Target
+from leakscope.workers import one_thread
+
+#: Below this there is nothing to fit an attack on and judge it by.
+FEWEST = 10
+#: Fewer judged records on each side leave cells of the four folds empty.
+FEWEST_FOR_REFERENCES = 50
+
+
+@dataclass(frozen=True, eq=False)
+class Prepared:
+    """A study before anything is trained.
+
+    Parameters
+    ----------
+    target, hashes
+        The target, without shared records where these are dropped, and a hash of each of its records.
+    case, design
+        What attacks are judged by, and which records train which model.
+    seed
+        Seed of all trainings.
+    said
+        Sentences about groups that are too small.
+    no_references
+        Why there are no reference models although nobody asked to leave them out; otherwise empty.
+    """
+
+    target: Target
+    hashes: tuple[Hashes, Hashes]
+    overlap: Overlap
+    case: Case
+    design: Design
+    seed: int
+    said: list[str]
+    no_references: str
+
+
+def prepare(target: Target, settings: Settings, clock: Clock, *, references_used: bool) -> Prepared:
+    """Find copies, draw the judged records and the training sets, and run the blind baseline.
+
+    ``references_used`` says whether any attack reads reference models; where none does, none are trained.
+    """
+    drawing, training, guessing = (np.random.default_rng(one) for one in np.random.SeedSequence(settings.seed).spawn(3))
+    with clock("compare records"):
+        target, hashes, overlap = find_overlap(target, settings.drop_overlap, settings.seed)
+    sample = Sample.draw(*hashes, drawing)
+    check_enough(sample, hashes, overlap)
+    wanted = settings if references_used else replace(settings, references=0)
+    numbers, reason = count_models(target, wanted, sample.judged)
+    seed = int(training.integers(2**31))
+    design = make_design(target, sample, hashes, numbers, np.random.default_rng(seed))
+    with clock("blind baseline"), one_thread():
+        blind = blind_guesses(target.members, target.nonmembers, sample, guessing)
+    groups, said = judged_groups(target.members, target.nonmembers, sample)
+    labels = (target.members.y, target.nonmembers.y)
+    case = Case(sample, labels, blind, groups, settings.seed, settings.fprs)
+    return Prepared(target, hashes, overlap, case, design, seed, said, reason)
+
+
+def check_references(target: Target, settings: Settings) -> None:
+    """Refuse reference models that were asked for and can't be trained, before anything is."""
+    if settings.references and (target.learner is None or not settings.retrain):
+        raise InputError(
+            "reference models need a model that can be trained again: pass fit= and leave retrain on, or leave references out"
+        )
+
+
+def count_models(target: Target, settings: Settings, judged: int) -> tuple[Numbers, str]:
+    """How many models are trained, and why no references are where the usual number can't be."""
+    if target.learner is None:
+        return Numbers(), "the model can't be trained again: pass fit="
+    if not settings.retrain:
+        return Numbers(), "retraining was left out"
+    references = REFERENCE_MODELS if settings.references is None else settings.references
+    reason = ""
+    if references and judged < FEWEST_FOR_REFERENCES:
+        reason = f"reference models need {FEWEST_FOR_REFERENCES} different records on each side, and there are {judged}"
+        if settings.references:
+            raise InputError(f"{reason}: add records, or leave them out with references=0 (--references 0)")
+        references = 0
+    folds = 0 if settings.random_split else FOLDS if references else 2
+    unjudged = len(target.members) > judged
+    return Numbers(references, folds, 2 if references and (folds or unjudged) else 0), reason
+
+
+def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> None:
+    """Refuse an audit of too few different records."""
+    if sample.judged >= FEWEST:
+        return
+    side = "held-out" if len(np.unique(hashes[1])) == sample.judged else "training"
+    raise InputError(
+        f"there are only {sample.judged} different {side} records{' left' if overlap.removed else ''}: "
+        f"an audit needs at least {FEWEST} on each side"
+    )
+
+
+def judged_groups(members: Records, nonmembers: Records, sample: Sample) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Levels of the judged records, small groups pooled, and a sentence for each column where that happened."""
+    groups, said = {}, []
+    for column in members.groups:
+        levels = sample.judge(members.groups[column], nonmembers.groups[column])
+        groups[column], pooled = pool_small_groups(levels, sample.member)
+        if pooled:
+            said.append(
+                f"{count(pooled, 'group')} of {column} with fewer than {SMALLEST_GROUP} judged members or non-members: "
+                "small groups are reported together, or not at all where even together they are too few"
+            )
+        if len(set(groups[column]) - {NOT_SHOWN}) < 2:
+            said.append(
+                f"there is nothing to compare in {column}: it has fewer than two groups of a size that is shown"
+            )
+    return groups, said

@@ -1,0 +1,92 @@
+"""Membership from record explanations: the attacks of `attacks.membership_record_explanation`, evaluated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from leakscope.attacks.membership_record_explanation import (
+    RELEASE,
+    ask,
+    influence_value,
+    read_numbers,
+    self_revelation,
+)
+from leakscope.blind import blind_guesses
+from leakscope.crossfit import Sample
+from leakscope.errors import InputError
+from leakscope.evaluation.evaluate import Case, Control, Observed, evaluate
+from leakscope.evaluation.prepare import FEWEST
+from leakscope.evidence import Attack
+from leakscope.fingerprints import row_hashes
+from leakscope.oracle import Oracle
+from leakscope.records import Records
+from leakscope.results import Risk
+from leakscope.risk import FALSE_POSITIVE_RATES, pool_small_groups
+from leakscope.workers import one_thread
+
+
+def membership_risks(
+    oracle: Oracle,
+    members: Records,
+    nonmembers: Records,
+    *,
+    never_trained: Oracle | None = None,
+    attacks: Sequence[Attack] | None = None,
+    confidence: float = 0.95,
+    fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
+    seed: int = 0,
+) -> tuple[Risk, ...]:
+    """What each attack learns about membership from an oracle's explanations, beside its controls.
+
+    Equally many members and non-members are asked about, one query each; an attack is fitted on one half of them and
+    judged on the other. The permuted control shuffles memberships.
+
+    Parameters
+    ----------
+    oracle
+        Explains by records of which ``members`` are some or all.
+    members, nonmembers
+        Records with numeric features; their groups are reported where both have the column.
+    never_trained
+        An oracle of the same kind whose models were trained on other records than any of these: what an attack finds
+        there is a difference between the two sets of records.
+    attacks
+        By default `self_revelation` and `influence_value`.
+
+    Examples
+    --------
+    >>> from leakscope.influence import RecordExplanation, leave_one_out
+    >>> rng = np.random.default_rng(0)
+    >>> X, y = rng.normal(size=(120, 40)), rng.integers(0, 2, 120)
+    >>> inside, outside = (Records(X[part], y[part], np.arange(60)) for part in (slice(60), slice(60, 120)))
+    >>> oracle = Oracle.of(leave_one_out(X[:60], y[:60]), X[:60], y[:60], RecordExplanation(k=1))
+    >>> membership_risks(oracle, inside, outside)[0].advantage
+    0.75 [0.61, 0.84]
+    """
+    chosen = (self_revelation(), influence_value()) if attacks is None else attacks
+    drawing, guessing = np.random.default_rng(seed).spawn(2)
+    sample = Sample.draw(row_hashes(members.X), row_hashes(nonmembers.X), drawing)
+    if sample.judged < FEWEST:
+        raise InputError(
+            f"there are {sample.judged} different records to judge on a side: give at least {FEWEST} on each"
+        )
+    with one_thread():
+        blind = blind_guesses(members, nonmembers, sample, guessing)
+    groups = {
+        name: pool_small_groups(sample.judge(levels, nonmembers.groups[name]), sample.member)[0]
+        for name, levels in members.groups.items()
+        if name in nonmembers.groups
+    }
+    asked = sample.judge(read_numbers(members.X), read_numbers(nonmembers.X))
+    control = None
+    if never_trained is not None:
+        control = Control({RELEASE: ask(never_trained, asked)}, np.zeros(len(asked), np.intp))
+    # Each query is answered once: only the judged records are asked about, and they make the whole case.
+    seen, everyone = ask(oracle, asked), np.arange(sample.judged)
+    observed = Observed({RELEASE: seen[: sample.judged]}, {RELEASE: seen[sample.judged :]}, control)
+    alone = Sample(everyone, everyone, sample.judged, sample.half, sample.half[:0])
+    no_labels = np.zeros(sample.judged, np.int64)  # these attacks don't read labels
+    case = Case(alone, (no_labels, no_labels), blind, groups, seed, fprs)
+    return tuple(evaluate(attack, case, observed, (confidence,)).risks[0] for attack in chosen)

@@ -1,0 +1,89 @@
+"""How a study is run: settings that audits and comparisons share, and the time spent in each step."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from leakscope.errors import InputError
+from leakscope.risk import FALSE_POSITIVE_RATES
+
+#: An AUC this far above chance is the smallest leak that a verdict of "no evidence" excludes.
+MARGIN = 0.05
+#: Reference models unless told otherwise.
+REFERENCE_MODELS = 4
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a study is run; every default is recorded with the result.
+
+    ``references`` is None for the usual number wherever reference models can be trained.
+    """
+
+    seed: int = 0
+    confidence: float = 0.95
+    margin: float = MARGIN
+    fprs: tuple[float, ...] = FALSE_POSITIVE_RATES
+    retrain: bool = True
+    drop_overlap: bool = False
+    references: int | None = None
+    random_split: bool = False
+
+    def checked(self) -> Settings:
+        """The settings with the seed as Python's own whole number, or an error."""
+        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
+            raise InputError(f"seed must be a whole number from 0 on, not {self.seed!r}")
+        if not all(isinstance(number, int | float) for number in (self.confidence, self.margin)):
+            raise InputError(f"confidence and margin must be numbers, not {self.confidence!r} and {self.margin!r}")
+        if not 0.5 <= self.confidence <= 0.99999:
+            raise InputError(f"confidence must be from 0.5 to 0.99999, not {self.confidence}")
+        if not 0 < self.margin < 0.5:
+            raise InputError(f"margin must be between 0 and 0.5, not {self.margin}")
+        if not self.fprs or not all(0 < fpr < 1 for fpr in self.fprs):
+            raise InputError(f"false-positive rates must lie between 0 and 1, not {self.fprs}")
+        return replace(self, seed=int(self.seed), references=_read_references(self.references))
+
+
+def _read_references(references: Any) -> int | None:
+    whole = isinstance(references, int | np.integer) and not isinstance(references, bool)
+    if references is not None and (not whole or references < 0 or references % 2):
+        raise InputError(f"references is an even number of models, or 0 for none, not {references!r}")
+    return None if references is None else int(references)
+
+
+def instead_of_shadows(references: int | None, shadows: int | None) -> int | None:
+    """The number of reference models, also where a caller still uses the old name ``shadows``."""
+    if shadows is None:
+        return references
+    if references is not None:
+        raise InputError("shadows is the old name of references: name references alone")
+    warnings.warn("shadows is now called references, and will be removed", FutureWarning, stacklevel=3)
+    return shadows
+
+
+def read_rates(fprs: Any) -> tuple[float, ...]:
+    """False-positive rates as numbers."""
+    try:
+        return tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
+    except (TypeError, ValueError) as error:
+        raise InputError(f"false-positive rates must be numbers, not {fprs!r}") from error
+
+
+class Clock:
+    """Seconds spent in each step."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+
+    @contextmanager
+    def __call__(self, step: str) -> Iterator[None]:
+        start = time.perf_counter()
+        yield
+        self.seconds[step] = round(self.seconds.get(step, 0.0) + time.perf_counter() - start, 3)

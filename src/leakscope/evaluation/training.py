@@ -1,0 +1,273 @@
+"""All models of one learner, trained in one place: what each shows of the records that it is asked about.
+
+Of a retrained model little is kept. Defenses that change answers are applied to the answers of the same models, so that versions with
+one learner share all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.attacks.references import likelihood_of, phi_of
+from leakscope.errors import InputError, TrainingError
+from leakscope.evaluation.design import Design
+from leakscope.evidence import Floats, Labels
+from leakscope.failures import cause
+from leakscope.models import Model, Task
+from leakscope.records import Records, join_records
+from leakscope.releases import Progress, observe, stack
+from leakscope.target import Learner, Target
+from leakscope.worlds import Worlds
+
+Shown = dict[str, Floats]
+#: What leaves of a model's answers.
+Show = Callable[[Floats], Floats]
+Retrain = Callable[..., list[Any]]
+#: Measures the whole model beside its releases.
+Extra = Callable[[Model, Records], Mapping[str, Floats]]
+EXTRA = "extra: "
+
+
+def answers_of(task: Task) -> str:
+    """Name of the release that is a model's answers as they are."""
+    return "predictions" if task == "regression" else "probabilities"
+
+
+def fit_of(answers: Floats, y: Labels, task: Task) -> Floats:
+    """Likelihood of the true label, or the squared error of a regression."""
+    return np.asarray((answers - y) ** 2) if task == "regression" else likelihood_of(answers, y)
+
+
+@dataclass(frozen=True, eq=False)
+class Fits:
+    """How retrained models fit the records, as one version shows it.
+
+    Parameters
+    ----------
+    phi, references
+        φ (`attacks.references.phi_of`) and fit (`fit_of`) of the judged records under each reference, (references, judged).
+    folds
+        Fit of the judged members under each fold model, (folds, judged members); nan where it was not asked.
+    halves
+        Fit of all members under each half, (halves, members).
+    unseen
+        For each model, its answers' score on judged records that it was not trained on (``measure`` of `train`).
+    """
+
+    phi: Floats
+    references: Floats
+    folds: Floats
+    halves: Floats
+    unseen: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Trained:
+    """What the models of one learner show.
+
+    Parameters
+    ----------
+    members, nonmembers
+        What the whole model shows of all records.
+    control
+        What fold models show of the judged records that they were not trained on; None without folds.
+    fits
+        For each version what the retrained models say of the true labels.
+    extra
+        What was measured of the whole model beside its releases.
+    """
+
+    members: Shown
+    nonmembers: Shown
+    control: Shown | None
+    fits: tuple[Fits, ...]
+    extra: Shown
+
+
+def ask(
+    target: Target, releases: Sequence[str], progress: Progress | None = None, mixed: int | None = None
+) -> tuple[Shown, Shown]:
+    """What the audited model shows of members and of non-members.
+
+    With a seed in ``mixed``, both are asked about in the same batches: where answers depend on the batch, batches of members would
+    differ from others by the batch alone.
+    """
+    if mixed is None:
+        inside, outside = (
+            observe(target.model, side, releases, progress) for side in (target.members, target.nonmembers)
+        )
+        return inside, outside
+    both = join_records(target.members, target.nonmembers)
+    order = np.random.default_rng([mixed, len(both)]).permutation(len(both))
+    shown, back = observe(target.model, both.take(order), releases, progress), np.argsort(order)
+    return _sides({name: values[back] for name, values in shown.items()}, len(target.members))
+
+
+def _sides(shown: Shown, members: int) -> tuple[Shown, Shown]:
+    inside, outside = (
+        {name: part[rows] for name, part in shown.items()} for rows in (slice(0, members), slice(members, None))
+    )
+    return inside, outside
+
+
+@dataclass(frozen=True, eq=False)
+class _Observation:
+    """Ask a model about its records. Releases that need the model itself are observed only where an attack reads them."""
+
+    everyone: Records
+    design: Design
+    models: tuple[int, ...]
+    releases: tuple[str, ...]
+    answers: str
+    extra: Extra | None
+
+    def __call__(self, model: Model, world: int, trained_on: Any) -> Shown:  # noqa: ARG002
+        number = self.models[world]
+        kind, rows = self.design.kind(number), self.design.rows(number)
+        all_releases = (self.answers, *self.releases)
+        if kind == "whole":
+            more = {} if self.extra is None else self.extra(model, self.everyone)
+            return observe(model, self.everyone, all_releases) | {EXTRA + name: part for name, part in more.items()}
+        if kind != "fold":
+            return observe(model, self.everyone.take(rows), (self.answers,))
+        count = len(self.design.control_rows(number))
+        shown = observe(model, self.everyone.take(rows[:count]), all_releases)
+        others = observe(model, self.everyone.take(rows[count:]), (self.answers,)) if count < len(rows) else {}
+        return shown | {name: np.concatenate([shown[name], part]) for name, part in others.items()}
+
+
+@dataclass(frozen=True, eq=False)
+class _Keep:
+    """What is kept of each model, for all versions."""
+
+    design: Design
+    models: tuple[int, ...]
+    y: Labels
+    task: Task
+    shows: tuple[Show, ...]
+    measure: Callable[[Floats, Labels], float] | None
+
+    def __call__(self, world: int, shown: Shown) -> dict[str, Any]:
+        model = self.models[world]
+        kind, design = self.design.kind(model), self.design
+        if kind == "whole":
+            return {"shown": shown}
+        rows = design.rows(model)
+        answers = shown.pop(answers_of(self.task))
+        released = [show(answers[:, 0] if self.task == "regression" else answers) for show in self.shows]
+        labels = self.y[rows]
+        found: dict[str, Any] = {"fit": np.stack([fit_of(part, labels, self.task) for part in released])}
+        unseen = np.zeros(len(rows), bool)
+        if kind == "reference":
+            found["phi"] = np.stack([phi_of(part, labels, self.task) for part in released])
+            unseen = ~design.inside()[model - design.models("reference").start]
+        if kind == "fold":
+            count = len(design.control_rows(model))
+            unseen[:count] = True
+            found["control"] = {answers_of(self.task): answers[:count], **shown}
+        if self.measure is not None and unseen.any():
+            found["unseen"] = [self.measure(part[unseen], labels[unseen]) for part in released]
+        return found
+
+
+def train(
+    target: Target,
+    learner: Learner | None,
+    design: Design,
+    everyone: Records,
+    shown: tuple[Shown, Shown] | None,
+    *,
+    releases: tuple[str, ...],
+    shows: Sequence[Show],
+    seed: int,
+    retrain: Retrain,
+    measure: Callable[[Floats, Labels], float] | None = None,
+    extra: Extra | None = None,
+) -> Trained:
+    """Train all models of a learner and give what they show.
+
+    Parameters
+    ----------
+    shown
+        What the whole model shows of members and non-members, where it is there already; otherwise it is trained too.
+    releases
+        Releases that need the model itself. All others follow from its answers.
+    shows
+        For each version what leaves of the answers.
+    measure
+        Scores answers by the true labels, for `Fits.unseen`.
+    extra
+        Gives more named arrays about the whole model, from the model and all records.
+    """
+    task = target.model.task
+    models = tuple(range(len(design)))[0 if shown is None else 1 :]
+    keep = _Keep(design, models, everyone.y, task, tuple(shows), measure)
+    found: list[dict[str, Any]] = []
+    more = dict(extra(target.model, everyone)) if extra is not None and shown is not None else {}
+    if learner is not None and models:
+        observation = _Observation(everyone, design, models, releases, answers_of(task), extra)
+        found = _retrain(learner, observation, keep, seed, retrain)
+    if shown is None:
+        whole, found = found[0]["shown"], found[1:]
+        more = {name.removeprefix(EXTRA): whole.pop(name) for name in list(whole) if name.startswith(EXTRA)}
+        shown = _sides(whole, design.members)
+    by_model = dict(zip(models[-len(found) :], found, strict=True)) if found else {}
+    return Trained(*shown, _control(design, by_model), _fits(design, by_model, len(shows)), more)
+
+
+def _retrain(
+    learner: Learner, observation: _Observation, keep: _Keep, seed: int, retrain: Retrain
+) -> list[dict[str, Any]]:
+    everyone, design, models = observation.everyone, observation.design, observation.models
+    worlds = Worlds(len(everyone), len(models), partial(_drawn, design, models), partial(_stream, models))
+    try:
+        return retrain(learner, everyone.X, everyone.y, worlds, observation, seed=seed, keep=keep)
+    except TrainingError as error:
+        advice = "" if 0 in models else ": mend that, or leave retraining out with retrain=False (--no-retrain)"
+        raise InputError(f"{learner.name} could not be trained again ({str(error).rstrip('.')}){advice}") from cause(
+            error
+        )
+
+
+def _drawn(design: Design, models: tuple[int, ...], world: int) -> NDArray[np.intp]:
+    return design.draw(models[world])
+
+
+def _stream(models: tuple[int, ...], world: int) -> int:
+    return models[world]
+
+
+def _control(design: Design, found: dict[int, dict[str, Any]]) -> Shown | None:
+    """What the fold models show of the judged records, in their order."""
+    parts = [found[model]["control"] for model in design.models("fold") if model in found]
+    if not parts:
+        return None
+    rows = [np.flatnonzero(design.asked == number) for number in range(len(parts))]
+    order = np.argsort(np.concatenate(rows))
+    return {name: stack([part[name] for part in parts])[order] for name in parts[0]}
+
+
+def _fits(design: Design, found: dict[int, dict[str, Any]], versions: int) -> tuple[Fits, ...]:
+    judged, place = len(design.judged), np.full(design.records, -1)
+    place[design.judged_members] = np.arange(judged // 2)
+    kept = {kind: [found[model] for model in design.models(kind) if model in found] for kind in ("reference", "half")}
+    fits = []
+    for version in range(versions):
+        folds = np.full((design.numbers.folds, judged // 2), np.nan)
+        for row, model in enumerate(design.models("fold")):
+            if model in found:
+                at = place[design.rows(model)]
+                folds[row, at[at >= 0]] = found[model]["fit"][version][at >= 0]
+        phi, fit = (
+            np.array([part[name][version] for part in kept["reference"]]).reshape(-1, judged) for name in ("phi", "fit")
+        )
+        halves = np.array([part["fit"][version] for part in kept["half"]]).reshape(-1, design.members)
+        unseen = tuple(part["unseen"][version] for part in found.values() if "unseen" in part)
+        fits.append(Fits(phi, fit, folds, halves, unseen))
+    return tuple(fits)
