@@ -10,15 +10,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
-from leakscope.crossfit import Sample
 from leakscope.defenses.defense import gives_labels_only, say_labels
 from leakscope.evaluation.evaluate import Evaluated, evaluate
+from leakscope.evaluation.exposure import count_named, exposure_by_references, p_values, record_table
+from leakscope.evaluation.other_kind import own_or_other_kind
 from leakscope.evaluation.overlap import shared_share
 from leakscope.evaluation.prepare import Prepared, check_references, prepare
-from leakscope.evaluation.references import exposure_by_references, fit_of_members, observe_version, special_releases
+from leakscope.evaluation.procedure import procedure_risk
+from leakscope.evaluation.references import fit_of_members, observe_version, special_releases
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
 from leakscope.evaluation.training import Retrain, Show, Trained, answers_of, ask, train
 from leakscope.evidence import Attack, Floats
@@ -26,10 +27,9 @@ from leakscope.extra import extra_leakage
 from leakscope.facts import count_copies, describe, much_near_overlap, trained_share, warn_about
 from leakscope.fingerprints import fingerprint
 from leakscope.provenance import CODE, code_digest, model_fingerprint
-from leakscope.records import Records, join_records
 from leakscope.releases import Progress
-from leakscope.results import Audit, Basis, Bound, Extra
-from leakscope.risk import FALSE_POSITIVE_RATES, SMALLEST_GROUP, Trial, exposure, most_exposed, with_band
+from leakscope.results import Audit, Basis, Bound, Extra, Named, Verdict
+from leakscope.risk import FALSE_POSITIVE_RATES, SMALLEST_GROUP, Trial, most_exposed, with_band
 from leakscope.selection import Selection, select
 from leakscope.study import hold_against, promised
 from leakscope.target import Target, make_target
@@ -140,7 +140,7 @@ def audit(
         target, consistency = average_random_answers(target, repeats, settings.seed)
     identity = model_fingerprint(model, model_digest)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
-    check_references(target, settings)
+    check_references(settings)
     selection = select(target, attacks, releases, settings.references != 0)
     found = _run(target, settings, selection, consistency, clock, again, progress)
     bounds = tuple(hold_against(bound, found) for bound in bounds)
@@ -186,10 +186,12 @@ def _run(
     careful = [one.risks[1] for one in found]
     best = choose_strongest(careful)
     strongest, ranking = found[best], found[best].trial.target.ranking
-    exposure = exposure_of(case.sample, strongest)
-    if design.numbers.references:
-        exposure = exposure_by_references(case.sample, trained.fits[0], target.model.task)
-    records = exposure_table(target.members, exposure)
+    with_references = design.numbers.references > 0
+    evidence = p_values(case.sample, strongest, judged_only=with_references)
+    exposures = (
+        exposure_by_references(case.sample, trained.fits[0], target.model.task) if with_references else 1 - evidence
+    )
+    records = record_table(target.members, exposures, evidence)
     basis = Basis(
         settings.margin,
         shared_share(case.sample, prepared.hashes, prepared.overlap),
@@ -208,8 +210,9 @@ def _run(
         "random split": settings.random_split,
     }
     own |= {"references": design.numbers.references, "repeats": consistency.repeats or 1}
+    verdict = judge(careful[best], basis)
     return Audit(
-        verdict=judge(careful[best], basis),
+        verdict=verdict,
         basis=basis,
         strongest=replace(careful[best], roc=with_band(careful[best].roc, ranking, chances[best])),
         risks=tuple(one.risks[0] for one in found),
@@ -229,7 +232,14 @@ def _run(
         largest=largest_figures(careful),
         exposed=most_exposed(records),
         records=records,
+        named=named_by(strongest, verdict, settings),
+        procedure=procedure_risk(trained.fits[0], design.inside(), target.model.task, settings.confidence),
     )
+
+
+def named_by(strongest: Evaluated, verdict: Verdict, settings: Settings) -> Named | None:
+    """How many people the strongest attack could name, where the model leaks."""
+    return count_named(strongest.trial.target, settings.confidence, settings.seed) if verdict.kind == "leaks" else None
 
 
 def _train(
@@ -253,10 +263,10 @@ def _train(
         )
         if by_batch:
             shown = ask(target, (answers, *special), progress, mixed=settings.seed)
-    everyone = join_records(target.members, target.nonmembers)
+    learner, everyone = own_or_other_kind(target, prepared.seed)
     with clock("retrain"):
         trained = train(
-            target, target.learner, prepared.design, everyone, shown,
+            target, learner, prepared.design, everyone, shown,
             releases=special, shows=(as_released(target),), seed=prepared.seed, retrain=again,
         )  # fmt: skip
     return trained, consistency.obstacles + by_batch
@@ -281,28 +291,6 @@ def _extras(selection: Selection, trials: Sequence[Trial], confidence: float) ->
     """What each explanation adds to the prediction; the intervals hold for all of them at once (Bonferroni)."""
     together = 1 - (1 - confidence) / max(1, len(selection.pairs))
     return tuple(extra_leakage(trials[base], trials[more], together) for base, more in selection.pairs)
-
-
-# --- what the table and the record hold --------------------------------------------------------------------------------
-
-
-def exposure_of(sample: Sample, found: Evaluated) -> Floats:
-    """Exposure of every training record by one attack, in the order of the training set."""
-    judged, others = found.trial.target, found.others
-    scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
-    other_stratum = sample.other_half if stratum.any() else np.zeros(len(others), np.intp)
-    everyone, strata = np.concatenate([scores[member], others]), np.concatenate([stratum[member], other_stratum])
-    values = np.empty(len(everyone))
-    values[sample.members] = exposure(everyone, strata, scores[~member], stratum[~member])
-    return values
-
-
-def exposure_table(members: Records, values: Floats) -> pd.DataFrame:
-    """Exposure and rank of every training record."""
-    shown = pd.Series(values)
-    rank = shown.rank(method="min", ascending=False).astype("int64")
-    ids = pd.Series(members.ids)
-    return pd.DataFrame({"id": ids if ids.dtype.kind in "iu" else ids.astype("str"), "score": shown, "rank": rank})
 
 
 # --- the record ----------------------------------------------------------------------------------------------------

@@ -68,19 +68,36 @@ def _table(members: Records, nonmembers: Records, sample: Sample, rng: np.random
     """
     judged = sample.judged
     inside, outside = take_rows(members.X, sample.members[:judged]), take_rows(nonmembers.X, sample.nonmembers)
-    if isinstance(inside, pd.DataFrame) or inside.dtype.kind not in "biuf":
-        both = pd.concat([_frame(inside), _frame(outside)], ignore_index=True)
+    features = as_numbers(inside, rng, outside)
+    table = np.zeros((2 * judged, features.shape[1] + 2))
+    table[:, :-2] = features
+    table[:, -2] = sample.judge(members.y, nonmembers.y)
+    return table
+
+
+def as_numbers(X: Any, rng: np.random.Generator, below: Any = None) -> Floats:
+    """Records as numbers, (n, columns), with those ``below`` under them: text becomes codes, wide records random projections.
+
+    Examples
+    --------
+    >>> as_numbers(pd.DataFrame({"a": [1.0, np.inf], "b": ["y", "x"]}), np.random.default_rng(0))
+    array([[ 1.,  1.],
+           [nan,  0.]])
+    """
+    parts = [X] if below is None else [X, below]
+    if isinstance(X, pd.DataFrame) or X.dtype.kind not in "biuf":
+        both = pd.concat([_frame(part) for part in parts], ignore_index=True)
         parts = [np.column_stack([_numbers(both.iloc[:, column]) for column in range(both.shape[1])])]
     else:
-        parts = [inside.reshape(judged, -1), outside.reshape(judged, -1)]
+        parts = [part.reshape(len(part), -1) for part in parts]
     if parts[0].shape[1] > MOST_COLUMNS:
         mix = rng.normal(size=(parts[0].shape[1], MOST_COLUMNS))
         parts = [np.nan_to_num(part) @ mix for part in parts]
-    table = np.zeros((2 * judged, parts[0].shape[1] + 2))
-    np.concatenate(parts, out=table[:, :-2], casting="unsafe")
-    table[:, -2] = sample.judge(members.y, nonmembers.y)
-    if not np.isfinite(table).all():
-        table[~np.isfinite(table)] = np.nan
+    table = np.empty((sum(map(len, parts)), parts[0].shape[1]))
+    np.concatenate(parts, out=table, casting="unsafe")
+    finite = np.isfinite(table)
+    if not finite.all():
+        table[~finite] = np.nan
     return table
 
 

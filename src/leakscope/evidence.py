@@ -109,9 +109,9 @@ class Attack:
 
     def refuse(self, model: Model) -> NotRun | None:
         """Why this attack can't run against such a model, or None if it can; asked before anything is trained."""
-        from leakscope.attacks.references import REFERENCES
+        from leakscope.attacks.references import FROM_REFERENCES
         from leakscope.releases import find_release
 
-        read = [name for name in self.releases if name != REFERENCES]
+        read = [name for name in self.releases if name not in FROM_REFERENCES]
         reasons = [reason for name in read if (reason := find_release(name).refuse(model))]
         return NotRun(self.release, self.name, reasons[0]) if reasons else None

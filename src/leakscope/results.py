@@ -237,6 +237,27 @@ class ExposedRecord:
 
 
 @dataclass(frozen=True)
+class Named:
+    """How many judged members the strongest attack could name at a false-discovery rate; see `evaluation.exposure`.
+
+    ``false`` is how many non-members, of as many as there are members, it names with them; ``share`` is ``count`` as a share.
+    """
+
+    count: int
+    false: int
+    share: Estimate
+    false_discovery_rate: float
+
+
+@dataclass(frozen=True)
+class Procedure:
+    """What the training procedure leaks: mean AUC over ``models`` reference models attacked as targets, with its spread."""
+
+    auc: Estimate
+    models: int
+
+
+@dataclass(frozen=True)
 class Bound:
     """What no attack can pass: at most this advantage (true-positive rate minus false-positive rate) from anything released.
 
@@ -523,6 +544,8 @@ class Findings:
     studies: tuple[Study, ...] = ()
     command: str = ""
     basis: Basis | None = None
+    named: Named | None = None
+    procedure: Procedure | None = None
     schema_version: int = SCHEMA_VERSION
 
     @property
@@ -533,11 +556,12 @@ class Findings:
 
 @dataclass(frozen=True, eq=False)
 class Audit(Findings):
-    """An audit: the findings and one row per training record (``id``, ``score``, ``rank``).
+    """An audit: the findings and one row per training record (``id``, ``score``, ``rank``, ``p_value``).
 
-    ``score`` is in [0, 1]: one minus the share of non-members that look at least as much like a member to the strongest
-    attack. A record with score 0.99 is caught by an attacker who accepts one false alarm per hundred outsiders.
-    ``rank`` 1 is the most exposed record; equal scores share a rank.
+    ``score`` is the exposure in [0, 1]: with reference models, one minus the mean likelihood of the record's label under models of which
+    half had it; otherwise one minus ``p_value``. ``rank`` 1 is the most exposed record; equal scores share a rank. ``p_value`` is the
+    membership evidence of this model: the share of non-members that score at least as high under the strongest attack, nan where the
+    record was not judged. See `evaluation.exposure`.
     """
 
     records: pd.DataFrame = field(kw_only=True)

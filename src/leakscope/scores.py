@@ -18,10 +18,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
-from leakscope.auditing import exposure_of, exposure_table, recorded
+from leakscope.auditing import named_by, recorded
 from leakscope.crossfit import Sample
 from leakscope.errors import InputError
 from leakscope.evaluation.evaluate import Case, Control, Observed, evaluate
+from leakscope.evaluation.exposure import p_values, record_table
 from leakscope.evaluation.prepare import FEWEST, judged_groups
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, read_rates
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
@@ -293,10 +294,13 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     careful = [one.risks[1] for one in found]
     best = choose_strongest(careful)
     ranking = found[best].trial.target.ranking
-    records = exposure_table(given.members, exposure_of(sample, found[best]))
+    evidence = p_values(sample, found[best], judged_only=False)
+    records = record_table(given.members, 1 - evidence, evidence)
     basis = Basis(settings.margin, random_split=words["random split"])
+    verdict = judge(careful[best], basis)
     return Audit(
-        verdict=judge(careful[best], basis),
+        verdict=verdict,
+        named=named_by(found[best], verdict, settings),
         basis=basis,
         strongest=replace(careful[best], roc=with_band(careful[best].roc, ranking, chance)),
         risks=tuple(one.risks[0] for one in found),

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from leakscope.attacks import ATTACKS, explanation_attacks, label_only, learned_prediction, reference_attacks
-from leakscope.attacks.references import REFERENCES
+from leakscope.attacks.references import FROM_REFERENCES
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.records import list_names, take_rows
@@ -43,12 +43,12 @@ class Selection:
     @property
     def uses_references(self) -> bool:
         """Whether any attack reads reference models."""
-        return any(attack.beside == REFERENCES for attack in self.attacks)
+        return any(attack.beside in FROM_REFERENCES for attack in self.attacks)
 
     def without_references(self, reason: str) -> Selection:
         """The selection without attacks that read reference models, which are listed as not run; named ones are an error."""
-        keep = [place for place, attack in enumerate(self.attacks) if attack.beside != REFERENCES]
-        left_out = [attack for attack in self.attacks if attack.beside == REFERENCES]
+        keep = [place for place, attack in enumerate(self.attacks) if attack.beside not in FROM_REFERENCES]
+        left_out = [attack for attack in self.attacks if attack.beside in FROM_REFERENCES]
         if self.named and left_out:
             raise InputError(f"the attack “{left_out[0].name}” can't run: {reason}")
         return Selection(
@@ -64,18 +64,25 @@ def select(
 ) -> Selection:
     """One asked for by name that can't run is an error; one of the usual set is listed as not run.
 
-    With ``references``, the attacks with reference models come first wherever their release can be read.
+    With ``references``, the attacks with reference models come first wherever their release can be read: of the target's own kind if
+    it can be trained again, otherwise of another kind.
     """
     found = _select(target, attacks, releases)
     if found.uses_references and not references:
-        name = next(attack.name for attack in found.attacks if attack.beside == REFERENCES)
+        name = next(attack.name for attack in found.attacks if attack.beside in FROM_REFERENCES)
         raise InputError(f"the attack “{name}” needs reference models: pass references=4 (--references 4)")
     if not references or attacks is not None:
         return found
     read = {name for attack in found.attacks for name in attack.releases}
-    first = tuple(attack for attack in reference_attacks(target.model.task) if attack.release in read)
+    own, other = (
+        [attack for attack in reference_attacks(target.model.task, same_kind=same) if attack.release in read]
+        for same in (True, False)
+    )
+    first, left_out = (own, []) if target.learner is not None else (other, own)
+    reason = "the model can't be trained again: pass fit="
     pairs = tuple((before + len(first), after + len(first)) for before, after in found.pairs)
-    return Selection((*first, *found.attacks), found.not_run, pairs)
+    not_run = (*found.not_run, *(NotRun(attack.release, attack.name, reason) for attack in left_out))
+    return Selection((*first, *found.attacks), not_run, pairs)
 
 
 def _select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None) -> Selection:

@@ -219,7 +219,7 @@ def _id_type(records: pd.DataFrame) -> str:
 
 def records_to_csv(records: pd.DataFrame) -> bytes:
     """CSV in which no id can act as a formula: a text that could gets an apostrophe before it."""
-    shown = pd.DataFrame({"id": inert(records["id"]), "score": records["score"], "rank": records["rank"]})
+    shown = records.assign(id=inert(records["id"]))
     return shown.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).encode()
 
 
@@ -241,9 +241,12 @@ def records_from_csv(table: bytes, id_type: str) -> pd.DataFrame:
     >>> records_from_csv(records_to_csv(table), "text").equals(table)
     True
     """
-    types = {"id": "str" if id_type == "text" else np.dtype(id_type), "score": "str", "rank": "int64"}
+    types = {"id": "str" if id_type == "text" else np.dtype(id_type), "score": "str", "rank": "int64", "p_value": "str"}
     read = pd.read_csv(io.BytesIO(table), dtype=types, keep_default_na=False, na_filter=False)
-    read["score"] = np.array(read["score"].tolist(), dtype=np.float64)  # every bit, which pandas does not promise
+    for name in {"score", "p_value"} & set(read.columns):  # versions 1 and 2 have no p-values
+        read[name] = np.array(
+            [text or "nan" for text in read[name]], dtype=np.float64
+        )  # every bit, as pandas does not promise
     if id_type == "text":
         read["id"] = read["id"].map(lambda text: text[1:] if text.startswith("'") else text).astype("str")
     return read

@@ -16,6 +16,7 @@ from leakscope.attacks.membership_record_explanation import (
     self_revealing,
     self_revelation,
 )
+from leakscope.attacks.membership_residual import residual
 from leakscope.attacks.membership_rmia import rmia
 from leakscope.attacks.membership_threshold import likelihood_ratio, loss_threshold
 from leakscope.attacks.reconstruction_combined import combined
@@ -58,6 +59,7 @@ __all__ = [
     "lira",
     "loss_threshold",
     "reference_attacks",
+    "residual",
     "rmia",
     "self_revealing",
     "self_revelation",
@@ -86,15 +88,17 @@ ATTACKS: dict[str, tuple[Attack, ...]] = {
 }
 
 
-def reference_attacks(task: Task) -> tuple[Attack, ...]:
+def reference_attacks(task: Task, *, same_kind: bool = True) -> tuple[Attack, ...]:
     """The attacks with reference models that run wherever such models are trained, the primary one first.
+
+    Without ``same_kind`` those with references of another kind than the target.
 
     Examples
     --------
-    >>> [attack.release for attack in reference_attacks("classification")]
-    ['log_loss', 'log_loss']
+    >>> [attack.beside for attack in reference_attacks("classification")]
+    ['references', 'references']
     """
-    return (rmia(task), lira(task))
+    return (rmia(task), lira(task)) if same_kind else (residual(task),)
 
 
 def explanation_attacks(release: str, *, prediction: str | None = None) -> tuple[Attack, ...]:

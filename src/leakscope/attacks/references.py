@@ -30,6 +30,10 @@ from leakscope.models import Task
 
 #: Name of the release that holds these statistics.
 REFERENCES = "references"
+#: Name of the same from reference models of another kind than the target, where the target can't be trained again.
+OTHER_REFERENCES = "other references"
+#: Both. They are no releases of a model, and are made by the auditor.
+FROM_REFERENCES = (REFERENCES, OTHER_REFERENCES)
 MEAN_IN, MEAN_OUT, DEVIATION_IN, DEVIATION_OUT, LOG_MEAN_LIKELIHOOD, VARIANCE = range(6)
 #: Probabilities are held this far from 0 and 1 for φ.
 CLIP = 0.01

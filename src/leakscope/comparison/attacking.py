@@ -33,7 +33,11 @@ from leakscope.verdict import choose_strongest
 #: What each attack knows of a defense beside fitting on what the version shows.
 KNOWS = {
     label_only().name: "asks for labels of changed copies: masked confidences do not matter",
-    **{attack.name: REFERENCES_KNOW for attack in reference_attacks("classification")},
+    **{
+        attack.name: REFERENCES_KNOW
+        for same in (True, False)
+        for attack in reference_attacks("classification", same_kind=same)
+    },
 }
 
 
@@ -76,7 +80,8 @@ def attacks_on(
     Where some version ``masks`` confidences, the attack on labels runs on all of them.
     """
     task = target.model.task
-    usual = [*reference_attacks(task), *ATTACKS[task]] if references else [*ATTACKS[task]]
+    same_kind = version.learner(target) is not None
+    usual = [*reference_attacks(task, same_kind=same_kind), *ATTACKS[task]] if references else [*ATTACKS[task]]
     chosen = [attack for attack in usual if attack.refuse(target.model) is None]
     keeps = version.made.answers is None or version.made.keeps_labels
     if masks and keeps and task == "classification":

@@ -17,11 +17,12 @@ from leakscope.comparison.attacking import Case, Outcome, attack_version, explai
 from leakscope.comparison.plan import Planned
 from leakscope.comparison.utility import Floats, Quality
 from leakscope.errors import InputError
+from leakscope.evaluation.other_kind import own_or_other_kind
 from leakscope.evaluation.references import special_releases
 from leakscope.evaluation.settings import Clock
 from leakscope.evaluation.training import Trained, answers_of, ask, train
 from leakscope.intervals import mean_of_runs
-from leakscope.records import Records, join_records, take_rows
+from leakscope.records import Records, take_rows
 from leakscope.releases import Progress
 from leakscope.results import Estimate, NotRun
 
@@ -88,10 +89,10 @@ def _train(case: Case, sharing: Sequence[Planned], explained: Sequence[str], aga
     names = [name for version in sharing for name in explained_by(version, explained)]
     special = tuple(dict.fromkeys([*special_releases(attacks), *names]))
     own = learner is target.learner
-    everyone = join_records(target.members, target.nonmembers)
+    trains, everyone = own_or_other_kind(target, case.training_seed)
     return train(
         target,
-        learner,
+        trains if learner is None else learner,
         case.design,
         everyone,
         ask(target, (answers_of(target.model.task), *special)) if own else None,

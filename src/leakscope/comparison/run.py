@@ -101,7 +101,7 @@ def compare(
         seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split)
     ).checked()
     _check(target, price)
-    check_references(target, settings)
+    check_references(settings)
     check_work(workers, cluster, cache)
     target, consistency = average_random_answers(target, repeats, settings.seed)
     planned, refused = plan(target, read_defenses(defenses))
@@ -195,7 +195,7 @@ def _prepare(
     attacks = {
         version.name: attacks_on(
             target, version, explained,
-            references=numbers.references > 0 and version.learner(target) is not None, masks=masks,
+            references=numbers.references > 0, masks=masks,
         )
         for version in planned
     }  # fmt: skip

@@ -78,18 +78,14 @@ def prepare(target: Target, settings: Settings, clock: Clock, *, references_used
     return Prepared(target, hashes, overlap, case, design, seed, said, reason)
 
 
-def check_references(target: Target, settings: Settings) -> None:
+def check_references(settings: Settings) -> None:
     """Refuse reference models that were asked for and can't be trained, before anything is."""
-    if settings.references and (target.learner is None or not settings.retrain):
-        raise InputError(
-            "reference models need a model that can be trained again: pass fit= and leave retrain on, or leave references out"
-        )
+    if settings.references and not settings.retrain:
+        raise InputError("reference models are trained: leave retrain on, or leave references out")
 
 
 def count_models(target: Target, settings: Settings, judged: int) -> tuple[Numbers, str]:
     """How many models are trained, and why no references are where the usual number can't be."""
-    if target.learner is None:
-        return Numbers(), "the model can't be trained again: pass fit="
     if not settings.retrain:
         return Numbers(), "retraining was left out"
     references = REFERENCE_MODELS if settings.references is None else settings.references
@@ -99,6 +95,8 @@ def count_models(target: Target, settings: Settings, judged: int) -> tuple[Numbe
         if settings.references:
             raise InputError(f"{reason}: add records, or leave them out with references=0 (--references 0)")
         references = 0
+    if target.learner is None:
+        return Numbers(references), reason
     folds = 0 if settings.random_split else FOLDS if references else 2
     unjudged = len(target.members) > judged
     return Numbers(references, folds, 2 if references and (folds or unjudged) else 0), reason

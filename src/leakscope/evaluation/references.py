@@ -21,11 +21,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from leakscope import intervals
-from leakscope.attacks.references import REFERENCES, combine
+from leakscope.attacks.references import FROM_REFERENCES, OTHER_REFERENCES, REFERENCES, combine
 from leakscope.crossfit import Sample
 from leakscope.evaluation.design import Design
 from leakscope.evaluation.evaluate import Control, Observed
-from leakscope.evaluation.training import Fits, Show, Shown, Trained, answers_of, fit_of
+from leakscope.evaluation.training import Show, Shown, Trained, answers_of, fit_of
 from leakscope.evidence import Attack, Floats, Labels
 from leakscope.models import Task
 from leakscope.releases import from_answers, needs_model
@@ -38,7 +38,7 @@ SMALLEST_LIKELIHOOD = 0.001
 
 def special_releases(attacks: Sequence[Attack]) -> tuple[str, ...]:
     """Releases that attacks read and that need the model itself."""
-    read = (name for attack in attacks for name in attack.releases if name != REFERENCES)
+    read = (name for attack in attacks for name in attack.releases if name not in FROM_REFERENCES)
     return tuple(dict.fromkeys(name for name in read if needs_model(name)))
 
 
@@ -57,6 +57,7 @@ def observe_version(
         there = _released(target, trained.control, labels, show, names)
         control = Control(there, design.asked, design.smallest_fold)
     if len(fits.phi):
+        name = OTHER_REFERENCES if target.learner is None else REFERENCES
         table = combine(fits.phi, fits.references, design.inside(), task)
         for side, rows, part in zip(
             sides,
@@ -67,9 +68,9 @@ def observe_version(
             # Records that are not judged get means: their scores count for nothing.
             whole = np.tile(table.mean(axis=0), (len(next(iter(side.values()))), 1))
             whole[rows] = part
-            side[REFERENCES] = whole
+            side[name] = whole
         if control is not None:
-            there[REFERENCES] = table
+            there[name] = table
     return Observed(sides[0], sides[1], control)
 
 
@@ -77,7 +78,7 @@ def _released(target: Target, shown: Shown, y: Labels, show: Show, names: Sequen
     task = target.model.task
     answers = shown[answers_of(task)]
     released = show(answers[:, 0] if task == "regression" else answers)
-    read = [name for name in dict.fromkeys(names) if name != REFERENCES]
+    read = [name for name in dict.fromkeys(names) if name not in FROM_REFERENCES]
     derived = from_answers(target.model, y, released, [name for name in read if not needs_model(name)])
     return {name: shown[name] for name in read if needs_model(name)} | derived
 
@@ -108,19 +109,3 @@ def fit_of_members(
 
 def _log_fit(fit: Floats, task: Task) -> Floats:
     return -fit if task == "regression" else np.log(np.maximum(fit, SMALLEST_LIKELIHOOD))
-
-
-def exposure_by_references(sample: Sample, fits: Fits, task: Task) -> Floats:
-    """One minus the mean likelihood of each member: over the references if it is judged, otherwise over the halves.
-
-    Half of the models in each mean had the record.
-    """
-    references, halves = fits.references[:, : sample.judged], fits.halves
-    if task == "regression":
-        scale = 2 * max(float(references.mean()), np.finfo(np.float64).tiny)
-        references, halves = np.exp(-references / scale), np.exp(-halves / scale)
-    exposure = np.zeros(len(sample.members))
-    if len(halves):
-        exposure = 1 - halves.mean(axis=0)
-    exposure[sample.members[: sample.judged]] = 1 - references.mean(axis=0)
-    return np.asarray(exposure)

@@ -1,0 +1,68 @@
+r"""Residual against reference models of another kind: for targets that can't be trained again.
+
+Models of another kind do not answer as the target would, so that the ratio of RMIA compares two kinds of models. What they show is
+how hard a record is, with it and without it. The attack predicts the target's log-likelihood from that, and scores what is left:
+
+.. math:: s(x) = \ln p_{target}(y \mid x) - \hat m(\mu_{in}, \mu_{out}, \ln \bar p, y), \qquad \text{"member" where } s > 0,
+
+with :math:`\mu_{in}` and :math:`\mu_{out}` the means of φ under references with and without the record and :math:`\ln \bar p` the
+logarithm of their mean likelihood (`references`). The prediction :math:`\hat m` is fitted by boosted trees on other records, members and
+non-members alike: no membership enters it. It is the difficulty calibration of Watson et al. (2022) with a fitted difficulty.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscope.attacks.references import (
+    LOG_MEAN_LIKELIHOOD,
+    MEAN_IN,
+    MEAN_OUT,
+    OTHER_REFERENCES,
+    references_in,
+)
+from leakscope.evidence import Attack, Evidence, Floats, Guesses, Labels
+from leakscope.models import Task
+
+SOURCE = "Watson et al. 2022, with a fitted difficulty"
+NAME = "residual against models of another kind"
+#: Log-likelihoods are held above the logarithm of this: a few answers of zero would decide the fit.
+SMALLEST_LIKELIHOOD = 0.01
+
+
+def residual(task: Task = "classification") -> Attack:
+    """The attack on ``log_loss``, or on ``squared_error`` of a regression, with ``other references``.
+
+    Examples
+    --------
+    >>> residual().releases
+    ('log_loss', 'other references')
+    """
+    release = "squared_error" if task == "regression" else "log_loss"
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+        from sklearn.ensemble import HistGradientBoostingRegressor
+
+        known = evidence.known
+        shown = references_in(evidence, NAME), known.beside
+        assert shown[1] is not None
+        difficulty = HistGradientBoostingRegressor(
+            max_iter=60, max_leaf_nodes=15, early_stopping=False, random_state=int(rng.integers(2**31))
+        )
+        difficulty.fit(_features(shown[1], known.labels, task), _fit_of(known.observed, task))
+        score = _fit_of(evidence.observed, task) - difficulty.predict(_features(shown[0], evidence.labels, task))
+        return Guesses(score, (score > 0).astype(np.float64))
+
+    return Attack(NAME, release, SOURCE, guess, uses_labels=True, beside=OTHER_REFERENCES)
+
+
+def _fit_of(observed: Floats, task: Task) -> Floats:
+    loss = observed[:, 0]
+    return np.asarray(-np.sqrt(loss) if task == "regression" else np.maximum(-loss, np.log(SMALLEST_LIKELIHOOD)))
+
+
+def _features(references: Floats, labels: Labels | None, task: Task) -> Floats:
+    columns = references[:, [MEAN_IN, MEAN_OUT, LOG_MEAN_LIKELIHOOD]]
+    assert labels is not None
+    # A regression's labels are values: with them the trees could fit the target's answers instead of its difficulty.
+    return columns if task == "regression" else np.column_stack([columns, labels])

@@ -1,0 +1,106 @@
+r"""Two figures about each training record, never mixed.
+
+- *Exposure*: how vulnerable the record is whenever it is trained on. With reference models it is one minus the mean likelihood of its
+  label under models of which half had it: hard records are vulnerable, and records with a low loss are the safe ones. Without references
+  it is the rank of the record's score under the strongest attack.
+- *Membership evidence*: a conformal p-value of "this record was not trained on" from the strongest attack on this model,
+  :math:`p(x) = (1 + \#\{z : s(z) \ge s(x)\})/(n + 1)` over n non-members z. For records that were not trained on it is at most u with
+  probability at most u (Vovk et al. 2005).
+
+From the p-values follows how many people an attacker could name: the largest set that Benjamini and Hochberg's rule selects at a
+false-discovery rate of 10 % from equally many members and non-members (Bates et al. 2023).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope import intervals
+from leakscope.crossfit import Sample
+from leakscope.evaluation.evaluate import Evaluated
+from leakscope.evaluation.training import Fits
+from leakscope.evidence import Floats
+from leakscope.models import Task
+from leakscope.records import Records
+from leakscope.results import Named
+from leakscope.risk import Judged, exposure
+
+#: False-discovery rate at which people are named.
+DISCOVERY_RATE = 0.1
+
+
+def p_values(sample: Sample, found: Evaluated, *, judged_only: bool) -> Floats:
+    """Conformal p-value of each member, in the order of the training set; nan where its score means nothing."""
+    judged, others = found.trial.target, found.others
+    scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
+    other_stratum = sample.other_half if stratum.any() else np.zeros(len(others), np.intp)
+    everyone, strata = np.concatenate([scores[member], others]), np.concatenate([stratum[member], other_stratum])
+    values = np.empty(len(everyone))
+    values[sample.members] = 1 - exposure(everyone, strata, scores[~member], stratum[~member])
+    if judged_only:
+        values[sample.members[sample.judged :]] = np.nan
+    return values
+
+
+def exposure_by_references(sample: Sample, fits: Fits, task: Task) -> Floats:
+    """One minus the mean likelihood of each member: over the references if it is judged, otherwise over the halves.
+
+    Half of the models in each mean had the record.
+    """
+    references, halves = fits.references[:, : sample.judged], fits.halves
+    if task == "regression":
+        scale = 2 * max(float(references.mean()), np.finfo(np.float64).tiny)
+        references, halves = np.exp(-references / scale), np.exp(-halves / scale)
+    exposure = np.zeros(len(sample.members))
+    if len(halves):
+        exposure = 1 - halves.mean(axis=0)
+    exposure[sample.members[: sample.judged]] = 1 - references.mean(axis=0)
+    return np.asarray(exposure)
+
+
+def record_table(members: Records, exposures: Floats, evidence: Floats) -> pd.DataFrame:
+    """Exposure, rank and membership evidence of every training record."""
+    shown, ids = pd.Series(exposures), pd.Series(members.ids)
+    rank = shown.rank(method="min", ascending=False).astype("int64")
+    names = ids if ids.dtype.kind in "iu" else ids.astype("str")
+    return pd.DataFrame({"id": names, "score": shown, "rank": rank, "p_value": evidence})
+
+
+def count_named(judged: Judged, confidence: float, seed: int) -> Named:
+    """How many of the judged members an attacker could name who accepts one false name in ten.
+
+    Half of the non-members set the scale, the others and half of the members are asked about; then the other way round.
+
+    Examples
+    --------
+    >>> from leakscope.evidence import Guesses
+    >>> from leakscope.ranking import Scale
+    >>> member, one = np.repeat([True, False], 200), np.zeros(400, np.intp)
+    >>> scores = np.where(np.arange(400) < 100, 9.0, np.random.default_rng(0).random(400))
+    >>> count_named(Judged(Guesses(scores, scores), member, Scale(one, one)), 0.95, seed=0).count >= 100
+    True
+    """
+    rng, scores, stratum = np.random.default_rng(seed), judged.guesses.score, judged.scale.stratum
+    part = np.empty(len(scores), np.intp)
+    for side in (judged.member, ~judged.member):
+        for number in np.unique(stratum):
+            rows = rng.permutation(np.flatnonzero(side & (stratum == number)))
+            part[rows] = np.arange(len(rows)) % 2
+    named = np.zeros(len(scores), bool)
+    for number in (0, 1):
+        scale = ~judged.member & (part != number)
+        asked = np.flatnonzero(part == number)
+        p = 1 - exposure(scores[asked], stratum[asked], scores[scale], stratum[scale])
+        named[asked[_benjamini_hochberg(p, DISCOVERY_RATE)]] = True
+    count, members = int(named[judged.member].sum()), int(judged.member.sum())
+    share = intervals.proportion(count, members, confidence)
+    return Named(count, int(named[~judged.member].sum()), share, DISCOVERY_RATE)
+
+
+def _benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
+    """Which hypotheses are rejected at a false-discovery rate."""
+    ordered = np.sort(p)
+    passed = np.flatnonzero(ordered <= rate * np.arange(1, len(p) + 1) / len(p))
+    return np.asarray(p <= ordered[passed[-1]]) if len(passed) else np.zeros(len(p), bool)

@@ -1,0 +1,81 @@
+"""References of another kind, for models that can't be trained again: a function, a server, a file in ONNX.
+
+Each is a linear model and boosted trees on the same records, and answers with the mean of both. Records are turned into numbers once, as
+for the blind baseline.
+"""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.blind import as_numbers
+from leakscope.evidence import Floats
+from leakscope.models import Model
+from leakscope.records import Records, join_records
+from leakscope.target import Learner, Target
+
+NAME = "linear model and boosted trees"
+#: Trees of the boosted model, over all classes.
+TREES = 100
+
+
+def own_or_other_kind(target: Target, seed: int) -> tuple[Learner, Records]:
+    """The target's learner and all its records; without a learner one of another kind, and the records as that one reads them."""
+    everyone = join_records(target.members, target.nonmembers)
+    if target.learner is not None:
+        return target.learner, everyone
+    table = as_numbers(everyone.X, np.random.default_rng(seed))
+    records = Records(table, everyone.y, everyone.ids)
+    return Learner(NAME, _Fit(target.model), f"{NAME}, {target.model.task}"), records
+
+
+@dataclass(frozen=True, eq=False)
+class _Fit:
+    like: Model
+
+    def __call__(self, X: Floats, y: NDArray[Any], rng: np.random.Generator) -> Model:
+        held = np.nan_to_num(X)
+        centre, spread = held.mean(axis=0), held.std(axis=0)
+        spread[spread == 0] = 1.0
+        linear, trees = self._estimators(int(rng.integers(2**31)))
+        with warnings.catch_warnings():  # a linear model that has not converged is good enough
+            warnings.simplefilter("ignore")
+            linear.fit((held - centre) / spread, y)
+        trees.fit(X, y)
+        answers = _Answers(self.like, linear, trees, centre, spread)
+        return Model(NAME, self.like.task, self.like.classes, True, answers)
+
+    def _estimators(self, seed: int) -> tuple[Any, Any]:
+        from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
+        from sklearn.linear_model import LogisticRegression, Ridge
+
+        if self.like.classes is None:
+            trees = HistGradientBoostingRegressor(max_iter=TREES, early_stopping=False, random_state=seed)
+            return Ridge(), trees
+        rounds = max(5, TREES // len(self.like.classes))
+        return LogisticRegression(max_iter=100), HistGradientBoostingClassifier(
+            max_iter=rounds, early_stopping=False, random_state=seed
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class _Answers:
+    like: Model
+    linear: Any
+    trees: Any
+    centre: Floats
+    spread: Floats
+
+    def __call__(self, X: Floats) -> Floats:
+        scaled = (np.nan_to_num(X) - self.centre) / self.spread
+        if self.like.classes is None:
+            return np.asarray((self.linear.predict(scaled) + self.trees.predict(X)) / 2)
+        answers = np.zeros((len(X), len(self.like.classes)))
+        for estimator, table in ((self.linear, scaled), (self.trees, X)):
+            answers[:, estimator.classes_] += estimator.predict_proba(table) / 2
+        return answers
