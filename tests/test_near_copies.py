@@ -135,21 +135,77 @@ def test_rounded_labels_of_a_regression_are_found():
     assert search(X, X, labels=[y, y.round(2)]).low > 0.9
 
 
+def literal_search(records, searched, members, distance):
+    """Ratio and nearest record of each asked record, by all distances."""
+    found = []
+    for own in [*range(members), *range(searched, len(records))]:
+        near = {at: distance(records[own], records[at]) for at in range(searched) if at != own}
+        first = min(near, key=near.get)
+        apart = min(distance(records[first], records[at]) for at in near if at != first)
+        found.append((near[first] / apart if apart else np.inf if near[first] else 1.0, first))
+    return found
+
+
+def same_where_small(found, literal, largest):
+    """Compare the ratios that count; the nearest record of a larger ratio may be another one at the same distance."""
+    for ratio, nearest, (exact, first) in zip(*found, literal, strict=True):
+        assert (ratio, nearest) == (pytest.approx(exact), first) if exact <= largest else ratio > largest
+    return sum(exact <= largest for exact, _ in literal)
+
+
+POINTS = {
+    "numbers": lambda rng: rng.normal(size=(80, 3)),
+    "whole numbers": lambda rng: np.unique(rng.integers(0, 5, (400, 4)), axis=0)[:80].astype(float),
+    "wide": lambda rng: rng.normal(size=(80, 120)),
+    "missing": lambda rng: np.where(rng.random((80, 6)) < 0.2, np.nan, rng.normal(size=(80, 6))),
+    "small spread": lambda rng: 1e3 + 1e-5 * rng.normal(size=(80, 4)),
+    "extreme": lambda rng: np.column_stack([rng.normal(size=(80, 3)), rng.choice([-1e308, 1e200], 80)]),
+}
+
+
+@pytest.mark.parametrize("kind", POINTS)
+def test_euclidean_ratios_are_those_of_a_literal_search(kind):
+    rng = np.random.default_rng(0)
+    table = POINTS[kind](rng)
+    table[60:65] = table[20:25] + 1e-3 * np.nanstd(table[:60, 0])
+    table[65], table[30] = table[31], table[31]  # distances of zero
+    width = table.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):
+        points = module._points(table, 60, rng.normal(size=(width, 32)) if width > 32 else np.eye(width))
+    largest = max(module.RATIOS[0])
+    literal = literal_search(points, 60, 10, lambda one, other: np.linalg.norm(one - other))
+    assert 5 <= same_where_small(module._euclidean(points, 60, 10), literal, largest) < 25
+
+
+def test_points_are_in_standard_deviations_of_the_known_training_values():
+    table = np.random.default_rng(0).normal(5.0, 3.0, size=(50, 2))
+    table[3, 0] = np.nan
+    known = np.delete(table[:40, 0], 3)
+    expected = (table[:, 0] - known.mean()) / np.sqrt(((known - known.mean()) ** 2).sum() / 40)
+    expected[3] = 0.0
+    assert module._points(table.copy(), 40, np.eye(2))[:, 0] == pytest.approx(expected)
+
+
 def test_hamming_ratios_are_those_of_a_literal_search():
     rng = np.random.default_rng(0)
-    searched, others = rng.integers(0, 4, (60, 5), np.uint16), rng.integers(0, 4, (20, 5), np.uint16)
-    found, nearest = module._hamming(searched, others, 10)
-    for row, code in enumerate(np.concatenate([searched[:10], others])):
-        own = row if row < 10 else None
-        near = {at: (code != other).sum() for at, other in enumerate(searched) if at != own}
-        assert near[nearest[row]] == min(near.values())
-        rest = [
-            (searched[nearest[row]] != other).sum()
-            for at, other in enumerate(searched)
-            if at not in (nearest[row], own)
-        ]
-        literal = near[nearest[row]] / min(rest) if min(rest) else np.inf if near[nearest[row]] else 1.0
-        assert found[row] == literal or (near[nearest[row]] > 3 and found[row] == np.inf)  # no ratio of interest
+    codes = rng.integers(0, 4, (80, 5), np.uint16)
+    codes[:20, :4] += np.arange(80, dtype=np.uint16).reshape(20, 4)  # codes that stand there once
+    codes[60:65, 1:] = codes[3:8, 1:]
+    literal = literal_search(codes, 60, 10, lambda one, other: (one != other).sum())
+    assert 5 <= same_where_small(module._hamming(codes, 60, 10), literal, max(module.RATIOS[1])) < 25
+
+
+def test_codes_are_equal_where_all_values_of_a_block_are():
+    rng = np.random.default_rng(0)
+    table = rng.integers(-1, 2, (200, 5)) * 0.5
+    table[rng.random(table.shape) < 0.1] = np.nan
+    table *= rng.choice([-1, 1], table.shape)  # zeros of both signs
+    block = np.array([0, 1, 0, 2, 0])
+    codes = module._codes(table.copy(), block)
+    for number in range(3):
+        rows = [tuple(map(str, row + 0.0)) for row in table[:, block == number]]
+        equal = [[one == other for other in rows] for one in rows]
+        assert ((codes[:, number, None] == codes[:, number]) == equal).all()
 
 
 def test_exact_copies_do_not_count():
@@ -164,28 +220,6 @@ def test_the_share_is_scaled_up_where_not_all_training_records_are_searched(monk
     found = search(X, X[:500].round(4))
     assert found.low <= 1.0 == found.high
     assert found.value > 0.6
-
-
-def test_ratios_are_those_of_a_literal_search():
-    rng = np.random.default_rng(0)
-    searched, others = rng.normal(size=(60, 3)), rng.normal(size=(20, 3))
-    searched[3] = searched[4]  # a distance of zero
-    others[:3] = searched[20:23] + 1e-3
-    asked = np.concatenate([searched[:10], others])
-    literal = []
-    for row, point in enumerate(asked):
-        own = row if row < 10 else None
-        near = {at: np.linalg.norm(point - other) for at, other in enumerate(searched) if at != own}
-        first = min(near, key=near.get)
-        apart = min(
-            np.linalg.norm(searched[first] - other) for at, other in enumerate(searched) if at not in (first, own)
-        )
-        literal.append(near[first] / apart if apart else np.inf if near[first] else 1.0)
-    found, exact = module._euclidean(searched, others, 10)[0], np.array(literal)
-    small = exact <= max(module.RATIOS[0])
-    assert 0 < small.sum() < len(small)
-    assert found[small] == pytest.approx(exact[small])
-    assert (found[~small] > max(module.RATIOS[0])).all()
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 12])

@@ -20,6 +20,7 @@ or the spelling of a text.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,8 @@ from leakscope.results import Estimate
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint16]
 Indices = NDArray[np.intp]
+Side = tuple[Records, Indices]
+Metric = Callable[..., Any]
 
 #: Records of each side whose nearest training records are searched.
 MOST_ASKED = 300
@@ -44,6 +47,8 @@ FEWEST_ASKED = 20
 MOST_SEARCHED = 20_000
 #: Records that are compared with all searched ones at a time.
 ROWS = 32
+#: Rows that are copied at a time: fresh memory for a second copy of all rows costs more than the copy.
+COPIED = 500
 #: Wider records are seen through this many random projections.
 MOST_COLUMNS = 32
 #: For the Hamming distance, more columns are combined into this many blocks.
@@ -52,6 +57,8 @@ MOST_BLOCKS = 16
 RATIOS = (1e-6, 1e-3, 1e-2, 0.03, 0.1, 0.3), (0.3, 0.6)
 #: Decimals that a column may have been rounded to, the coarsest first.
 DECIMALS = range(-6, 13)
+#: Held-out records that rule out most decimals.
+FEW = 16
 #: Probability of an alarm where the holdout is drawn like the training records.
 FALSE_ALARM = 1e-3
 
@@ -81,13 +88,14 @@ def near_copies(
     asked = min(MOST_ASKED, once.sum() if once.sum() >= FEWEST_ASKED else len(inside))
     if len(inside) < 4 or len(outside) < 4:
         return None
-    sides = (members.take(inside), nonmembers.take(outside))
-    numbers, columns = _numbers(*sides)
-    rounded = _rounded_like(numbers[1], numbers[0])
-    near = (
-        _euclidean(*_coordinates(rounded, numbers[1], rng), asked),
-        _hamming(*_blocks(rounded, numbers[1], columns, rng), asked),
-    )
+    (table, columns), searched = _numbers((members, inside), (nonmembers, outside)), len(inside)
+    width = table.shape[1]
+    with np.errstate(over="ignore", invalid="ignore"):  # records with extreme numbers are near to none
+        _round_like(table[searched:], table[:searched])
+        mix = rng.normal(size=(width, MOST_COLUMNS)) if width > MOST_COLUMNS else np.eye(width)
+        codes = _codes(table, rng.permutation(columns.max() + 1)[columns] % MOST_BLOCKS)
+        points = _points(table, searched, mix)
+        near = _euclidean(points, searched, asked), _hamming(codes, searched, asked)
     found = [share for each, at in zip(near, RATIOS, strict=True) for share in _excess(*each, asked, at)]
     if not found:
         return None
@@ -127,126 +135,126 @@ def _fisher(first: int, of: int, second: int, of_second: int) -> float:
     return float(hypergeom.sf(first - 1, of + of_second, first + second, of))
 
 
-def _euclidean(searched: Floats, others: Floats, members: int) -> tuple[Floats, Indices]:
-    """Ratio of Euclidean distances for the first ``members`` of the searched records and for the others, and the nearest."""
-    from sklearn.neighbors import NearestNeighbors
+def _euclidean(points: Floats, searched: int, members: int) -> tuple[Floats, Indices]:
+    """Ratios of Euclidean distances and the nearest records, as `_ratios` gives them."""
+    squares = np.einsum("ij,ij->i", points[:searched], points[:searched])
+    columns = np.ascontiguousarray(np.column_stack([points[:searched], -0.5 * squares]).T)
+    space = np.empty((ROWS, searched))
 
-    index = NearestNeighbors(algorithm="brute").fit(searched)
-    asked = np.concatenate([searched[:members], others])
-    own = np.concatenate([np.arange(members), np.full(len(others), -1)])
-    neighbours = index.kneighbors(asked, 3, return_distance=False)
-    nearest = _first_but(neighbours, own[:, None])
-    second = _first_but(neighbours, np.column_stack([nearest, own]))
+    def closeness(asked: Floats) -> Any:
+        # The squared distance is the square of the asked record minus twice this.
+        return np.matmul(np.column_stack([asked, np.ones(len(asked))]), columns, out=space[: len(asked)])
+
     # The search subtracts large squares; near copies need the distance itself.
-    near = np.linalg.norm(asked - searched[nearest], axis=1)
-    apart = np.linalg.norm(searched[nearest] - searched[second], axis=1)
+    return _ratios(points, searched, members, closeness, lambda x, m: np.linalg.norm(x - m, axis=1), max(RATIOS[0]))
+
+
+def _hamming(codes: Codes, searched: int, members: int) -> tuple[Floats, Indices]:
+    """Ratios of Hamming distances and the nearest records, as `_ratios` gives them."""
+    columns = np.ascontiguousarray(codes.T)
+    counts = [np.bincount(column) for column in columns]
+    space = np.empty((2, ROWS, searched), np.int8)
+
+    def closeness(asked: Codes) -> Any:
+        total, equal = space[:, : len(asked)]
+        total.fill(0)
+        for code, column, count in zip(asked.T, columns[:, :searched], counts, strict=True):
+            if (count[code] > 1).any():  # otherwise no other record has the same code
+                total += np.equal(code[:, None], column, out=equal.view(np.bool_)).view(np.int8)
+        return total
+
+    return _ratios(codes, searched, members, closeness, lambda x, m: (x != m).sum(axis=1) / 1.0, max(RATIOS[1]))
+
+
+def _ratios(
+    records: Any, searched: int, members: int, closeness: Metric, distance: Metric, largest: float
+) -> tuple[Floats, Indices]:
+    """Ratio of distances, exact up to ``largest`` and otherwise above it, and the nearest of the ``searched`` first records.
+
+    Asked are the first ``members`` of the searched records and all records that are not searched.
+    """
+    own = np.concatenate([np.arange(members), np.arange(searched, len(records))])
+    nearest, second = _two_closest(records[own], [own], closeness)
+    near, apart = distance(records[own], records[nearest]), distance(records[nearest], records[second])
     # The nearest record has a neighbour at this distance: the search for a nearer one can only raise the ratio.
-    close = np.flatnonzero(near <= max(RATIOS[0]) * apart)
-    if len(close):
-        at = nearest[close]
-        neighbours = index.kneighbors(searched[at], 3, return_distance=False)
-        second = _first_but(neighbours, np.column_stack([at, own[close]]))
-        apart[close] = np.linalg.norm(searched[at] - searched[second], axis=1)
-    return _ratio(near, apart), nearest
-
-
-def _hamming(searched: Codes, others: Codes, members: int) -> tuple[Floats, Indices]:
-    """Ratio of Hamming distances for the first ``members`` of the searched records and for the others, and the nearest."""
-    asked = np.concatenate([searched[:members], others])
-    own = np.concatenate([np.arange(members), np.full(len(others), -1)])
-    nearest, near = _most_equal(asked, searched, own[:, None])
-    apart = np.zeros(len(asked), np.intp)  # stands for a ratio of infinity, where no distance could make it small
-    close = np.flatnonzero(near <= max(RATIOS[1]) * searched.shape[1])
-    apart[close] = _most_equal(searched[nearest[close]], searched, np.column_stack([nearest, own])[close])[1]
-    ratios = _ratio(near.astype(np.float64), apart.astype(np.float64))
+    close = np.flatnonzero(near <= largest * apart)
+    at = nearest[close]
+    apart[close] = distance(records[at], records[_two_closest(records[at], [at, own[close]], closeness)[0]])
+    ratios: Floats = np.divide(near, apart, out=np.full(len(near), np.inf), where=apart > 0)
+    ratios[(near == 0) & (apart == 0)] = 1.0
     return ratios, nearest
 
 
-def _most_equal(asked: Codes, searched: Codes, excluded: NDArray[Any]) -> tuple[Indices, Indices]:
-    """Position of the nearest searched record that is not excluded, and its Hamming distance."""
-    nearest, equal = np.empty(len(asked), np.intp), np.empty(len(asked), np.intp)
-    columns = np.ascontiguousarray(searched.T)
+def _two_closest(asked: Any, excluded: list[Indices], closeness: Metric) -> Indices:
+    """Positions of the two closest searched records that are not excluded."""
+    found = np.empty((2, len(asked)), np.intp)
     for start in range(0, len(asked), ROWS):
         rows = slice(start, start + ROWS)
-        blocks = _equal_blocks(asked[rows], columns, excluded[rows])
-        nearest[rows] = blocks.argmax(axis=1)
-        equal[rows] = blocks.max(axis=1)
-    return nearest, searched.shape[1] - equal
+        scores = closeness(asked[rows])
+        for positions in excluded:
+            _exclude(scores, positions[rows])
+        found[0, rows] = scores.argmax(axis=1)
+        _exclude(scores, found[0, rows])
+        found[1, rows] = scores.argmax(axis=1)
+    return found
 
 
-def _equal_blocks(asked: Codes, columns: Codes, excluded: NDArray[Any]) -> NDArray[np.int8]:
-    """Number of equal blocks of each asked and each searched record; -1 for excluded pairs."""
-    equal = np.zeros((len(asked), columns.shape[1]), np.int8)
-    for place, column in enumerate(columns):
-        equal += (asked[:, place, None] == column).view(np.int8)
-    for position in excluded.T:
-        rows = np.flatnonzero(position >= 0)
-        equal[rows, position[rows]] = -1
-    return equal
+def _exclude(scores: NDArray[Any], positions: Indices) -> None:
+    rows = np.flatnonzero(positions < scores.shape[1])  # others are not searched
+    scores[rows, positions[rows]] = -np.inf if scores.dtype.kind == "f" else -1
 
 
-def _ratio(near: Floats, apart: Floats) -> Floats:
-    ratios: Floats = np.divide(near, apart, out=np.full(len(near), np.inf), where=apart > 0)
-    ratios[(near == 0) & (apart == 0)] = 1.0
-    return ratios
+def _points(table: Floats, members: int, mix: Floats) -> Floats:
+    """Projections of all records, in standard deviations of the training records, which come first; the table is lost."""
+    missing = np.isnan(table)
+    known = members - np.count_nonzero(missing[:members], axis=0)
+    np.copyto(table, 0.0, where=missing)
+    table -= table[:members].sum(axis=0) / np.maximum(known, 1)
+    np.copyto(table, 0.0, where=missing)
+    spread = np.sqrt(np.einsum("ij,ij->j", table[:members], table[:members]) / members)
+    extreme = ~np.isfinite(spread)  # such columns count for nothing
+    table[:, extreme] = 0.0
+    spread[extreme | (spread == 0)] = 1.0
+    points: Floats = table @ (mix / spread[:, None])
+    return points
 
 
-def _first_but(neighbours: NDArray[Any], excluded: NDArray[Any]) -> Indices:
-    """Nearest neighbour of each row that is not excluded."""
-    allowed = (neighbours[:, :, None] != excluded[:, None, :]).all(axis=2)
-    return np.take_along_axis(neighbours, allowed.argmax(axis=1)[:, None], axis=1)[:, 0].astype(np.intp)
-
-
-def _coordinates(first: Floats, second: Floats, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Both sides as points, in standard deviations of the training records."""
-    missing = np.isnan(first)
-    held = np.where(missing, 0.0, first) if missing.any() else first
-    with np.errstate(over="ignore"):  # columns of extreme numbers then count for nothing
-        centre = held.sum(axis=0) / np.maximum((~missing).sum(axis=0), 1)
-        spread = np.where(missing, 0.0, first - centre).std(axis=0) if missing.any() else first.std(axis=0)
-    spread[spread == 0] = 1.0
-    points = [np.nan_to_num((part - centre) / spread, copy=False) for part in (first, second)]
-    if first.shape[1] > MOST_COLUMNS:
-        mix = rng.normal(size=(first.shape[1], MOST_COLUMNS))
-        points = [part @ mix for part in points]
-    return points[0], points[1]
-
-
-def _blocks(first: Floats, second: Floats, columns: Indices, rng: np.random.Generator) -> tuple[Codes, Codes]:
-    """Both sides as codes: equal codes for records with equal values in a column, or in a random block of columns."""
-    block = rng.permutation(columns.max() + 1)[columns] % MOST_BLOCKS
-    bits = (np.concatenate([first, second]) + 0.0).view(np.uint64)  # adding zero makes -0.0 and 0.0 equal
+def _codes(table: Floats, block: Indices) -> Codes:
+    """Give records equal codes if they have equal values in all columns of a block."""
+    bits = np.add(table, 0.0, out=table).view(np.uint64)  # adding zero makes -0.0 and 0.0 equal
     codes = []
     for number in np.unique(block):
-        mixed = np.zeros(len(bits), np.uint64)
+        mixed = np.zeros(len(table), np.uint64)
         for place in np.flatnonzero(block == number):
-            mixed = (mixed ^ bits[:, place] ^ bits[:, place] >> np.uint64(32)) * np.uint64(0x9E3779B97F4A7C15)
-            mixed ^= mixed >> np.uint64(29)
-        codes.append(np.unique(mixed, return_inverse=True)[1].astype(np.uint16))
-    both = np.column_stack(codes)
-    return both[: len(first)], both[len(first) :]
+            mixed ^= bits[:, place]
+            mixed *= np.uint64(0x9E3779B97F4A7C15)
+            mixed ^= mixed >> np.uint64(32)
+        codes.append(pd.factorize(mixed)[0].astype(np.uint16))
+    return np.column_stack(codes)
 
 
-def _rounded_like(coarse: Floats, fine: Floats) -> Floats:
+def _round_like(coarse: Floats, fine: Floats) -> None:
     """Round each column to the decimals of the other side, so that rounded copies coincide with their originals."""
-    rounded, left = fine, np.ones(fine.shape[1], bool)
+    left = np.arange(fine.shape[1])
     for decimals in DECIMALS:
-        fits = left & (np.isnan(coarse) | (np.round(coarse, decimals) == coarse)).all(axis=0)
-        if fits.any():
-            rounded = fine.copy() if rounded is fine else rounded
-            rounded[:, fits] = np.round(fine[:, fits], decimals)
-        left &= ~fits
-    return rounded
+        fits = left
+        for some in (coarse[:FEW], coarse):
+            numbers = some[:, fits]
+            fits = fits[(np.isnan(numbers) | (np.round(numbers, decimals) == numbers)).all(axis=0)]
+        if len(fits):
+            fine[:, fits] = np.round(fine[:, fits], decimals)
+            left = np.setdiff1d(left, fits)
 
 
-def _numbers(first: Records, second: Records) -> tuple[tuple[Floats, Floats], Indices]:
-    """Both sides as numbers, the label last, and the column that each number comes from.
+def _numbers(*sides: Side) -> tuple[Floats, Indices]:
+    """Rows of both sides as numbers, the label last, and the column that each number comes from.
 
     Columns that are numbers or dates on both sides stay as they are. Any other value becomes two numbers from its hash.
     """
-    frames = [_frame(side) for side in (first, second)]
-    if all(isinstance(frame, np.ndarray) for frame in frames):
-        return (frames[0], frames[1]), np.arange(frames[0].shape[1])
+    if all(isinstance(side.X, np.ndarray) and side.X.dtype.kind in "biuf" for side, _ in sides):
+        table = _matrix(*sides)
+        return table, np.arange(table.shape[1])
+    frames = [_frame(*side) for side in sides]
     parts: list[list[Floats]] = [[], []]
     columns: list[int] = []
     for place in range(frames[0].shape[1]):
@@ -255,25 +263,27 @@ def _numbers(first: Records, second: Records) -> tuple[tuple[Floats, Floats], In
         for part, column in zip(parts, pair, strict=True):
             part.extend([_as_numbers(column)] if numeric else _as_points(column))
         columns += [place] * (1 if numeric else 2)
-    return (np.column_stack(parts[0]), np.column_stack(parts[1])), np.array(columns)
+    return np.concatenate([np.column_stack(part) for part in parts]), np.array(columns)
 
 
-def _frame(side: Records) -> Any:
-    """Features and label: an array if all of them are numbers, otherwise a table."""
-    X = side.X
-    if not isinstance(X, pd.DataFrame):
-        X = X.reshape(len(X), -1)
-        if X.dtype.kind in "biuf":
-            return _finite(np.column_stack([X.astype(np.float64), side.y]))
-        X = pd.DataFrame(X)
-    return pd.concat([X.reset_index(drop=True), pd.Series(side.y)], axis=1)
+def _matrix(*sides: Side) -> Floats:
+    table, end = np.empty((sum(len(rows) for _, rows in sides), sides[0][0].X[0].size + 1)), 0
+    for side, rows in sides:
+        X = side.X.reshape(len(side), -1)
+        for some in np.array_split(rows, len(rows) // COPIED + 1):
+            start, end = end, end + len(some)
+            table[start:end, :-1], table[start:end, -1] = X[some], side.y[some]
+    return _finite(table)
+
+
+def _frame(side: Records, rows: Indices) -> pd.DataFrame:
+    X = side.X.iloc[rows] if isinstance(side.X, pd.DataFrame) else pd.DataFrame(side.X.reshape(len(side), -1)[rows])
+    return pd.concat([X.reset_index(drop=True), pd.Series(side.y[rows])], axis=1)
 
 
 def _is_numeric(column: Any) -> bool:
-    kind = column.dtype
-    if pd.api.types.is_datetime64_any_dtype(kind):
-        return True
-    return pd.api.types.is_numeric_dtype(kind) and not pd.api.types.is_complex_dtype(kind)
+    types, kind = pd.api.types, column.dtype
+    return types.is_datetime64_any_dtype(kind) or (types.is_numeric_dtype(kind) and not types.is_complex_dtype(kind))
 
 
 def _as_numbers(column: Any) -> Floats:
