@@ -56,7 +56,7 @@ def sample_comparison(
 def sample_run(name: str = "") -> dict[str, Any]:
     return {
         "model": f"LogisticRegression{name}", "task": "classification", "members": 6000, "held out": 6000, "judged": 6000,
-        "explanations": [], "price": 0.01, "metric": "accuracy", "shadows": 8, "retrain": True, "margin": 0.05,
+        "explanations": [], "price": 0.01, "metric": "accuracy", "references": 8, "retrain": True, "margin": 0.05,
         "confidence": 0.95, "confidence of each risk": 0.9995, "false-positive rates": [0.1, 0.01], "seed": 0,
         "training records": "3f2a", "held-out records": "77b1", "versions": {"leakscope": "1.0", "numpy": "2.3"},
         "seconds": {"train": 12.3, "attack": 4.5}, "command": f"leakscope compare model.skops {name}".strip(),
@@ -108,7 +108,7 @@ def _largest(auc: float) -> Largest:
 
 
 def _attacked(attack: str, auc: float, name: str) -> Attacked:
-    knows = "shadow models trained with the defense" if attack == "lira" else ""
+    knows = "reference models trained with the defense" if attack == "lira" else ""
     found = {rate: around(2 * rate, rate / 2) for rate in RATES}
     return Attacked(f"{attack}{name}", "probabilities", around(auc, 0.02), found, around(0.5, 0.02), knows)
 

@@ -220,9 +220,9 @@ def test_the_gate_that_is_advised_passes_on_the_audit_that_advises_it() -> None:
 
 def test_the_call_that_makes_it_again_names_what_was_asked_for() -> None:
     audit = sample_audit()
-    asked = replace(audit, settings=audit.settings | {"releases": ["labels", "gradient"], "shadows": 4})
-    assert summarize(asked)["reproduce"]["text"].endswith("releases=['labels', 'gradient'], shadows=4)")
-    assert "shadows" not in summarize(audit)["reproduce"]["text"]
+    asked = replace(audit, settings=audit.settings | {"releases": ["labels", "gradient"], "references": 2})
+    assert summarize(asked)["reproduce"]["text"].endswith("releases=['labels', 'gradient'], references=2)")
+    assert "references" not in summarize(audit)["reproduce"]["text"]
     scores = replace(audit, target=replace(audit.target, task="scores"), settings={"seed": 3, "random split": True})
     assert summarize(scores)["reproduce"]["text"] == "ls.audit_scores(scores, member, seed=3, random_split=True)"
 

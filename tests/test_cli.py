@@ -3,7 +3,6 @@
 import json
 import os
 import pickle
-import re
 import subprocess
 import sys
 
@@ -139,7 +138,7 @@ def test_explanations_are_audited_beside_the_prediction(capsys, files, tmp_path)
         (("--releases", "nonsense"), "model.skops", "no release 'nonsense'"),
         (("--releases", ""), "model.skops", "has no name"),
         (("--fail-if", "extra > 0"), "model.skops", "--releases"),
-        (("--shadows", "3"), "model.skops", "even number"),
+        (("--references", "3"), "model.skops", "even number"),
     ],
 )
 def test_explanations_that_cannot_be_released_are_refused_in_one_sentence(capsys, files, options, model, says):
@@ -150,10 +149,18 @@ def test_explanations_that_cannot_be_released_are_refused_in_one_sentence(capsys
     assert err.count("\n") == 1
 
 
-def test_an_attacker_with_shadow_models(capsys, files):
-    code, out, _ = audit(capsys, files, "--shadows", "2")
+def test_shadows_is_the_old_name_of_references(capsys, files):
+    with pytest.warns(FutureWarning):
+        code, out, _ = audit(capsys, files, "--shadows", "2", "--json")
     assert code == 0
-    assert re.search(r"1[45]\d held-out records", " ".join(out.split()))
+    assert json.loads(out)["settings"]["references"] == 2
+
+
+def test_a_stated_random_split_is_recorded_and_needs_no_control(capsys, files):
+    code, out, _ = audit(capsys, files, "--random-split", "--json")
+    assert code == 0
+    found = json.loads(out)
+    assert (found["basis"]["random_split"], found["target"]["control_models"]) == (True, None)
 
 
 def test_a_regression_model_is_audited(capsys, files):

@@ -40,7 +40,7 @@ def run(*arguments):
 def quick(people, *more):
     return (
         "compare", people / "model.skops", "--train", people / "train.csv", "--holdout", people / "holdout.csv",
-        "--label", "income", "--shadows", 2, *more,
+        "--label", "income", "--references", 2, *more,
     )  # fmt: skip
 
 
@@ -120,7 +120,7 @@ def test_stands_beside_an_audit(people, tmp_path, capsys):
         (["--defenses", "smoothgrad"], "--explanations"),
         (["--defenses", "more-data", "--more", "nofile.csv"], "nofile.csv"),
         (["--defenses", "round", "--price", "2"], "price"),
-        (["--defenses", "round", "--shadows", "3"], "even number"),
+        (["--defenses", "round", "--references", "3"], "even number"),
         (["--defenses", "parameter-noise", "--delta", "2"], "delta"),
         (["--defenses", "round", "--explanations", "nope"], "there is no release"),
         (["--defenses", "causal-features", "--causes", "shoe size"], "shoe size"),

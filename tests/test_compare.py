@@ -73,7 +73,7 @@ def know_nobody(X: Any, y: Any, rng: np.random.Generator) -> Any:
 
 @pytest.fixture(scope="module")
 def found() -> Comparison:
-    return ls.compare(tree_target(), [LabelOnly(), Rounding([1]), Mechanism(know_nobody)], shadows=4)
+    return ls.compare(tree_target(), [LabelOnly(), Rounding([1]), Mechanism(know_nobody)], references=4)
 
 
 def test_a_model_that_knows_nobody_has_no_risk_and_its_price_is_known(found: Comparison) -> None:
@@ -98,7 +98,7 @@ def test_masking_confidences_of_a_tree_hides_nothing(found: Comparison) -> None:
 def test_prices_are_those_of_the_defended_model_itself() -> None:
     train, holdout = people(200)
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
-    found = ls.compare(target, Rounding([1]), shadows=0, retrain=False)
+    found = ls.compare(target, Rounding([1]), references=0, retrain=False)
     model = apply(Rounding([1]), target, 1).model
     answers = model.predict(holdout[0])
     version = found["round 1"]
@@ -109,22 +109,26 @@ def test_prices_are_those_of_the_defended_model_itself() -> None:
     assert version.utility[1].change.value == pytest.approx(np.mean(-np.log(likelihood) + np.log(raw)))
 
 
-def test_the_model_as_it_is_has_the_risk_that_an_audit_finds() -> None:
-    """The same attacks on the same model: another draw of halves, the same truth."""
+@pytest.mark.parametrize("options", [{}, {"references": 0}, {"retrain": False}, {"random_split": True}])
+@pytest.mark.parametrize("trainable", [True, False])
+def test_the_model_as_it_is_has_the_risk_that_an_audit_finds(trainable: bool, options: dict[str, Any]) -> None:
+    """One path: the numbers are the same to the last bit."""
     train, holdout = people(300)
     model = DecisionTreeClassifier(random_state=0).fit(*train)
-    audited = ls.audit(model, train, holdout)
-    compared = ls.compare(ls.make_target(model, train, holdout), Rounding([1]), shadows=0).as_it_is
-    names = {(risk.attack, risk.release): risk.auc for risk in audited.risks}
-    for attacked in compared.attacks:
-        if (attacked.attack, attacked.release) in names:
-            assert attacked.auc.value == pytest.approx(names[attacked.attack, attacked.release].value, abs=0.08)
+    given: Any = model if trainable else model.predict_proba
+    classes = None if trainable else [0, 1]
+    audited = ls.audit(given, train, holdout, classes=classes, **options)
+    target = ls.make_target(given, train, holdout, classes=classes)
+    compared = ls.compare(target, Rounding([1]), **options).as_it_is
+    found = {(one.attack, one.release): (one.auc.value, one.control.value) for one in compared.attacks}
+    for risk in audited.risks:
+        assert found[risk.attack, risk.release] == (risk.auc.value, risk.control.auc.value)
 
 
 def test_equal_seeds_give_equal_results_with_any_number_of_workers() -> None:
     defenses = [Rounding([1]), Mechanism(know_nobody)]
     runs = [
-        ls.compare(tree_target(60), defenses, shadows=2, seed=seed, workers=workers).as_dict()
+        ls.compare(tree_target(60), defenses, references=2, seed=seed, workers=workers).as_dict()
         for seed, workers in ((3, 1), (3, 2), (4, 1))
     ]
     for document in runs:
@@ -142,26 +146,26 @@ def test_versions_that_change_answers_share_all_models() -> None:
 
     toy = lookup(n=60)
     target = ls.make_target(toy.model, toy.train, toy.holdout, fit=fit)
-    ls.compare(target, [Rounding([0, 1, 2]), LabelOnly()], shadows=4, workers=1)
-    assert trained == [30, 30, 60, 60, 60, 60]  # two controls and four shadow models, once
+    ls.compare(target, [Rounding([0, 1, 2]), LabelOnly()], references=4, workers=1)
+    assert trained == [60] * 4 + [45] * 4 + [30] * 2  # references, folds and halves, once
 
 
-def test_defended_training_is_seen_by_controls_and_shadow_models() -> None:
+def test_defended_training_is_seen_by_controls_and_references() -> None:
     trained = []
 
     def fit(X: Any, y: Any, rng: np.random.Generator) -> Any:
         trained.append(len(y))
         return lookup_model(X, y)
 
-    ls.compare(toy_target(60), Mechanism(fit), shadows=2, workers=1)
-    assert trained == [60, 30, 30, 60, 60]  # the version itself, two controls, two shadow models
+    ls.compare(toy_target(60), Mechanism(fit), references=2, workers=1)
+    assert trained == [60] * 3 + [45] * 4 + [30] * 2  # the version itself, two references, folds and halves
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
 def test_a_model_that_forgets_nothing_breaks_its_promise() -> None:
-    found = ls.compare(toy_target(300), Mechanism(forget_nothing, claim=Guarantee(1.0)), shadows=0)
+    found = ls.compare(toy_target(300), Mechanism(forget_nothing, claim=Guarantee(1.0)), references=0)
     version = found["mechanism 1"]
     assert version.promise == "broken"
     assert version.epsilon.value > 1.0
@@ -171,7 +175,7 @@ def test_a_model_that_forgets_nothing_breaks_its_promise() -> None:
 
 
 def test_a_promise_that_is_kept_holds() -> None:
-    found = ls.compare(toy_target(300), Mechanism(know_nobody, claim=Guarantee(0.1)), shadows=0)
+    found = ls.compare(toy_target(300), Mechanism(know_nobody, claim=Guarantee(0.1)), references=0)
     assert found["mechanism 1"].promise == "holds"
     assert found["mechanism 1"].epsilon.value <= 0.1
 
@@ -204,7 +208,7 @@ def test_randomised_response_keeps_its_promise_for_who_is_added_and_breaks_it_fo
     target = ls.make_target(RandomisedResponse()(*train, rng), train, holdout, fit=RandomisedResponse())
     claims = [Guarantee(1.0, neighbours="added or removed"), Guarantee(1.0, neighbours="swap")]
     found = ls.compare(
-        target, [Mechanism(RandomisedResponse(), claim, (at,)) for at, claim in enumerate(claims)], shadows=0
+        target, [Mechanism(RandomisedResponse(), claim, (at,)) for at, claim in enumerate(claims)], references=0
     )
     assert [version.promise for version in found.versions] == ["none", "holds", "broken"]
     assert 1.5 < found.versions[1].epsilon.value <= 2.0  # nearly all of it is found
@@ -218,7 +222,7 @@ def test_a_shifted_holdout_casts_doubt_and_breaks_nothing() -> None:
 
     train, holdout = people(400, shift=3.0)
     target = ls.make_target(replace(constant_model(), predict=_by_first_column), train, holdout, fit=fixed)
-    version = ls.compare(target, Mechanism(fixed, claim=Guarantee(0.5)), shadows=0)["mechanism 1"]
+    version = ls.compare(target, Mechanism(fixed, claim=Guarantee(0.5)), references=0)["mechanism 1"]
     assert version.epsilon.value > 0.5
     assert version.promise == "in doubt"
 
@@ -232,7 +236,7 @@ def test_nothing_is_recommended_where_the_records_differ_by_themselves() -> None
     """Labels alone show less of the shift, and so a lower AUC: but nothing of it is the model's doing."""
     train, holdout = people(600, shift=1.0)
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
-    found = ls.compare(target, LabelOnly(), shadows=0)
+    found = ls.compare(target, LabelOnly(), references=0)
     assert found.as_it_is.risk.auc.low > 0.5
     assert found.recommendation.kind == "cannot tell"
     assert "holdout drawn like the training data" in found.recommendation.sentence
@@ -247,7 +251,7 @@ def test_records_that_all_stand_twice_show_nothing_of_epsilon(side: str) -> None
     double = {"train": train, "holdout": holdout}
     double[side] = tuple(np.repeat(part, 2, axis=0) for part in double[side])  # type: ignore[assignment]
     model = DecisionTreeClassifier(random_state=0).fit(*double["train"])
-    found = ls.compare(ls.make_target(model, double["train"], double["holdout"]), LabelOnly(), shadows=0)
+    found = ls.compare(ls.make_target(model, double["train"], double["holdout"]), LabelOnly(), references=0)
     assert found.as_it_is.epsilon.value == 0
 
 
@@ -256,18 +260,18 @@ def test_records_that_all_stand_twice_show_nothing_of_epsilon(side: str) -> None
 
 def test_a_defense_that_costs_nothing_is_recommended() -> None:
     """The lookup table is as good as a coin on others: a constant model is as good, and knows nobody."""
-    found = ls.compare(toy_target(400), Mechanism(know_nobody), shadows=2, price=0.2)
+    found = ls.compare(toy_target(400), Mechanism(know_nobody), references=2, price=0.2)
     assert found.recommendation.kind == "use"
     assert found.recommendation.version == "mechanism 1"
     assert found["as it is"].surely_beaten_by == "mechanism 1" or found["as it is"].beaten_by == "mechanism 1"
 
 
-def test_without_shadow_models_nothing_is_recommended() -> None:
+def test_without_references_nothing_is_recommended() -> None:
     """Saying labels only hides a tree's training records from simple attacks; the attack that knows it was not run."""
-    found = ls.compare(toy_target(400), Mechanism(know_nobody), shadows=0, price=0.2)
+    found = ls.compare(toy_target(400), Mechanism(know_nobody), references=0, price=0.2)
     assert found.recommendation.kind == "untested"
     assert found.recommendation.version is None
-    assert "--shadows 8" in found.recommendation.sentence
+    assert "--references 4" in found.recommendation.sentence
     assert "was not run" in found.study().answer
 
 
@@ -285,7 +289,7 @@ def test_a_costly_defense_is_not_recommended(found: Comparison) -> None:
 def test_where_nothing_leaks_there_is_nothing_to_lower() -> None:
     train, holdout = people(400)
     target = ls.make_target(constant_model(), train, holdout, fit=know_nobody)
-    assert ls.compare(target, Rounding([1]), shadows=0).recommendation.kind == "nothing to lower"
+    assert ls.compare(target, Rounding([1]), references=0).recommendation.kind == "nothing to lower"
 
 
 def test_groups_show_who_pays() -> None:
@@ -293,7 +297,7 @@ def test_groups_show_who_pays() -> None:
     town = [np.where(np.arange(400) % 4 == 0, "small town", "city") for _ in range(2)]
     model = DecisionTreeClassifier(random_state=0).fit(*train)
     target = ls.make_target(model, train, holdout, groups=tuple(map(_frame, town)))
-    version = ls.compare(target, Mechanism(know_nobody), shadows=0)["mechanism 1"]
+    version = ls.compare(target, Mechanism(know_nobody), references=0)["mechanism 1"]
     by_level = {group.level: group for group in version.groups}
     assert set(by_level) == {"small town", "city"}
     rows = town[1] == "small town"
@@ -313,7 +317,7 @@ def test_what_cannot_change_changes_by_exactly_nothing() -> None:
     """Label-only keeps every label; an explanation that is cut keeps every answer."""
     train, holdout = people(60)
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
-    found = ls.compare(target, [LabelOnly(), "top-features"], explanations=["gradient"], shadows=0, retrain=False)
+    found = ls.compare(target, [LabelOnly(), "top-features"], explanations=["gradient"], references=0, retrain=False)
     accuracy, log_loss, _ = found["label-only"].utility
     assert (accuracy.change.low, accuracy.change.high) == (0, 0)
     assert log_loss.change.low < log_loss.change.high
@@ -326,7 +330,7 @@ def test_a_model_of_labels_has_defended_versions_of_labels() -> None:
 
     train, holdout = people(150)
     target = ls.make_target(LinearSVC().fit(*train), train, holdout)
-    found = ls.compare(target, ls.defenses.ParameterNoise([4.0]), shadows=2)
+    found = ls.compare(target, ls.defenses.ParameterNoise([4.0]), references=2)
     model = apply(ls.defenses.ParameterNoise([4.0]), target, 4.0).model
     assert set(np.unique(model.predict(holdout[0]))) == {0.0, 1.0}
     wrong = 1 - found["parameter-noise 4"].main.value.value
@@ -337,7 +341,7 @@ def test_two_variants_of_a_defense_have_names_of_their_own() -> None:
     train, holdout = people(100)
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
     noise = ls.defenses.ParameterNoise
-    found = ls.compare(target, [noise([1.0]), noise([1.0], noise="laplace")], shadows=0, retrain=False)
+    found = ls.compare(target, [noise([1.0]), noise([1.0], noise="laplace")], references=0, retrain=False)
     assert [version.name for version in found.versions] == [
         "as it is", "parameter-noise 1", "parameter-noise 1, noise=laplace",
     ]  # fmt: skip
@@ -349,7 +353,7 @@ def test_an_answer_that_hides_the_label_is_not_attacked_by_labels() -> None:
         def defend(self, target: Target, setting: Any) -> Defended:
             return Defended(answers=lambda answers: np.full_like(answers, 0.5))
 
-    found = ls.compare(tree_target(150), Silent(None), shadows=0)
+    found = ls.compare(tree_target(150), Silent(None), references=0)
     version = found["mechanism 1"]
     assert "label_stability" not in [attacked.release for attacked in version.attacks]
     assert version.risk.auc.low <= 0.5 <= version.risk.auc.high
@@ -361,7 +365,7 @@ def test_records_that_cannot_be_encoded_are_told_beside_the_others() -> None:
     X = rng.choice(["u", "v", "w"], size=(80, 2)).astype(object)
     y = rng.integers(0, 2, 80)
     target = ls.make_target(_half, (X[:40], y[:40]), (X[40:], y[40:]), classes=[0, 1], fit=lambda X, y, rng: _half)
-    found = ls.compare(target, [LabelOnly(), "dp-sgd", "adversarial"], shadows=0, retrain=False)
+    found = ls.compare(target, [LabelOnly(), "dp-sgd", "adversarial"], references=0, retrain=False)
     assert [refused.attack for refused in found.not_run] == ["dp-sgd", "adversarial"]
 
 
@@ -390,7 +394,7 @@ def test_a_model_that_cannot_be_trained_again_has_its_answers_defended() -> None
         ([42], {}, "is not a defense"),
         ([Rounding([1]), Rounding([1])], {}, "asked for twice"),
         (["round"], {"price": 2}, "price"),
-        (["round"], {"shadows": 3}, "even number"),
+        (["round"], {"references": 3}, "even number"),
         (["round"], {"explanations": ["labels"]}, "is no explanation"),
         (["round"], {"explanations": ["no-such"]}, "there is no release"),
         (["more-data"], {}, "more-data"),

@@ -82,14 +82,14 @@ def test_every_quality_counts():
 NONE = Estimate(0.0, 0.0, 0.0, 1.0, "exact")
 
 
-def advise(lowered, price, *, leaks=True, doubt="", broken=False, log_loss=NONE, allowed=0.01, shadows=True):
+def advise(lowered, price, *, leaks=True, doubt="", broken=False, log_loss=NONE, allowed=0.01, references=True):
     first, other = sample_comparison("at a price", explained=False, versions=2).versions
     utility = (
         Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), Estimate(*price)),
         Measured("log-loss", "less", NONE, log_loss),
     )
     other = replace(other, lowered=Estimate(*lowered), utility=utility, promise="broken" if broken else "none")
-    if not shadows:
+    if not references:
         other = replace(other, attacks=tuple(replace(attack, knows="") for attack in other.attacks))
     return recommend([first, other], (allowed, 0.01), leaks=leaks, doubt=doubt)
 
@@ -104,8 +104,8 @@ def advise(lowered, price, *, leaks=True, doubt="", broken=False, log_loss=NONE,
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"broken": True}, "no sure gain"),
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"leaks": False}, "nothing to lower"),
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"doubt": "the records differ"}, "cannot tell"),
-        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"shadows": False}, "untested"),
-        ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {"shadows": False}, "no sure gain"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"references": False}, "untested"),
+        ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {"references": False}, "no sure gain"),
     ],
 )
 def test_words_only_where_intervals_allow(lowered, price, options, kind):

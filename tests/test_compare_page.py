@@ -256,7 +256,7 @@ def test_a_folder_holds_the_page(comparison: Comparison, page: str, tmp_path: Pa
 
 def test_without_a_command_the_call_is_shown(comparison: Comparison) -> None:
     called = summarize(replace(comparison, run=comparison.run | {"command": ""}))["reproduce"]
-    assert called.startswith("ls.compare(target, defenses=[…], price=0.01, shadows=8")
+    assert called.startswith("ls.compare(target, defenses=[…], price=0.01, references=8")
 
 
 # --- in a browser -----------------------------------------------------------------------------------------------------

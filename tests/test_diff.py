@@ -22,7 +22,7 @@ from leakscope.errors import InputError
 from leakscope.intervals import auc as auc_interval
 from leakscope.intervals import difference, proportion
 from leakscope.ranking import Ranking, split
-from leakscope.results import Audit, Control, Estimate, Number, Risk, ShadowModels, Study
+from leakscope.results import Audit, Control, Estimate, Number, Risk, Study
 from leakscope.risk import most_exposed, score
 
 N = 400
@@ -325,10 +325,6 @@ def test_groups_settings_warnings_versions_and_studies() -> None:
         ({"target": replace(BASE.target, task="regression")}, "the old audit is one of classification"),
         ({"settings": {"margin": 0.1}}, "the margin of the verdict was 0.05 and is 0.1"),
         ({"risks": (replace(BASE.risks[0], release="other"),)}, "no attack was run on the same release in both"),
-        (
-            {"target": replace(BASE.target, shadow_models=ShadowModels(4, 100))},
-            "the attacker knows some members in one",
-        ),
         (
             {"risks": tuple(replace(risk, auc=replace(risk.auc, confidence=0.9)) for risk in BASE.risks)},
             "confidence was 0.95 and is 0.9",

@@ -233,8 +233,3 @@ def encoded(n=160):
 def test_control_models_may_encode_records_in_other_columns():
     found = run(*encoded(), ["probabilities", "gradient"])
     assert found.extras[0].control is not None
-
-
-def test_shadow_models_that_encode_records_in_other_columns_are_refused():
-    with pytest.raises(InputError, match="encode the records before"):
-        run(*encoded(), ["probabilities", "gradient"], shadows=2)

@@ -100,7 +100,6 @@ EDITS = {
     "confidence": lambda d: d["settings"].update(confidence=0.5),
     "confidence after the choice": lambda d: d["settings"].update({"confidence after the choice": 0.5}),
     "random split": lambda d: d["basis"].update(random_split=True),
-    "no share judged": lambda d: (d["basis"].update(judged=0.0, margin=1e-9), d["settings"].update(margin=1e-9)),
     "exposed record": lambda d: d["exposed"].pop(0),
     "promise": lambda d: d["bounds"][0].update(contradicted=False),
     "basis": lambda d: d.update(basis=None),
@@ -186,7 +185,7 @@ def test_fresh_audits_pass(tmp_path: Path) -> None:
     audits = [
         ls.audit(forest, *sets, groups=(levels[:200], levels[200:]), epsilon=1.0),
         ls.audit(forest, *sets, retrain=False, fprs=[0.05]),
-        ls.audit(forest, *sets, shadows=2),
+        ls.audit(forest, *sets, references=2),
         ls.audit(forest, sets[0], (X[150:], y[150:]), retrain=False),
         ls.audit(lambda X: np.full((len(X), 2), 0.5), *sets),
     ]

@@ -191,7 +191,7 @@ def sets(people, model="model.skops", train="train.csv", holdout="holdout.csv"):
 
 
 def test_audit_report_diff_and_gate(people, places, run):
-    options = ("--id", "person", "--groups", "region,sex", "--cache", places / "cache", "--shadows", 2)
+    options = ("--id", "person", "--groups", "region,sex", "--cache", places / "cache", "--references", 2)
     for seed in (0, 1):
         out = places / "out" / f"{seed}"
         code, said = run("audit", *sets(people), *options, "--out", out, "--seed", seed)
@@ -222,7 +222,7 @@ def test_compare(people, places, run):
     )
     defenses = "l2:1,more-data,pate:3,causal-features,round:1,label-only"
     code, said = run(
-        "compare", *sets(people), "--defenses", defenses, *more, "--shadows", 2, "--groups", "region", "--id", "person",
+        "compare", *sets(people), "--defenses", defenses, *more, "--references", 2, "--groups", "region", "--id", "person",
         "--cache", places / "cache", "--out", places / "out",
     )  # fmt: skip
     assert code == 0, said
@@ -308,7 +308,8 @@ def test_failing_audits(people, places, run, what):
     assert len(said) < 1000
     if "--workers" not in options:
         assert (
-            run("compare", *sets(people, model, train), *options, "--defenses", "l2:1,round:1", "--shadows", 2)[0] == 2
+            run("compare", *sets(people, model, train), *options, "--defenses", "l2:1,round:1", "--references", 2)[0]
+            == 2
         )
 
 
@@ -391,7 +392,7 @@ def test_a_function_that_raises_with_its_records():
     model = make_model().fit(*train)
     for workers in (1, 2):
         with pytest.raises(InputError, match=r"the fit= function fails on \d+ records: ValueError \(test_no") as error:
-            ls.audit(model, train, holdout, fit=fit, workers=workers, shadows=0)
+            ls.audit(model, train, holdout, fit=fit, workers=workers, references=0)
         assert not found(whole(error))
 
 

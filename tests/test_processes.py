@@ -45,7 +45,7 @@ def folder(tmp_path: Path) -> Path:
 def audit(folder: Path, *more: str) -> list[str]:
     return [
         "audit", str(folder / "model.pkl"), "--trust-pickle", "--train", str(folder / "train.csv"),
-        "--holdout", str(folder / "holdout.csv"), "--label", "label", "--shadows", "10", *more,
+        "--holdout", str(folder / "holdout.csv"), "--label", "label", "--references", "10", *more,
     ]  # fmt: skip
 
 

@@ -70,10 +70,11 @@ def test_members_in_the_middle_are_found_by_the_tree():
     assert result.verdict.kind == "leaks"
 
 
-def test_exposure_of_members_who_are_like_others_is_uniform():
-    result = audit_scores(*normals(2000, 0.0))
-    shares = np.histogram(result.records["score"], np.linspace(0, 1, 11))[0] / 2000
-    assert np.all(np.abs(shares - 0.1) < 4 * np.sqrt(2 * 0.1 * 0.9 / 2000))
+def test_p_values_of_members_who_are_like_others_are_valid():
+    """At most u with probability at most u; two samples of 2,000 have the standard error of a difference."""
+    p = audit_scores(*normals(2000, 0.0)).records["p_value"].to_numpy()
+    for share in np.linspace(0.1, 0.9, 9):
+        assert np.mean(p <= share) <= share + 4 * np.sqrt(2 * share * (1 - share) / 2000)
 
 
 # --- what must not matter ---------------------------------------------------------------------------------------------
@@ -130,27 +131,26 @@ def test_without_control_or_random_split_the_verdict_never_says_leaks():
     scores, member = normals(500, 2.0)
     result = audit_scores(scores, member)
     assert result.verdict.kind == "cannot tell"
-    assert "differ by themselves" in result.verdict.sentence
     assert "--random-split" in result.verdict.sentence
-    assert "--control" in result.verdict.sentence
     assert result.strongest.blind is None
     assert result.strongest.control.kind == "permuted"
 
 
-def test_with_a_random_split_it_may_say_leaks_on_the_word_of_the_caller():
-    result = audit_scores(*normals(500, 1.0), random_split=True)
+@pytest.mark.parametrize("control", [None, np.random.default_rng(9).normal(size=1000)])
+def test_with_a_random_split_it_may_say_leaks(control):
+    result = audit_scores(*normals(500, 1.0), control=control, random_split=True)
     assert result.verdict.kind == "leaks"
-    assert any("word" in reason for reason in result.verdict.reasons)
-    assert any("word" in warning for warning in result.warnings)
     assert result.settings["random split"]
+    assert result.basis.random_split
 
 
-def test_a_control_that_finds_nothing_lets_it_say_leaks():
-    scores, member = normals(500, 1.0)
-    result = audit_scores(scores, member, control=np.random.default_rng(9).normal(size=1000))
-    assert result.verdict.kind == "leaks"
-    assert result.strongest.control.kind == "never trained"
-    assert not any("word" in text for text in (*result.verdict.reasons, *result.warnings))
+def test_a_control_alone_does_not_rule_out_a_shift():
+    """A control that was trained on fewer records shows less of a shift than the target: 0.3 of a deviation here, and not 0.6."""
+    scores, member = normals(1000, 0.6)
+    control, _ = normals(1000, 0.3, seed=1)
+    result = audit_scores(scores, member, control=control)
+    assert result.strongest.beyond_control.low > 0
+    assert result.verdict.kind == "cannot tell"
 
 
 @pytest.mark.parametrize("random_split", [False, True])
@@ -159,7 +159,6 @@ def test_a_control_that_finds_as_much_forbids_it(random_split):
     control, _ = normals(500, 0.0, seed=1)
     result = audit_scores(scores, member, control=control + 1.0 * member, random_split=random_split)
     assert result.verdict.kind == "cannot tell"
-    assert "never saw" in result.verdict.sentence
 
 
 def test_no_evidence_and_too_few_records():

@@ -351,7 +351,7 @@ def _warnings(given: _Given, sample: Sample, repeats: Repeats, words: dict[str, 
     said = []
     if words["random split"]:
         said.append(
-            "that chance alone decided who was trained on is the word of whoever asked for this audit, and is not checked"
+            "that chance alone decided who was trained on is a statement of the caller, and is not checked"
         )
     elif given.control is None:
         said.append(

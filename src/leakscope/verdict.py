@@ -10,12 +10,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from leakscope.attacks.membership_rmia import NAME as PRIMARY
+from leakscope.attacks import membership_residual, membership_rmia
 from leakscope.evidence import Attack
 from leakscope.intervals import largest, normal_quantile, suspicious
 from leakscope.results import Basis, Estimate, Fit, Largest, ReleaseRisk, Risk, Verdict
 
-#: Share of the error that the attack with reference models gets.
+#: The attacks with reference models that get the larger part of the error.
+PRIMARY = (membership_rmia.NAME, membership_residual.NAME)
+#: Share of the error that the primary attack gets.
 PRIMARY_SHARE = 0.8
 #: Share of copies in the holdout from which on they are named before a lack of records.
 MUCH_OVERLAP = 0.1
@@ -44,7 +46,7 @@ def confidences_for_choice(confidence: float, attacks: Sequence[Attack], figures
     >>> [round(one, 4) for one in confidences_for_choice(0.95, [rmia(), loss_threshold("log_loss")], figures=4)]
     [0.99, 0.9975]
     """
-    primary = [attack.name == PRIMARY for attack in attacks]
+    primary = [attack.name in PRIMARY for attack in attacks]
     if not any(primary) or all(primary):
         return [confidence_for_choice(confidence, len(attacks), figures)] * len(attacks)
     first, others = sum(primary), len(attacks) - sum(primary)
@@ -113,8 +115,8 @@ def judge(strongest: Risk, basis: Basis) -> Verdict:
     - *leaks*: the strongest attack is significantly better than chance, in its AUC or in its true-positive rate at some
       false-positive rate, and one of these rules out a difference between the two sets of records:
 
-      - the caller states that members and non-members were split at random (``random_split``), and the blind baseline does
-        not contradict that significantly;
+      - the caller states that members and non-members were split at random (``random_split``), and neither the blind baseline
+        nor the never-trained control contradicts that significantly;
       - in the same figure the attack is significantly better than on the never-trained control; the model fits the members as
         one that was trained on them (``basis.fit``, where reference models were trained); and where the blind baseline may be
         better than chance, a larger training set does not explain that fit, or (without ``fit``) the attack is significantly
@@ -152,8 +154,14 @@ def judge(strongest: Risk, basis: Basis) -> Verdict:
 
 
 def _randomised(risk: Risk, basis: Basis) -> bool:
-    """Whether the caller states that chance decided on membership, and the blind baseline does not contradict it."""
-    return basis.random_split and (risk.blind is None or risk.blind.low <= 0.5)
+    """Whether the caller states that chance decided on membership, and neither blind baseline nor control contradict it."""
+    return basis.random_split and _contradiction(risk) is None
+
+
+def _contradiction(risk: Risk) -> Estimate | None:
+    """The AUC of something that can't know who was trained on and is significantly better than chance, if there is one."""
+    unaware = [risk.blind, risk.control.auc if risk.control.kind == "never trained" else None]
+    return next((auc for auc in unaware if auc is not None and auc.low > 0.5), None)
 
 
 def _doubts(risk: Risk, basis: Basis) -> list[str]:
@@ -164,8 +172,8 @@ def _doubts(risk: Risk, basis: Basis) -> list[str]:
     doubts = []
     if basis.random_split:
         doubts.append(
-            f"the records contradict the statement that they were split at random: without the model they are told apart with AUC "
-            f"{risk.blind}"
+            "the records contradict the statement that they were split at random: without a model that was trained on the members "
+            f"they are told apart with AUC {_contradiction(risk)}"
         )
     if risk.blind is None:
         # A control that was trained on fewer records shows less of a shift than the target does.

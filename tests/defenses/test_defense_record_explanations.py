@@ -49,7 +49,7 @@ def make_target(n: int = N, seed: int = 0) -> Target:
 
 
 def run(target: Target, defenses: Any, **options: Any) -> Comparison:
-    given = {"record_explanations": True, "shadows": 0, "retrain": False} | options
+    given = {"record_explanations": True, "references": 0, "retrain": False} | options
     return ls.compare(target, defenses, **given)
 
 
@@ -411,7 +411,7 @@ def test_the_command_line_compares_explanations_by_records(
     )
     words = [
         "compare", tmp_path / "m.pkl", "--trust-pickle", "--train", tmp_path / "train.csv", "--holdout", tmp_path / "holdout.csv",
-        "--label", "said", "--defenses", "query-budget:3,fewer-records:1", "--shadows", 0, "--no-retrain", "--json",
+        "--label", "said", "--defenses", "query-budget:3,fewer-records:1", "--references", 0, "--no-retrain", "--json",
     ]  # fmt: skip
     with pytest.raises(SystemExit) as stopped:
         main([str(word) for word in [*words, "--record-explanations"]])

@@ -10,12 +10,16 @@ from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
 from leakscope import verdict
-from leakscope.attacks import ATTACKS, rmia
+from leakscope.attacks import ATTACKS, residual, rmia
 from leakscope.attacks.references import REFERENCES
 from leakscope.crossfit import Sample
 from leakscope.errors import InputError
-from leakscope.evaluation.references import FOLDS, HALVES, make_design
+from leakscope.evaluation.design import FOLDS, Numbers, make_design
+from leakscope.evaluation.exposure import count_named
+from leakscope.evidence import Guesses
 from leakscope.fingerprints import row_hashes
+from leakscope.ranking import Scale
+from leakscope.risk import Judged
 from leakscope.toys import lookup, lookup_model
 
 
@@ -34,9 +38,8 @@ def design_of(train, holdout, references=4, seed=0):
     target = ls.make_target(lookup_model(*train), train, holdout)
     hashes = tuple(row_hashes(side.X, side.y) for side in (target.members, target.nonmembers))
     sample = Sample.draw(*hashes, np.random.default_rng(seed))
-    design = make_design(target, sample, hashes, references, np.random.default_rng(seed))
-    judged = np.concatenate([sample.members[: sample.judged], len(train[0]) + sample.nonmembers])
-    return design, sample, np.concatenate(hashes), judged
+    design = make_design(target, sample, hashes, Numbers(references, FOLDS, 2), np.random.default_rng(seed))
+    return design, sample, np.concatenate(hashes), design.judged
 
 
 # --- the design ---
@@ -46,11 +49,11 @@ def design_of(train, holdout, references=4, seed=0):
 def test_references_have_the_size_of_the_target_and_every_judged_record_is_in_half_of_them(members, holdout):
     X, y = people(members + holdout)
     design, _, _, judged = design_of((X[:members], y[:members]), (X[members:], y[members:]), references=6)
-    inside = design.inside(judged)
+    inside = design.inside()
     assert (inside.sum(axis=0) == 3).all()
     assert (inside[::2] != inside[1::2]).all()
     for model in range(6):
-        trained = design.draw(model)
+        trained = design.draw(1 + model)
         assert abs(len(trained) - members) <= 4  # classes are dealt one by one on each side
         np.testing.assert_array_equal(np.isin(judged, trained), inside[model])
         shares = [np.mean(y[trained]), np.mean(y)]
@@ -60,9 +63,9 @@ def test_references_have_the_size_of_the_target_and_every_judged_record_is_in_ha
 def test_folds_and_halves_part_the_members_and_no_model_is_asked_about_its_own_records():
     X, y = people(400)
     design, sample, _, judged = design_of((X[:200], y[:200]), (X[200:], y[200:]))
-    folds = [design.draw(4 + number) for number in range(FOLDS)]
+    folds = [design.draw(model) for model in design.models("fold")]
     assert sorted(len(part) for part in folds) == [150] * FOLDS
-    halves = [design.draw(4 + FOLDS + number) for number in range(HALVES)]
+    halves = [design.draw(model) for model in design.models("half")]
     np.testing.assert_array_equal(np.sort(np.concatenate(halves)), np.arange(200))
     for number, trained in enumerate(folds):
         assert not np.isin(judged[design.asked == number], trained).any()
@@ -75,8 +78,8 @@ def test_copies_train_together_and_a_held_out_copy_is_not_trained_on_twice():
     train = (np.concatenate([X[:150], X[:30]]), np.concatenate([y[:150], y[:30]]))
     holdout = (np.concatenate([X[150:], X[:20]]), np.concatenate([y[150:], y[:20]]))
     design, _, hashes, judged = design_of(train, holdout)
-    for world in range(design.count):
-        trained = design.draw(world)
+    for model in range(len(design)):
+        trained = design.draw(model)
         inside = np.zeros(len(hashes), bool)
         inside[trained] = True
         members = np.arange(len(train[0]))
@@ -85,7 +88,7 @@ def test_copies_train_together_and_a_held_out_copy_is_not_trained_on_twice():
             assert len(set(inside[copies])) == 1
         held_out = judged[judged >= len(train[0])]
         assert not inside[held_out[np.isin(hashes[held_out], hashes[members])]].any()
-    for model, had in enumerate(design.inside(judged)):
+    for model, had in zip(design.models("reference"), design.inside(), strict=True):
         assert set(hashes[judged[had]]) <= set(hashes[design.draw(model)])
 
 
@@ -211,9 +214,10 @@ def test_the_same_seed_gives_the_same_audit_with_any_number_of_workers_and_after
         ({"references": 3}, "even number"),
         ({"references": -2}, "even number"),
         ({"references": True}, "even number"),
-        ({"references": 2, "shadows": 2}, "not both"),
-        ({"references": 2, "retrain": False}, "trained again"),
-        ({"attacks": [rmia()]}, "needs reference models"),
+        ({"references": 2, "shadows": 2}, "old name"),
+        ({"references": 2, "retrain": False}, "leave retrain on"),
+        ({"attacks": [rmia()], "references": 0}, "needs reference models"),
+        ({"attacks": [rmia()], "retrain": False}, "retraining was left out"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(options, message):
@@ -223,13 +227,85 @@ def test_bad_input_is_refused_in_one_sentence(options, message):
         ls.audit(model, (X[:100], y[:100]), (X[100:], y[100:]), **options)
 
 
-def test_too_few_records_and_models_that_can_not_be_trained_are_refused():
+def test_too_few_records_are_refused_where_references_were_asked_for_and_named_where_not():
     X, y = people(80)
     model = LogisticRegression().fit(X[:40], y[:40])
+    sides = (X[:40], y[:40]), (X[40:], y[40:])
     with pytest.raises(InputError, match="need 50 different records"):
-        ls.audit(model, (X[:40], y[:40]), (X[40:], y[40:]), references=2)
-    with pytest.raises(InputError, match="trained again"):
-        ls.audit(model.predict_proba, (X[:40], y[:40]), (X[40:], y[40:]), references=2)
+        ls.audit(model, *sides, references=2)
+    found = ls.audit(model, *sides)
+    assert found.settings["references"] == 0
+    assert rmia().name in {missing.attack for missing in found.not_run}
+    assert found.target.control_models.models == 2
+
+
+# --- a statement of the caller, and models that can't be trained again ---
+
+
+def test_a_random_split_needs_no_controls_and_the_blind_baseline_overrules_a_false_statement():
+    X, y = people(1000)
+    model = forest().fit(X[:500], y[:500])
+    true = ls.audit(model, (X[:500], y[:500]), (X[500:], y[500:]), random_split=True, workers=1)
+    assert (true.verdict.kind, true.target.control_models, true.basis.fit) == ("leaks", None, None)
+    never = forest().fit(*people(500, seed=9))
+    false = ls.audit(never, (X[:500], y[:500]), (X[500:] + 1, y[500:]), random_split=True, workers=1)
+    assert false.strongest.blind.low > 0.5
+    assert false.verdict.kind == "cannot tell"
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_references_of_another_kind_stand_in_where_the_model_can_not_be_trained_again(task):
+    X, y = people(1000)
+    y = y if task == "classification" else X[:, 0] + np.random.default_rng(0).normal(size=1000)
+    kind = RandomForestClassifier if task == "classification" else RandomForestRegressor
+    model = kind(20, random_state=0).fit(X[:500], y[:500])
+    predict = model.predict_proba if task == "classification" else model.predict
+    classes = [0, 1] if task == "classification" else None
+    sides = (X[:500], y[:500]), (X[500:], y[500:])
+    plain, other = (
+        ls.audit(predict, *sides, task=task, classes=classes, references=count, workers=1) for count in (0, 4)
+    )
+    assert other.strongest.attack == residual(task).name
+    assert other.strongest.auc.value > plain.strongest.auc.value
+    assert other.strongest.permuted.auc.low < 0.5 < other.strongest.permuted.auc.high
+    assert rmia(task).name in {missing.attack for missing in other.not_run}
+
+
+# --- what is said of records and of the procedure ---
+
+
+def test_membership_evidence_is_uniform_without_a_leak_and_few_are_named():
+    """A conformal p-value of a record that was not trained on is at most u with probability at most u."""
+    X, y = people(1500)
+    model = forest().fit(X[1000:], y[1000:])
+    found = ls.audit(model, (X[:500], y[:500]), (X[500:1000], y[500:1000]), workers=1)
+    p = found.records["p_value"].to_numpy()
+    for share in (0.05, 0.1, 0.5):  # four standard errors of a share of 500 beside one of 500
+        assert np.mean(p <= share) <= share + 4 * np.sqrt(2 * share * (1 - share) / 500)
+    assert found.named is None
+
+
+def test_the_named_are_members_up_to_the_false_discovery_rate():
+    rng, n = np.random.default_rng(0), 2000
+    member, one = np.repeat([True, False], n), np.zeros(2 * n, np.intp)
+    false, all_named = 0, 0
+    for _ in range(20):
+        scores = rng.normal(np.where(member & (rng.random(2 * n) < 0.3), 4.0, 0.0))
+        named = count_named(Judged(Guesses(scores, scores), member, Scale(one, one)), 0.95, seed=0)
+        assert 0.2 * n < named.count < 0.45 * n
+        false, all_named = false + named.false, all_named + named.false + named.count
+    assert false / all_named < 0.1 + 4 * np.sqrt(0.1 * 0.9 / all_named)
+
+
+def test_the_procedure_is_free_of_shift():
+    X, y = people(1000)
+    model = forest().fit(X[:500], y[:500])
+    fair, shifted = (
+        ls.audit(model, (X[:500], y[:500]), (X[500:] + shift, y[500:]), workers=1).procedure for shift in (0.0, 0.2)
+    )
+    assert fair.models == 4
+    assert fair.auc.low > 0.6
+    assert abs(fair.auc.value - shifted.auc.value) < 0.05
 
 
 def test_labels_alone_have_no_likelihood_to_compare():

@@ -109,7 +109,8 @@ def _measure(case: Case, version: Planned, models: Trained, place: int, explaine
     target, task = case.target, case.target.model.task
     answers = models.nonmembers[answers_of(task)]
     shown = version.shown(target, answers[:, 0] if task == "regression" else answers)
-    unseen = models.fits[place].unseen
+    # Models of another kind say nothing of how well this kind does on other draws of records.
+    unseen = models.fits[place].unseen if version.learner(target) is not None else ()
     return Seen(
         version,
         attack_version(case, version, models, place),

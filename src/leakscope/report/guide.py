@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leakscope.evaluation.settings import REFERENCE_MODELS
 from leakscope.report.words import SENTENCE_LENGTH, safe_text
 from leakscope.results import Findings
 
@@ -85,7 +86,9 @@ def summarize_reproduction(findings: Findings) -> dict[str, str]:
         split = settings.get("random split", False)
         shown = f"ls.audit_scores(scores, member, seed={settings.get('seed', 0)}, random_split={split})"
         return {"kind": "python", "text": shown}
-    more = "".join(f", {name}={settings[name]!r}" for name in ("releases", "references") if settings.get(name))
+    usual = {"releases": None, "references": REFERENCE_MODELS, "random split": False}
+    given = {name: settings.get(name, value) for name, value in usual.items()}
+    more = "".join(f", {name.replace(' ', '_')}={value!r}" for name, value in given.items() if value != usual[name])
     call = (
         f"ls.audit(model, train, holdout, seed={settings.get('seed', 0)}, confidence={settings.get('confidence', 0.95)}, "
         f"margin={settings.get('margin', 0.05)}, retrain={settings.get('retrain', True)}, "
