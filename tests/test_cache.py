@@ -1,4 +1,7 @@
-"""The cache goes by content, and nothing but what it stored itself is read from it."""
+"""The cache goes by content, and nothing but what it stored itself is read from it.
+
+Names newer than the faults are looked up while a test runs, so that the file can be run on older code.
+"""
 
 import errno
 import os

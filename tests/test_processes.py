@@ -1,4 +1,7 @@
-"""Runs that are stopped, killed or starved: exit codes, no process and no file left, finished work kept."""
+"""Runs that are stopped, killed or starved: exit codes, no process and no file left, finished work kept.
+
+Names newer than the faults are looked up while a test runs, so that the file can be run on older code.
+"""
 
 import errno
 import os
