@@ -396,6 +396,19 @@ def test_a_function_that_raises_with_its_records():
         assert not found(whole(error))
 
 
+@pytest.mark.usefixtures("places")
+def test_a_message_of_five_megabytes_is_not_shown():
+    """What a user's function says went into our message at any length."""
+
+    def fit(X, y, rng):  # noqa: ARG001
+        raise ValueError("x" * 5_000_000)
+
+    train, holdout = frames()
+    with pytest.raises(InputError) as error:
+        ls.audit(make_model().fit(*train), train, holdout, fit=fit, workers=1)
+    assert len(str(error.value)) < 1000
+
+
 class Failing:
     """A learner for `retrain` that is not one of ours; its records are large enough to be shared through files."""
 
