@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 class Faulty(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """Predict the share of each class; log the process of each training in the folder.
 
-    Faults: ``memory`` runs out of memory; ``killed`` kills its own process once three models are in the cache.
+    Faults: ``memory`` runs out of memory; ``killed`` kills its own process once three models are in the cache, and
+    ``killed 123`` kills process 123 then.
     """
 
     def __init__(self, folder: str, random_state: int | None = None) -> None:
@@ -27,10 +28,10 @@ class Faulty(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         fault = (folder / "fault").read_text() if (folder / "fault").exists() else ""
         if fault == "memory":
             np.empty((len(X), 1 << 46))
-        if fault == "killed":
+        if fault.startswith("killed"):
             time.sleep(0.2)
             if len(list((folder / "cache").glob("*.npz"))) >= 3:
-                os.kill(os.getpid(), signal.SIGKILL)
+                os.kill(int(fault.removeprefix("killed") or os.getpid()), signal.SIGKILL)
         self.classes_, counts = np.unique(y, return_counts=True)
         self.shares_ = counts / len(y)
         return self

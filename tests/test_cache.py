@@ -1,4 +1,7 @@
-"""The cache goes by content, and nothing but what it stored itself is read from it."""
+"""The cache goes by content, and nothing but what it stored itself is read from it.
+
+Names newer than the faults are looked up while a test runs, so that the file can be run on older code.
+"""
 
 import errno
 import os
@@ -12,9 +15,9 @@ import numpy as np
 import pytest
 from retraining import Keyed, Ridge, StackedRidge, observe, records, same_bits, trainings
 
-from leakscope import cache as cache_module
-from leakscope.cache import open_cache
-from leakscope.errors import InputError, ResourceError
+import leakscope as ls
+from leakscope import errors
+from leakscope.errors import InputError
 from leakscope.worlds import Worlds, leave_one_out, random_halves, retrain
 
 
@@ -146,7 +149,7 @@ def test_entries_of_another_folder_or_a_lost_secret_are_trained_again(filled: An
         shutil.copy(path, tmp_path / "other")
     run(cache=tmp_path / "other")
     assert trainings(log) == 12
-    (folder / cache_module.SECRET).unlink()
+    (folder / ls.cache.SECRET).unlink()
     run()
     assert trainings(log) == 18
     run()
@@ -154,7 +157,7 @@ def test_entries_of_another_folder_or_a_lost_secret_are_trained_again(filled: An
 
 
 def test_infinite_and_missing_values_come_back_as_they_were(tmp_path: Path) -> None:
-    cache = open_cache(tmp_path)
+    cache = ls.cache.open_cache(tmp_path)
     stored = [{"loss": np.array([np.inf, -np.inf, np.nan, 0.0])}, {}]
     cache.store("key", stored)
     found = cache.load("key", worlds=2)
@@ -196,10 +199,22 @@ def test_temporary_files_of_killed_runs_are_removed(filled: Any) -> None:
     old, young = folder / ".1234.part", folder / ".5678.part"
     for path in (old, young):
         path.write_bytes(b"half of an entry")
-    os.utime(old, (0, time.time() - 2 * cache_module.STALE))
+    os.utime(old, (0, time.time() - 7200))
     run()
     assert not old.exists()
     assert young.exists()
+
+
+def test_a_link_under_a_name_that_can_be_predicted_is_not_followed(filled: Any) -> None:
+    """Temporary files were named by the entry and the process, and a link of that name was written through."""
+    folder, run, _ = filled
+    entry, victim = min(folder.glob("*.npz")), folder.parent / "victim"
+    victim.write_bytes(b"precious")
+    entry.with_name(f"{entry.stem}.{os.getpid()}.part").symlink_to(victim)
+    entry.unlink()
+    run()
+    assert victim.read_bytes() == b"precious"
+    assert not entry.is_symlink()
 
 
 def test_a_link_under_the_temporary_name_is_not_followed(filled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -224,7 +239,7 @@ def test_two_runs_that_start_at_once_use_the_same_secret(
         """Let another run start, and finish, while this one makes its secret."""
         monkeypatch.undo()
         if hard_links:
-            others.append(open_cache(tmp_path))
+            others.append(ls.cache.open_cache(tmp_path))
         else:
             monkeypatch.setattr(os, "link", no_link)
         return os.urandom(size)
@@ -233,29 +248,29 @@ def test_two_runs_that_start_at_once_use_the_same_secret(
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr("secrets.token_bytes", make_secret)
-    secret = open_cache(tmp_path).secret
+    secret = ls.cache.open_cache(tmp_path).secret
     assert [other.secret for other in others] == [secret] * hard_links
-    assert open_cache(tmp_path).secret == secret
-    assert [path.name for path in tmp_path.iterdir()] == [cache_module.SECRET]
+    assert ls.cache.open_cache(tmp_path).secret == secret
+    assert [path.name for path in tmp_path.iterdir()] == [ls.cache.SECRET]
 
 
 def test_a_damaged_secret_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / cache_module.SECRET).write_bytes(b"short")
-    secret = open_cache(tmp_path).secret
-    assert open_cache(tmp_path).secret == secret
+    (tmp_path / ls.cache.SECRET).write_bytes(b"short")
+    secret = ls.cache.open_cache(tmp_path).secret
+    assert ls.cache.open_cache(tmp_path).secret == secret
 
 
-@pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, ResourceError), (errno.EACCES, InputError)])
+@pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, "ResourceError"), (errno.EACCES, "InputError")])
 def test_an_entry_that_can_not_be_written_is_one_sentence(
-    number: int, kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache = open_cache(tmp_path)
+    cache = ls.cache.open_cache(tmp_path)
 
     def fail(descriptor: int, _: str) -> None:
         os.close(descriptor)
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fdopen", fail)
-    with pytest.raises(kind, match="can't write to the cache folder"):
+    with pytest.raises(getattr(errors, kind), match="can't write to the cache folder"):
         cache.store("key", [{"loss": np.zeros(3)}])
-    assert [path.name for path in tmp_path.iterdir()] == [cache_module.SECRET]
+    assert [path.name for path in tmp_path.iterdir()] == [ls.cache.SECRET]

@@ -26,7 +26,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import leakscope as ls
-from leakscope import auditing, failures
+from leakscope import auditing
 from leakscope.cli import main
 from leakscope.errors import InputError, TrainingError
 from leakscope.records import Records
@@ -34,6 +34,7 @@ from leakscope.worlds import leave_one_out, retrain
 
 NUMBER = 86753.0914
 CITY, REGION, PERSON, LABEL = "Qzmarkcity", "Qzmarkregion", "Qzmarkperson", "Qzmarklabel"
+DEBUG = "LEAKSCOPE_DEBUG"  # the environment variable that shows whole messages
 ROW = 7  # of the marked record in both files
 FEATURES = ["age", "income", "city", "sex"]
 
@@ -144,7 +145,7 @@ def places(tmp_path, monkeypatch):
         (tmp_path / name).mkdir()
     monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
     monkeypatch.setattr(tempfile, "tempdir", None)
-    monkeypatch.delenv(failures.DEBUG, raising=False)
+    monkeypatch.delenv(DEBUG, raising=False)
     return tmp_path
 
 
@@ -396,6 +397,19 @@ def test_a_function_that_raises_with_its_records():
         assert not found(whole(error))
 
 
+@pytest.mark.usefixtures("places")
+def test_a_message_of_five_megabytes_is_not_shown():
+    """What a user's function says went into our message at any length."""
+
+    def fit(X, y, rng):  # noqa: ARG001
+        raise ValueError("x" * 5_000_000)
+
+    train, holdout = frames()
+    with pytest.raises(InputError) as error:
+        ls.audit(make_model().fit(*train), train, holdout, fit=fit, workers=1)
+    assert len(str(error.value)) < 1000
+
+
 class Failing:
     """A learner for `retrain` that is not one of ours; its records are large enough to be shared through files."""
 
@@ -433,7 +447,7 @@ def one_number(model, world, indices):  # noqa: ARG001
 
 @pytest.mark.usefixtures("places")
 def test_debugging_shows_whole_messages(monkeypatch):
-    monkeypatch.setenv(failures.DEBUG, "1")
+    monkeypatch.setenv(DEBUG, "1")
     train, holdout = frames()
     with pytest.raises(InputError, match=CITY) as error:
         ls.audit(Talkative().fit(*train), train, holdout)

@@ -13,7 +13,7 @@ import pytest
 
 from leakscope import papers
 from leakscope.cli import main
-from leakscope.errors import InputError, MissingDataError
+from leakscope.errors import InputError
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
 from leakscope.papers.farokhi import Case, Effort
@@ -287,7 +287,7 @@ def test_small_versions_on_real_data_keep_the_contract(name, tmp_path, monkeypat
 def test_without_data_one_sentence_says_what_to_do(name, monkeypatch):
     from leakscope import datasets
 
-    with pytest.raises(MissingDataError) as refusal:
+    with pytest.raises(InputError) as refusal:
         small(name, monkeypatch)
     message = str(refusal.value)
     [missing] = [known for known in datasets.names() if f"data fetch {known}`" in message]
