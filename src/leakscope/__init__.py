@@ -14,6 +14,7 @@ if TYPE_CHECKING:
         attacks,
         bounds,
         causal,
+        claimed_epsilon,
         datasets,
         defenses,
         epsilon,
@@ -73,6 +74,7 @@ _HOMES = {
     "audit_scores": "scores",
     "bounds": "",
     "causal": "",
+    "claimed_epsilon": "",
     "compare": "comparison",
     "datasets": "",
     "defenses": "",
@@ -102,7 +104,7 @@ _HOMES = {
 __all__ = [
     "Attack", "Audit", "Comparison", "Estimate", "Evidence", "GateResult", "Guesses", "InputError", "Known", "Learner", "Model",
     "Oracle", "Records", "Risk", "Target", "Verdict", "attacks", "attribute_inference", "audit", "audit_scores",
-    "bounds", "causal", "compare", "datasets", "defenses", "diff", "epsilon", "experiment", "explain", "explanations", "frontier", "gate", "influence",
+    "bounds", "causal", "claimed_epsilon", "compare", "datasets", "defenses", "diff", "epsilon", "experiment", "explain", "explanations", "frontier", "gate", "influence",
     "leakage", "learners", "load", "load_model", "make_target", "pate", "reconstruct", "reconstruction", "remote_model", "score",
     "sensitivity", "toys", "worlds",
 ]  # fmt: skip

@@ -47,7 +47,7 @@ GROUPS = (
     Group(
         "Bounds and defenses",
         "What no attack can pass, and what it costs to get there.",
-        ("bounds", "sensitivity", "epsilon", "defenses", "defenses.*", "comparison*", "pate"),
+        ("bounds", "sensitivity", "epsilon", "claimed_epsilon", "defenses", "defenses.*", "comparison*", "pate"),
     ),
     Group("What parameters carry", "The leakage of everything that a model has learned.", ("leakage*",)),
     Group("What a record changes", "Influence, exact and approximate.", ("influence*", "reconstruction*")),

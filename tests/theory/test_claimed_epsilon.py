@@ -1,0 +1,154 @@
+"""Claims of differential privacy: closed forms of the limits, what refutes a claim, and why intervals of figures do not."""
+
+import math
+
+import numpy as np
+import pytest
+from scipy import integrate
+from scipy.special import expit
+
+from leakscope.bounds import advantage_from_epsilon
+from leakscope.claimed_epsilon import (
+    Pairs,
+    auc_from_epsilon,
+    check_claim,
+    epsilon_from_advantage,
+    epsilon_from_auc,
+    epsilon_from_tpr,
+    tpr_from_epsilon,
+)
+from leakscope.errors import InputError
+from leakscope.intervals import auc
+from leakscope.ranking import Ranking, split
+from leakscope.results import Estimate
+
+CLAIMS = [(0.0, 0.0), (0.0, 0.1), (1.0, 0.0), (1.0, 0.01), (4.0, 1e-5), (2.0, 0.3)]
+
+
+@pytest.mark.parametrize(("e", "delta"), CLAIMS)
+def test_the_largest_auc_and_advantage_come_from_the_curve(e, delta):
+    kink = (1 - delta) / (1 + math.exp(e))
+    area = integrate.quad(tpr_from_epsilon, 0, 1, args=(e, delta), points=sorted({kink, 1 - delta}))[0]
+    assert auc_from_epsilon(e, delta) == pytest.approx(area, abs=1e-7)
+    fpr = np.linspace(0, 1, 2001)
+    above = [tpr_from_epsilon(rate, e, delta) - rate for rate in [*fpr, kink]]
+    assert max(above) == pytest.approx(advantage_from_epsilon(e, delta), abs=1e-12)
+
+
+@pytest.mark.parametrize(("e", "delta"), CLAIMS)
+def test_the_limits_are_inverted(e, delta):
+    assert epsilon_from_auc(auc_from_epsilon(e, delta), delta) == pytest.approx(e, abs=1e-9)
+    assert epsilon_from_advantage(advantage_from_epsilon(e, delta), delta) == pytest.approx(e, abs=1e-9)
+    for fpr in (0.0, 1e-3, 0.1, 0.4, 0.8):
+        tpr = tpr_from_epsilon(fpr, e, delta)
+        assert epsilon_from_tpr(tpr - 1e-12, fpr, delta) <= e + 1e-6
+        if delta < tpr < 1 and fpr > 0:
+            assert epsilon_from_tpr(tpr, fpr, delta) == pytest.approx(e, abs=1e-6)
+
+
+def test_randomised_response_lies_on_the_limit_and_is_not_refuted():
+    """Of 10,000 pairs as many right answers as expected: every figure is at its limit, and the bound is below."""
+    q = expit(1.0)
+    told = np.repeat([1.0, -1.0], [round(10_000 * q), 10_000 - round(10_000 * q)])
+    exact = {"auc": Estimate(q, q, q), "advantage": Estimate(2 * q - 1, 2 * q - 1, 2 * q - 1)}
+    found = check_claim(1.0, pairs=[Pairs("told", told, -told)], tpr_at_fpr={1 - q: exact["auc"]}, **exact)
+    assert not found.refuted
+    assert 0.9 < found.bound.value < 1
+    for figure in found.figures:
+        assert figure.limit == pytest.approx(figure.found.value, abs=1e-12)
+        assert figure.epsilon == pytest.approx(1.0, abs=1e-12)
+    assert check_claim(0.9, pairs=[Pairs("told", told, -told)], **exact).refuted
+
+
+def test_the_auc_of_a_memorising_model():
+    """AUC 0.73 [0.70, 0.76] does not contradict ε = 1, whose limit is e/(1 + e) = 0.731; it implies ε = ln(7/3)."""
+    figure = check_claim(1.0, auc=Estimate(0.73, 0.70, 0.76)).figures[0]
+    assert figure.limit == pytest.approx(math.e / (1 + math.e))
+    assert figure.epsilon == pytest.approx(math.log(7 / 3))
+    assert not figure.above
+    # TPR 25 % at 1 % FPR, as four reference models find on the forest, implies ε = ln 22 from its lower end 22 %.
+    found = check_claim(1.0, tpr_at_fpr={0.01: Estimate(0.25, 0.22, 0.28)}).figures[0]
+    assert found.above
+    assert found.epsilon == pytest.approx(math.log(22))
+
+
+def test_only_pairs_refute():
+    perfect = Estimate(1.0, 0.99, 1.0)
+    without = check_claim(1.0, auc=perfect, advantage=perfect, tpr_at_fpr={0.01: perfect})
+    assert all(figure.above for figure in without.figures)
+    assert (without.refuted, without.bound, without.attack) == (False, None, "")
+    assert check_claim(1.0, pairs=[Pairs("loss", np.ones(500), np.zeros(500))]).refuted
+
+
+def test_attacks_share_the_error_probability():
+    rng = np.random.default_rng(0)
+    noise, leak = (
+        Pairs("noise", *rng.normal(0, 1, (2, 400))),
+        Pairs("leak", rng.normal(2, 1, 400), rng.normal(0, 1, 400)),
+    )
+    both, alone = (check_claim(1.0, pairs=pairs) for pairs in ([noise, leak], [leak]))
+    assert both.attack == "leak"
+    assert both.bound == check_claim(1.0, pairs=[leak], confidence=0.975).bound
+    assert 0 < both.bound.value < alone.bound.value
+
+
+def test_a_claim_for_added_or_removed_records_is_converted():
+    told = np.where(np.random.default_rng(1).random(5000) < expit(1.5), 1.0, -1.0)
+    pairs = [Pairs("told", told, -told)]
+    assert check_claim(1.0, pairs=pairs).refuted
+    other = check_claim(1.0, 1e-6, pairs=pairs, neighbours="added or removed")
+    assert not other.refuted
+    assert (other.epsilon, other.swap_epsilon) == (1.0, 2.0)
+    assert other.swap_delta == pytest.approx((1 + math.e) * 1e-6)
+    nothing = check_claim(9.0, 0.1, pairs=pairs, neighbours="added or removed")
+    assert (nothing.refuted, nothing.bound.value, nothing.figures) == (False, 0.0, ())
+
+
+def test_an_upper_bound_of_a_rate_implies_nothing():
+    rate = Estimate(0.05, 0.0, 0.05, kind="upper bound")
+    assert check_claim(1.0, tpr_at_fpr={0.001: rate}).figures[0].epsilon == 0
+
+
+def lower_auc(told):
+    """Lower end of the AUC's interval where the model names one record of each pair: 1 right, -1 wrong, 0 silent."""
+    scores = np.r_[told, -told]
+    return auc(Ranking.of(split(scores, np.repeat([True, False], len(told))))).low
+
+
+def pair_response(rng):
+    return np.where(rng.random(500) < expit(1.0), 1.0, -1.0)
+
+
+def some_given_away(rng):
+    """80 of 1,000 pairs with probability 1/8, so that each pair is given away with probability 0.01."""
+    given = 80 if rng.random() < 1 / 8 else 0
+    return np.r_[np.ones(given), rng.choice([-1.0, 1.0], 1000 - given)]
+
+
+@pytest.mark.parametrize(("draw", "e", "delta"), [(pair_response, 1.0, 0.0), (some_given_away, 0.0, 0.01)])
+def test_the_interval_of_the_auc_refutes_true_claims_too_often_and_the_bound_does_not(draw, e, delta):
+    rng = np.random.default_rng(3)
+    by_auc, by_pairs = [], []
+    for _ in range(500):
+        told = draw(rng)
+        by_auc.append(lower_auc(told) > auc_from_epsilon(e, delta))
+        loud = told * (1 + np.arange(len(told))[::-1] / len(told) / 10)  # what is given away may be guessed first
+        by_pairs.append(check_claim(e, delta, pairs=[Pairs("told", loud, -loud)], confidence=0.975).refuted)
+    error = np.sqrt(0.025 * 0.975 / 500)
+    assert np.mean(by_auc) > 0.025 + 4 * error
+    assert np.mean(by_pairs) <= 0.025 + 4 * error
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: check_claim(-1.0), "finite epsilon of 0 or more"),
+        (lambda: check_claim(math.inf), "finite epsilon"),
+        (lambda: check_claim(1.0, 1.0), "below 1"),
+        (lambda: check_claim(1.0, pairs=[Pairs("a", [1.0], [0.0])], confidence=1.0), "confidence must"),
+        (lambda: check_claim(1.0, pairs=[Pairs("a", [1.0], [])]), "a pair needs"),
+    ],
+)
+def test_wrong_claims_end_in_a_sentence(call, message):
+    with pytest.raises(InputError, match=message):
+        call()
