@@ -107,7 +107,10 @@ def test_a_steady_model_is_asked_once_more_and_keeps_its_numbers():
         asked.append(len(X))
         return FOREST.predict_proba(X)
 
-    first, second = ls.audit(predict, TRAIN, HOLDOUT), ls.audit(FOREST, TRAIN, HOLDOUT, retrain=False, repeats=50)
+    first, second = (
+        ls.audit(model, TRAIN, HOLDOUT, retrain=False, repeats=repeats)
+        for model, repeats in ((predict, None), (FOREST, 50))
+    )
     assert first.settings["repeats"] == second.settings["repeats"] == 1
     assert first.strongest.auc == second.strongest.auc
     assert sum(asked) < 1.6 * 3000  # a probe of each set, two small batches, and some single records

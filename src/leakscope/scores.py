@@ -350,9 +350,7 @@ def _warnings(given: _Given, sample: Sample, repeats: Repeats, words: dict[str, 
     """What these scores can't tell, and what may be a slip; ``plain`` is the risk of the score as it was given."""
     said = []
     if words["random split"]:
-        said.append(
-            "that chance alone decided who was trained on is a statement of the caller, and is not checked"
-        )
+        said.append("that chance alone decided who was trained on is a statement of the caller, and is not checked")
     elif given.control is None:
         said.append(
             "nothing is known but the scores, so a difference between the two sets of records can look like a leak, or "

@@ -49,8 +49,12 @@ def residual(task: Task = "classification") -> Attack:
         difficulty = HistGradientBoostingRegressor(
             max_iter=60, max_leaf_nodes=15, early_stopping=False, random_state=int(rng.integers(2**31))
         )
-        difficulty.fit(_features(shown[1], known.labels, task), _fit_of(known.observed, task))
-        score = _fit_of(evidence.observed, task) - difficulty.predict(_features(shown[0], evidence.labels, task))
+        fits = _fit_of(known.observed, task)
+        unit = float(fits.std()) or 1.0
+        # In units of their deviation and rounded: the unit of the labels must not decide between equally good splits.
+        difficulty.fit(_features(shown[1], known.labels, task, unit), np.round(fits / unit, 9))
+        expected = difficulty.predict(_features(shown[0], evidence.labels, task, unit))
+        score = np.round(_fit_of(evidence.observed, task) / unit, 9) - expected
         return Guesses(score, (score > 0).astype(np.float64))
 
     return Attack(NAME, release, SOURCE, guess, uses_labels=True, beside=OTHER_REFERENCES)
@@ -61,8 +65,9 @@ def _fit_of(observed: Floats, task: Task) -> Floats:
     return np.asarray(-np.sqrt(loss) if task == "regression" else np.maximum(-loss, np.log(SMALLEST_LIKELIHOOD)))
 
 
-def _features(references: Floats, labels: Labels | None, task: Task) -> Floats:
-    columns = references[:, [MEAN_IN, MEAN_OUT, LOG_MEAN_LIKELIHOOD]]
+def _features(references: Floats, labels: Labels | None, task: Task, unit: float) -> Floats:
+    units = (unit, unit, 1.0) if task == "regression" else (1.0, 1.0, 1.0)
+    columns = np.round(references[:, [MEAN_IN, MEAN_OUT, LOG_MEAN_LIKELIHOOD]] / units, 9)
     assert labels is not None
     # A regression's labels are values: with them the trees could fit the target's answers instead of its difficulty.
     return columns if task == "regression" else np.column_stack([columns, labels])

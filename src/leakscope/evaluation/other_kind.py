@@ -39,16 +39,15 @@ class _Fit:
     like: Model
 
     def __call__(self, X: Floats, y: NDArray[Any], rng: np.random.Generator) -> Model:
-        held = np.nan_to_num(X)
-        centre, spread = held.mean(axis=0), held.std(axis=0)
-        spread[spread == 0] = 1.0
+        table, labels = Standard.of(X), Standard.of(y[:, None]) if self.like.classes is None else None
+        # Rounded, so that the unit of the labels does not decide between equally good splits.
+        values = y if labels is None else np.round(labels.apply(y[:, None])[:, 0], 9)
         linear, trees = self._estimators(int(rng.integers(2**31)))
         with warnings.catch_warnings():  # a linear model that has not converged is good enough
             warnings.simplefilter("ignore")
-            linear.fit((held - centre) / spread, y)
-        trees.fit(X, y)
-        answers = _Answers(self.like, linear, trees, centre, spread)
-        return Model(NAME, self.like.task, self.like.classes, True, answers)
+            linear.fit(table.apply(X), values)
+        trees.fit(X, values)
+        return Model(NAME, self.like.task, self.like.classes, True, _Answers(self.like, linear, trees, table, labels))
 
     def _estimators(self, seed: int) -> tuple[Any, Any]:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -63,18 +62,41 @@ class _Fit:
         )
 
 
+@dataclass(frozen=True)
+class Standard:
+    """Mean and deviation of each column; columns of extreme numbers count for nothing."""
+
+    centre: Floats
+    spread: Floats
+
+    @classmethod
+    def of(cls, X: Floats) -> Standard:
+        held = np.nan_to_num(X)
+        with np.errstate(over="ignore", invalid="ignore"):
+            centre, spread = held.mean(axis=0), held.std(axis=0)
+        usable = np.isfinite(centre) & np.isfinite(spread) & (spread > 0)
+        return cls(np.where(usable, centre, 0.0), np.where(usable, spread, np.inf))
+
+    def apply(self, X: Floats) -> Floats:
+        return (np.nan_to_num(X) - self.centre) / self.spread
+
+    def undo(self, X: Floats) -> Floats:
+        return X * np.where(np.isfinite(self.spread), self.spread, 0.0) + self.centre
+
+
 @dataclass(frozen=True, eq=False)
 class _Answers:
     like: Model
     linear: Any
     trees: Any
-    centre: Floats
-    spread: Floats
+    table: Standard
+    labels: Standard | None
 
     def __call__(self, X: Floats) -> Floats:
-        scaled = (np.nan_to_num(X) - self.centre) / self.spread
-        if self.like.classes is None:
-            return np.asarray((self.linear.predict(scaled) + self.trees.predict(X)) / 2)
+        scaled = self.table.apply(X)
+        if self.like.classes is None or self.labels is not None:
+            assert self.labels is not None
+            return self.labels.undo((self.linear.predict(scaled) + self.trees.predict(X)) / 2)
         answers = np.zeros((len(X), len(self.like.classes)))
         for estimator, table in ((self.linear, scaled), (self.trees, X)):
             answers[:, estimator.classes_] += estimator.predict_proba(table) / 2
