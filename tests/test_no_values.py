@@ -366,7 +366,7 @@ def test_a_defect_shows_where_it_is_and_not_what_it_holds(people, run, monkeypat
     def broken(*_, **__):
         raise RuntimeError(f"{CITY} {NUMBER}")
 
-    monkeypatch.setattr(auditing, "observe", broken)
+    monkeypatch.setattr(auditing, "observe_version", broken)
     code, said = run("audit", *sets(people))
     assert code == 70
     assert "RuntimeError" in said

@@ -255,8 +255,8 @@ def test_a_killed_worker_is_code_3_and_the_next_run_resumes(folder: Path, capsys
     (folder / "fault").unlink()
     (folder / "trainings").unlink()
     assert exit_code(*line) == 0
-    assert kept(folder) == 12
-    assert len((folder / "trainings").read_text().split()) == 12 - finished
+    assert kept(folder) == 16  # ten references, four folds, two halves
+    assert len((folder / "trainings").read_text().split()) == 16 - finished
 
 
 @pytest.mark.parametrize("workers", ["1", "2"])
@@ -282,7 +282,7 @@ def test_a_lost_scheduler_is_code_3_and_the_next_run_resumes(folder: Path, capsy
     (folder / "fault").unlink()
     (folder / "trainings").unlink()
     assert exit_code(*line) == 0
-    assert len((folder / "trainings").read_text().split()) == 12 - finished
+    assert len((folder / "trainings").read_text().split()) == 16 - finished
 
 
 class Tired(Keyed):

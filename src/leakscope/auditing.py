@@ -13,6 +13,7 @@ import numpy as np
 
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
 from leakscope.defenses.defense import gives_labels_only, say_labels
+from leakscope.evaluation.claims import bound_epsilon
 from leakscope.evaluation.evaluate import Evaluated, evaluate
 from leakscope.evaluation.exposure import count_named, exposure_by_references, p_values, record_table
 from leakscope.evaluation.other_kind import own_or_other_kind
@@ -28,10 +29,10 @@ from leakscope.facts import count_copies, describe, much_near_overlap, trained_s
 from leakscope.fingerprints import fingerprint
 from leakscope.provenance import CODE, code_digest, model_fingerprint
 from leakscope.releases import Progress
-from leakscope.results import Audit, Basis, Bound, Extra, Named, Verdict
+from leakscope.results import Audit, Basis, Bound, Claim, Extra, Named, Verdict
 from leakscope.risk import FALSE_POSITIVE_RATES, SMALLEST_GROUP, Trial, most_exposed, with_band
 from leakscope.selection import Selection, select
-from leakscope.study import hold_against, promised
+from leakscope.study import promised
 from leakscope.target import Target, make_target
 from leakscope.verdict import choose_strongest, confidences_for_choice, judge, largest_figures, strongest_by_release
 from leakscope.versions import versions
@@ -106,8 +107,9 @@ def audit(
     workers, cluster, cache
         See :func:`~leakscope.worlds.retrain`.
     epsilon, delta
-        The differential privacy that the training promises, if it does: the report then says what no attack can pass. It
-        is your word, and is not checked.
+        The differential privacy that the training is claimed to have, for the swap of one record: an ε for records that are added or
+        removed counts twice. The report says what no attack can exceed, and the verdict is "claim refuted" where the lower bound on ε
+        from this model is above the claim.
     command
         The command line that asked for the audit, for the record.
     model_digest
@@ -130,7 +132,7 @@ def audit(
     settings = Settings(
         seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split)
     ).checked()
-    bounds: tuple[Bound, ...] = () if epsilon is None else (promised(epsilon, delta),)
+    claimed = None if epsilon is None else promised(epsilon, delta)
     check_work(workers, cluster, cache)
     clock = Clock()
     target = make_target(
@@ -142,22 +144,14 @@ def audit(
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache, progress=progress)
     check_references(settings)
     selection = select(target, attacks, releases, settings.references != 0)
-    found = _run(target, settings, selection, consistency, clock, again, progress)
-    bounds = tuple(hold_against(bound, found) for bound in bounds)
+    found = _run(target, settings, selection, consistency, clock, again, progress, claimed)
     asked = {"releases": None if releases is None else [str(name) for name in releases]}
-    found = replace(found, settings=found.settings | asked, fingerprints=found.fingerprints | identity)
-    return replace(found, bounds=bounds, warnings=(*_broken(bounds, found), *found.warnings), command=str(command))
-
-
-def _broken(bounds: tuple[Bound, ...], found: Audit) -> list[str]:
-    """What to say where an attack went beyond what was promised."""
-    advantage = found.largest.advantage if found.largest is not None else found.strongest.advantage
-    return [
-        f"the promised privacy does not hold, or the two sets of records differ by themselves: it allows an advantage of "
-        f"{bound.advantage.high:.3g} at most, and an attack has {advantage}"
-        for bound in bounds
-        if bound.contradicted
-    ]
+    return replace(
+        found,
+        settings=found.settings | asked,
+        fingerprints=found.fingerprints | identity,
+        command=str(command),
+    )
 
 
 def _run(
@@ -168,6 +162,7 @@ def _run(
     clock: Clock,
     again: Retrain,
     progress: Progress | None,
+    claimed: Bound | None,
 ) -> Audit:
     prepared = prepare(target, settings, clock, references_used=selection.uses_references)
     target, case, design = prepared.target, prepared.case, prepared.design
@@ -198,6 +193,7 @@ def _run(
         random_split=settings.random_split,
         obstacles=obstacles + much_near_overlap(prepared.overlap),
         fit=fit_of_members(target, case.sample, design, trained, 0, show, settings.confidence),
+        claim=_claim(claimed, found, prepared, settings),
     )
     audited = describe(target, case.sample, observed, settings.confidence)
     warnings = warn_about(
@@ -232,6 +228,7 @@ def _run(
         largest=largest_figures(careful),
         exposed=most_exposed(records),
         records=records,
+        bounds=() if claimed is None else (replace(claimed, contradicted=verdict.kind == "claim refuted"),),
         named=named_by(strongest, verdict, settings),
         procedure=procedure_risk(trained.fits[0], design.inside(), target.model.task, settings.confidence),
     )
@@ -239,7 +236,15 @@ def _run(
 
 def named_by(strongest: Evaluated, verdict: Verdict, settings: Settings) -> Named | None:
     """How many people the strongest attack could name, where the model leaks."""
-    return count_named(strongest.trial.target, settings.confidence, settings.seed) if verdict.kind == "leaks" else None
+    return count_named(strongest.trial.target, settings.confidence, settings.seed) if verdict.leaks else None
+
+
+def _claim(claimed: Bound | None, found: Sequence[Evaluated], prepared: Prepared, settings: Settings) -> Claim | None:
+    """The lower bound on ε, where ε was claimed or a random split makes it valid."""
+    if claimed is None and not settings.random_split:
+        return None
+    epsilon, delta = (None, 0.0) if claimed is None else (claimed.epsilon, claimed.delta)
+    return bound_epsilon(found, prepared.case.sample, prepared.hashes, epsilon, delta, settings.confidence)
 
 
 def _train(

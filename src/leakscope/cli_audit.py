@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leakscope.cli_gate import FailIf, Junit, OnUncertain, PolicyFile, decide, prepare, read_gate, stop_if_failed
+from leakscope.cli_gate import (
+    GATE_FAILED,
+    FailIf,
+    Junit,
+    OnUncertain,
+    PolicyFile,
+    decide,
+    prepare,
+    read_gate,
+    stop_if_failed,
+)
 from leakscope.cli_shared import (
     Cluster,
     Confidence,
@@ -90,7 +100,10 @@ def audit(
         ),
     ] = None,
     epsilon: Annotated[
-        float | None, typer.Option(help="The ε of differential privacy that the training promises; it is not checked.")
+        float | None,
+        typer.Option(
+            help="The ε of differential privacy, for the swap of one record, that the training claims: it is tested."
+        ),
     ] = None,
     delta: Annotated[float, typer.Option(help="The δ beside --epsilon.")] = 0.0,
     retrain: Retrain = True,
@@ -144,6 +157,8 @@ def audit(
     gate = None if rules is None else decide(rules, result, junit)
     show_result(result, gate, out, as_json)
     stop_if_failed(gate)
+    if result.verdict.kind == "claim refuted":
+        raise typer.Exit(GATE_FAILED)
 
 
 def command_line(context: typer.Context) -> str:

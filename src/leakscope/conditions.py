@@ -31,7 +31,7 @@ COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator
 OF_ATTACKS = ("auc", "advantage", "accuracy", "tpr_at_fpr")
 FIGURES = ("auc", "advantage", "accuracy", "tpr_at_fpr[RATE]", "group_gap", "extra", "bound", "verdict")
 PARTS = ("value", "low", "high")
-VERDICTS = ("leaks", "no evidence", "cannot tell")
+VERDICTS = ("leaks", "claim refuted", "no evidence", "cannot tell")
 #: A number this close to the limit may look equal to it in an estimate, which shows two decimals or a little more.
 CLOSE = 0.005
 _FORM = re.compile(

@@ -145,15 +145,15 @@ def _unlike_settings(audit: Audit, basis: Basis) -> Iterator[str]:
 
 def _unlike_records(audit: Audit) -> Iterator[str]:
     from leakscope.risk import most_exposed
-    from leakscope.study import hold_against
 
     scores = audit.records.sort_values("rank", kind="stable")["score"]
     if not (scores.between(0, 1).all() and scores.is_monotonic_decreasing):
         yield "the ranks of records.csv do not follow from its scores"
     if most_exposed(audit.records) != audit.exposed:
         yield "“exposed” is not what records.csv says"
-    if any(hold_against(bound, audit) != bound for bound in audit.bounds):
-        yield "“bounds” contradict the attacks"
+    refuted = audit.verdict.kind == "claim refuted"
+    if any(bound.contradicted != refuted for bound in audit.bounds):
+        yield "“bounds” contradict the verdict"
 
 
 def _other_verdict(audit: Audit, basis: Basis) -> Iterator[str]:

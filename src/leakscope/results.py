@@ -386,9 +386,33 @@ class Study:
 class Verdict:
     """The answer in words. It is drawn from the intervals, never from the points."""
 
-    kind: Literal["leaks", "no evidence", "cannot tell"]
+    kind: Literal["leaks", "claim refuted", "no evidence", "cannot tell"]
     sentence: str
     reasons: tuple[str, ...] = ()
+
+    @property
+    def leaks(self) -> bool:
+        """Whether the model leaks: also where it leaks more than a privacy claim allows."""
+        return self.kind in ("leaks", "claim refuted")
+
+
+@dataclass(frozen=True)
+class Claim:
+    """A lower bound on ε from this model, and the ε that its training is claimed to have, both for the swap of one record.
+
+    ``epsilon`` is None where nothing was claimed. ``bound`` is for ``delta``, by the attack named in ``attack``. It holds where members
+    and non-members were split at random (`claimed_epsilon`).
+    """
+
+    epsilon: float | None
+    delta: float
+    bound: Estimate
+    attack: str
+
+    @property
+    def refuted(self) -> bool:
+        """Whether the bound is above the claim."""
+        return self.epsilon is not None and self.bound.value > self.epsilon
 
 
 @dataclass(frozen=True)
@@ -422,6 +446,8 @@ class Basis:
         Problems with the data or the model that rule out "no evidence", one sentence each.
     fit
         How reference models fit the members, where there are any.
+    claim
+        What was claimed of differential privacy, or a lower bound on ε where the caller states a random split.
     """
 
     margin: float
@@ -429,6 +455,7 @@ class Basis:
     random_split: bool = False
     obstacles: tuple[str, ...] = ()
     fit: Fit | None = None
+    claim: Claim | None = None
 
 
 @dataclass(frozen=True)

@@ -33,18 +33,11 @@ def promised(epsilon: float, delta: float = 0.0) -> Bound:
     given = f"ε = {epsilon:g}" + (f", δ = {delta:g}" if delta else "")
     return Bound(
         Estimate(most, 0.0, most, 1.0, "upper bound", method="follows from the guarantee"),
-        f"the training is said to be differentially private with {given}; this is the word of whoever asked for the audit",
+        f"the training is said to be differentially private with {given}; this is a statement of the caller",
         "Kairouz, Oh and Viswanath 2015",
         float(epsilon),
         float(delta),
     )
-
-
-def hold_against(bound: Bound, audit: Audit) -> Bound:
-    """The bound, marked where the audit contradicts it: an attack's advantage surely lies above, and the model leaks."""
-    found = audit.largest or audit.strongest
-    broken = audit.verdict.kind == "leaks" and found.advantage.low > bound.advantage.high
-    return replace(bound, contradicted=broken)
 
 
 def attach(audit: Audit, results: Sequence[Any]) -> Audit:

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from leakscope.attacks import membership_residual, membership_rmia
 from leakscope.evidence import Attack
 from leakscope.intervals import largest, normal_quantile, suspicious
-from leakscope.results import Basis, Estimate, Fit, Largest, ReleaseRisk, Risk, Verdict
+from leakscope.results import Basis, Claim, Estimate, Fit, Largest, ReleaseRisk, Risk, Verdict
 
 #: The attacks with reference models that get the larger part of the error.
 PRIMARY = (membership_rmia.NAME, membership_residual.NAME)
@@ -110,7 +110,10 @@ def _lift(risk: Risk | ReleaseRisk) -> float:
 
 
 def judge(strongest: Risk, basis: Basis) -> Verdict:
-    """Leaks, no evidence, or cannot tell.
+    """Leaks, claim refuted, no evidence, or cannot tell.
+
+    - *claim refuted*: the model leaks more than the claimed ε of differential privacy allows, and nothing suggests that the two sets
+      of records differ by themselves.
 
     - *leaks*: the strongest attack is significantly better than chance, in its AUC or in its true-positive rate at some
       false-positive rate, and one of these rules out a difference between the two sets of records:
@@ -129,7 +132,8 @@ def judge(strongest: Risk, basis: Basis) -> Verdict:
     The intervals of ``strongest`` are corrected for the choice among attacks. Non-members that are members too draw any
     AUC towards one half, in proportion to ``basis.overlap``.
     """
-    random_split = basis.random_split
+    if basis.claim is not None and basis.claim.refuted and not _may_differ(strongest, basis):
+        return _refuted(basis.claim, strongest, basis)
     auc, name = strongest.auc, f"{strongest.attack} on {strongest.release}"
     caught = _caught_at(strongest)
     if auc.low <= 0.5 and not caught:
@@ -137,7 +141,7 @@ def judge(strongest: Risk, basis: Basis) -> Verdict:
     by_auc = f"members are told from non-members by “{name}” with AUC {auc} (0.5 is chance, 1 is certainty)"
     doubts = _doubts(strongest, basis)
     if auc.low > 0.5 and not doubts:
-        return Verdict("leaks", f"leaks: {by_auc}", tuple(_reasons(strongest, random_split)))
+        return Verdict("leaks", f"leaks: {by_auc}", tuple(_reasons(strongest, basis)))
     proven = [fpr for fpr in caught if fpr in strongest.tpr_beyond and strongest.tpr_beyond[fpr].low > 0]
     if _randomised(strongest, basis):
         proven = caught
@@ -146,7 +150,7 @@ def judge(strongest: Risk, basis: Basis) -> Verdict:
     at = min(proven or caught, default=0.0)
     by_tpr = f"“{name}” identifies a share {strongest.tpr_at_fpr.get(at)} of members at a false-positive rate of {at:g}"
     if proven:
-        return Verdict("leaks", f"leaks: {by_tpr}", tuple(_reasons(strongest, random_split)))
+        return Verdict("leaks", f"leaks: {by_tpr}", tuple(_reasons(strongest, basis)))
     if strongest.blind is not None and auc.low <= 0.5:
         doubts = [_doubt_about_rate(strongest, at)]
     finding = by_auc if auc.low > 0.5 else by_tpr
@@ -156,6 +160,21 @@ def judge(strongest: Risk, basis: Basis) -> Verdict:
 def _randomised(risk: Risk, basis: Basis) -> bool:
     """Whether the caller states that chance decided on membership, and neither blind baseline nor control contradict it."""
     return basis.random_split and _contradiction(risk) is None
+
+
+def _may_differ(risk: Risk, basis: Basis) -> bool:
+    """Whether the two sets of records may differ by themselves, so that a bound on ε speaks of that and not of the training."""
+    doubtful = risk.blind is not None and suspicious(risk.blind) and not basis.random_split
+    return doubtful or _contradiction(risk) is not None
+
+
+def _refuted(claim: Claim, strongest: Risk, basis: Basis) -> Verdict:
+    delta = f", δ = {claim.delta:g}" if claim.delta else ""
+    sentence = (
+        f"claim refuted: ε is {claim.bound} for the swap of one record, by “{claim.attack}”, where the training is claimed to have "
+        f"ε = {claim.epsilon:g}{delta}"
+    )
+    return Verdict("claim refuted", sentence, tuple(_reasons(strongest, basis)))
 
 
 def _contradiction(risk: Risk) -> Estimate | None:
@@ -235,20 +254,24 @@ def _advice(rival: Estimate) -> str:
     return "use a holdout drawn like the training data" if suspicious(rival) else "more records are needed"
 
 
-def _reasons(risk: Risk, random_split: bool) -> list[str]:
+def _reasons(risk: Risk, basis: Basis) -> list[str]:
     kind = "a model that never saw the members" if risk.control.kind == "never trained" else "shuffled memberships"
     said = [f"the same attack on {kind} reaches AUC {risk.control.auc}"]
     if risk.blind is not None:
         said.append(f"the blind baseline, which sees the records and not the model, reaches AUC {risk.blind}")
-    if random_split:
+    if basis.random_split:
         said.append("that members and non-members were split at random is a statement of the caller")
+    if basis.claim is not None and not _may_differ(risk, basis):
+        said.append(
+            f"the attacks show that ε is {basis.claim.bound} for the swap of one record (δ = {basis.claim.delta:g})"
+        )
     return said
 
 
 def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
     """The strongest is then the risk whose interval reaches highest: what it does not exclude is not excluded."""
     auc, margin, overlap = strongest.auc, basis.margin, basis.overlap
-    reasons = tuple(_reasons(strongest, basis.random_split))
+    reasons = tuple(_reasons(strongest, basis))
     if basis.obstacles:
         first, *more = basis.obstacles
         return Verdict("cannot tell", f"cannot tell: no attack beats chance, but {first}", (*more, *reasons))

@@ -62,7 +62,7 @@ def residual(task: Task = "classification") -> Attack:
 
 def _fit_of(observed: Floats, task: Task) -> Floats:
     loss = observed[:, 0]
-    return np.asarray(-np.sqrt(loss) if task == "regression" else np.maximum(-loss, np.log(SMALLEST_LIKELIHOOD)))
+    return np.asarray(-(loss**0.25) if task == "regression" else np.maximum(-loss, np.log(SMALLEST_LIKELIHOOD)))
 
 
 def _features(references: Floats, labels: Labels | None, task: Task, unit: float) -> Floats:

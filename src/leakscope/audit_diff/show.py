@@ -255,7 +255,7 @@ def _verdicts(found: AuditDiff) -> str:
     if found.old_verdict == found.new_verdict:
         return f"“{found.new_verdict}”, as before"
     said = f"“{found.old_verdict}” → “{found.new_verdict}”"
-    return f"{said} ({TURNED})" if found.new_verdict == "leaks" else said
+    return f"{said} ({TURNED})" if found.new_verdict in ("leaks", "claim refuted") else said
 
 
 def _wrap(words: str) -> list[str]:

@@ -16,40 +16,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.comparison.attacking import Case, Outcome
-from leakscope.crossfit import Hashes, Indices
 from leakscope.defenses.defense import Guarantee
 from leakscope.epsilon import epsilon_from_pairs
+from leakscope.evaluation.claims import pair_records
 from leakscope.intervals import auc, suspicious
 from leakscope.results import Basis, Estimate
 from leakscope.risk import Judged
 from leakscope.telling import finite
 from leakscope.verdict import judge
-
-
-def pair_records(half: Indices, judged: int, alone: NDArray[np.bool_]) -> tuple[Indices, Indices, Indices]:
-    """Positions of members and of non-members that make pairs, and the half of each pair.
-
-    Examples
-    --------
-    >>> pair_records(np.array([0, 1, 0, 1, 1, 0]), judged=3, alone=np.array([True, True, False, True, True, True]))
-    (array([0, 1]), array([5, 3]), array([0, 1]))
-    """
-    inside, outside, halves = [], [], []
-    for number in (0, 1):
-        rows = np.flatnonzero((half == number) & alone)
-        members, others = rows[rows < judged], rows[rows >= judged]
-        count = min(len(members), len(others))
-        inside.append(members[:count])
-        outside.append(others[:count])
-        halves.append(np.full(count, number))
-    return np.concatenate(inside), np.concatenate(outside), np.concatenate(halves)
-
-
-def stand_alone(hashes: tuple[Hashes, Hashes], case: Case) -> NDArray[np.bool_]:
-    """Which judged records stand in the data once."""
-    values, counts = np.unique(np.concatenate(hashes), return_counts=True)
-    judged = case.sample.judge(*hashes)
-    return np.asarray(counts[np.searchsorted(values, judged)] == 1)
 
 
 def smallest_epsilon(

@@ -11,7 +11,7 @@ import numpy as np
 
 from leakscope.comparison.attacking import Case, attacks_on
 from leakscope.comparison.choosing import recommend
-from leakscope.comparison.claims import does_it_leak, stand_alone
+from leakscope.comparison.claims import does_it_leak
 from leakscope.comparison.combining import combine
 from leakscope.comparison.measuring import measure_all
 from leakscope.comparison.plan import Planned, plan, read_defenses
@@ -20,6 +20,7 @@ from leakscope.comparison.result import Comparison
 from leakscope.consistency import answers_by_batch, average_random_answers
 from leakscope.defenses import Defense
 from leakscope.errors import InputError
+from leakscope.evaluation.claims import stand_alone
 from leakscope.evaluation.prepare import check_references, prepare
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
 from leakscope.facts import near_overlap
@@ -217,4 +218,4 @@ def _prepare(
             obstacles += (sentence,)
         else:
             said.append(sentence)
-    return case, stand_alone(hashes, case), said, obstacles
+    return case, stand_alone(hashes, case.sample), said, obstacles

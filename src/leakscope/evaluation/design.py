@@ -210,7 +210,7 @@ def _draw_folds(
 def _deal(hashes: Hashes, labels: NDArray[Any], parts: int, rng: np.random.Generator) -> Indices:
     """Deal records to parts of about equal size: copies to the same one, and each class evenly."""
     _, first, copy = np.unique(hashes, return_index=True, return_inverse=True)
-    order = rng.permutation(len(first))
+    order = rng.permutation(np.argsort(first))  # by place, so that the values of the hashes play no part
     order = order[np.argsort(labels[first][order], kind="stable")]
     part = np.empty(len(first), np.intp)
     part[order] = np.arange(len(first)) % parts

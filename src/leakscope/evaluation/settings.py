@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from leakscope.errors import InputError
+from leakscope.failures import cause
 from leakscope.risk import FALSE_POSITIVE_RATES
 
 #: An AUC this far above chance is the smallest leak that a verdict of "no evidence" excludes.
@@ -73,7 +74,7 @@ def read_rates(fprs: Any) -> tuple[float, ...]:
     try:
         return tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
     except (TypeError, ValueError) as error:
-        raise InputError(f"false-positive rates must be numbers, not {fprs!r}") from error
+        raise InputError(f"false-positive rates must be numbers, not {fprs!r}") from cause(error)
 
 
 class Clock:

@@ -50,6 +50,8 @@ def _first(findings: Findings) -> str:
     match findings.verdict.kind:
         case "leaks":
             return f"{what} away who was in the training data."
+        case "claim refuted":
+            return f"{what} away more about who was in the training data than its claim of differential privacy allows."
         case "no evidence":
             return "No attack that was run could tell who was in the training data."
     return "This audit cannot tell whether the model gives away who was in its training data."
@@ -57,7 +59,7 @@ def _first(findings: Findings) -> str:
 
 def _second(findings: Findings) -> str:
     risk = findings.strongest
-    if findings.verdict.kind == "leaks":
+    if findings.verdict.leaks:
         return in_plain_words(risk)
     if findings.verdict.kind == "no evidence":
         return f"{in_pairs(risk)} Stronger attacks may exist."
@@ -97,7 +99,7 @@ def _picture(findings: Findings) -> dict[str, Any] | None:
     risk, rate = findings.strongest, shown_rate(findings.strongest.tpr_at_fpr)
     if findings.verdict.kind == "cannot tell":
         return None
-    if findings.verdict.kind == "leaks" and rate is not None and not speaks_in_pairs(risk):
+    if findings.verdict.leaks and rate is not None and not speaks_in_pairs(risk):
         found, guess, title = risk.tpr_at_fpr[rate], 100 * rate, "of 100 people identified"
     else:
         found, guess, title = risk.auc, 50.0, "of 100 pairs told right"
@@ -145,7 +147,7 @@ def _steps(findings: Findings) -> Iterator[Step]:
     """All that apply, the more useful first."""
     yield from _cannot_tell(findings)
     yield from _advised(findings, comparisons=True)
-    if findings.verdict.kind == "leaks":
+    if findings.verdict.leaks:
         yield from _release_less(findings)
         yield from _drop_explanation(findings)
         yield from _overfit(findings)

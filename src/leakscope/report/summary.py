@@ -32,7 +32,12 @@ CHARTED_GROUPS = 30
 #: How far apart the readings of a curve are, in powers of ten.
 READINGS_APART = 0.2
 
-_VERDICT_WORDS = {"leaks": "Leaks", "no evidence": "No evidence of leakage", "cannot tell": "Cannot tell"}
+_VERDICT_WORDS = {
+    "leaks": "Leaks",
+    "claim refuted": "Privacy claim refuted",
+    "no evidence": "No evidence of leakage",
+    "cannot tell": "Cannot tell",
+}
 
 
 def summarize(findings: Findings) -> dict[str, Any]:
@@ -190,7 +195,7 @@ def _risks_note(findings: Findings) -> str:
 
 def _alone_above_chance(findings: Findings) -> str:
     """A sentence where a row by itself lies above chance and all of them together do not."""
-    if findings.verdict.kind != "leaks" and any(risk.auc.low > 0.5 for risk in findings.risks):
+    if not findings.verdict.leaks and any(risk.auc.low > 0.5 for risk in findings.risks):
         return (
             " Of so many rows one may lie above 0.5 by chance: the verdict looks at intervals that hold for all rows at once, and "
             "“strongest” is then the attack of which the least is excluded."
@@ -364,7 +369,7 @@ def _exposed(findings: Findings) -> dict[str, Any]:
     }
     exposed = findings.exposed
     return {
-        "note": notes[findings.verdict.kind] + _shared_rank(findings),
+        "note": notes["leaks" if findings.verdict.leaks else findings.verdict.kind] + _shared_rank(findings),
         "rows": [
             {
                 "id": safe_text(record.id),

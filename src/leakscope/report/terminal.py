@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from leakscope.results import Findings
 
-_COLOURS = {"leaks": "red", "no evidence": "green", "cannot tell": "yellow"}
+_COLOURS = {"leaks": "red", "claim refuted": "red", "no evidence": "green", "cannot tell": "yellow"}
 _OUTCOMES = {"tells members apart": "red", "nothing sure": "green", "may be the data": "yellow"}
 LISTED = 3
 

@@ -1,0 +1,68 @@
+"""A lower bound on ε from one trained model, and what it makes of a claim: pairs of members and non-members from an audit.
+
+Members and non-members are paired within each half. Where training set and holdout were split at random, which record of a pair is the
+member is a fair coin, and turning it over is the swap of one record (`claimed_epsilon`). Records that occur more than once are left out,
+since for them the coin is not fair.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.claimed_epsilon import Pairs, check_claim
+from leakscope.crossfit import Hashes, Indices, Sample
+from leakscope.evaluation.evaluate import Evaluated
+from leakscope.results import Claim
+from leakscope.telling import finite
+from leakscope.verdict import PRIMARY
+
+
+def pair_records(half: Indices, judged: int, alone: NDArray[np.bool_]) -> tuple[Indices, Indices, Indices]:
+    """Positions of members and of non-members that make pairs, and the half of each pair.
+
+    Examples
+    --------
+    >>> pair_records(np.array([0, 1, 0, 1, 1, 0]), judged=3, alone=np.array([True, True, False, True, True, True]))
+    (array([0, 1]), array([5, 3]), array([0, 1]))
+    """
+    inside, outside, halves = [], [], []
+    for number in (0, 1):
+        rows = np.flatnonzero((half == number) & alone)
+        members, others = rows[rows < judged], rows[rows >= judged]
+        count = min(len(members), len(others))
+        inside.append(members[:count])
+        outside.append(others[:count])
+        halves.append(np.full(count, number))
+    return np.concatenate(inside), np.concatenate(outside), np.concatenate(halves)
+
+
+def stand_alone(hashes: tuple[Hashes, Hashes], sample: Sample) -> NDArray[np.bool_]:
+    """Which judged records occur once in the data."""
+    values, counts = np.unique(np.concatenate(hashes), return_counts=True)
+    return np.asarray(counts[np.searchsorted(values, sample.judge(*hashes))] == 1)
+
+
+def bound_epsilon(
+    found: Sequence[Evaluated],
+    sample: Sample,
+    hashes: tuple[Hashes, Hashes],
+    epsilon: float | None,
+    delta: float,
+    confidence: float,
+) -> Claim | None:
+    """The lower bound on ε by the primary attack, or by all of them where it did not run; None where no record can be paired."""
+    inside, outside, half = pair_records(sample.half, sample.judged, stand_alone(hashes, sample))
+    if not len(inside):
+        return None
+    used = [one for one in found if one.trial.attack.name in PRIMARY] or found
+    pairs = []
+    for one in used:
+        attack, score = one.trial.attack, one.trial.target.guesses.score
+        pairs.append(Pairs(attack.name, score[inside], score[outside], None if attack.fixed_scale else half))
+    tested = check_claim(epsilon or 0.0, delta, pairs=pairs, confidence=confidence)
+    assert tested.bound is not None
+    claimed = None if epsilon is None else tested.swap_epsilon
+    return Claim(claimed, tested.swap_delta, finite(tested.bound), tested.attack)
