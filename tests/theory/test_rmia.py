@@ -109,6 +109,51 @@ def test_certain_answers_give_finite_scores():
     assert references[:, LOG_MEAN_LIKELIHOOD].max() <= 0
 
 
+# --- offline ---
+
+
+@pytest.mark.parametrize("models", [1, 4])
+@pytest.mark.parametrize("a", [0.0, 0.3, 1.0])
+def test_offline_the_models_without_the_record_stand_in_for_all(models, a):
+    """With a = 0.3 the ratio is p / (0.65 p_out + 0.35), also for a single reference model."""
+    rng = np.random.default_rng(2)
+    p, inside = rng.uniform(0.05, 1.0, (models, 60)), rng.random((models, 60)) < 0.5
+    inside[0, 0], target = False, rng.uniform(0.05, 1.0, 60)
+    table = reference_statistics(binary(p), np.ones(60, int), inside, "classification")
+    found = ratio_of(-np.log(target), table, attack=rmia(online=False, a=a)).score
+    for i in range(60):
+        out = [p[k, i] for k in range(models) if not inside[k, i]] or list(p[:, i])
+        assert found[i] == pytest.approx(math.log(target[i] / (((1 + a) * np.mean(out) + 1 - a) / 2)), rel=1e-9)
+
+
+def test_offline_for_a_regression():
+    rng = np.random.default_rng(3)
+    answers, y, target = rng.normal(size=(4, 80)), rng.normal(size=80), rng.normal(size=80)
+    inside = np.arange(4)[:, None] % 2 == rng.integers(0, 2, 80)
+    table = reference_statistics(answers, y, inside, "regression")
+    likelihood = np.exp(-((answers - y) ** 2) / (2 * table[:, VARIANCE]))
+    out = np.where(inside, 0, likelihood).sum(axis=0) / 2
+    expected = -((target - y) ** 2) / (2 * table[:, VARIANCE]) - np.log(0.65 * out + 0.35)
+    found = ratio_of((target - y) ** 2, table, attack=rmia("regression", online=False)).score
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_offline_finds_members_of_any_difficulty():
+    """Models without the record say d, with it 1: the ratio is above 1 for members only, up to d = 1."""
+    rng = np.random.default_rng(4)
+    difficulty, member = rng.uniform(0.1, 0.9, 2 * N), np.repeat([True, False], N)
+    table = reference_statistics(
+        [binary(difficulty)] * 2, np.ones(2 * N, int), np.eye(2, 2 * N, dtype=bool), "classification"
+    )
+    guesses = ratio_of(-np.log(np.where(member, 1.0, difficulty)), table, attack=rmia(online=False))
+    np.testing.assert_array_equal(guesses.says_member == 1, member)
+
+
+def test_a_is_between_zero_and_one():
+    with pytest.raises(InputError, match="from 0 to 1"):
+        rmia(online=False, a=1.5)
+
+
 def test_memberships_that_the_attacker_knows_are_not_used():
     attack = rmia()
     assert attack.fixed_scale
