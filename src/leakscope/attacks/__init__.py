@@ -5,6 +5,7 @@ from functools import partial
 
 from leakscope.attacks.attribute_inversion import inversion
 from leakscope.attacks.attribute_learned import imputation, learned_attribute
+from leakscope.attacks.membership_base import base
 from leakscope.attacks.membership_bounded_loss import bounded_loss
 from leakscope.attacks.membership_confidence_network import confidence_network
 from leakscope.attacks.membership_explanation_learned import learned_explanation, learned_prediction
@@ -43,6 +44,7 @@ __all__ = [
     "Guesses",
     "Known",
     "Reconstruction",
+    "base",
     "bounded_loss",
     "by_group",
     "combined",
@@ -100,6 +102,8 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "lira offline": partial(lira, online=False),
     "lira regression": partial(lira, "regression"),
     "lira offline regression": partial(lira, "regression", online=False),
+    "base": base,
+    "base regression": partial(base, "regression"),
     "explanation norm": partial(explanation_norm, "gradient"),
     "explanation": partial(learned_explanation, "gradient", beside=None, true_label=False),
     "explanation and prediction": partial(learned_explanation, "gradient"),
