@@ -8,6 +8,7 @@ from leakscope.attacks.attribute_learned import imputation, learned_attribute
 from leakscope.attacks.membership_base import base
 from leakscope.attacks.membership_bounded_loss import bounded_loss
 from leakscope.attacks.membership_confidence_network import confidence_network
+from leakscope.attacks.membership_difficulty import difficulty_calibration
 from leakscope.attacks.membership_explanation_learned import learned_explanation, learned_prediction
 from leakscope.attacks.membership_explanation_network import explanation_network
 from leakscope.attacks.membership_explanation_norm import explanation_norm
@@ -49,6 +50,7 @@ __all__ = [
     "by_group",
     "combined",
     "confidence_network",
+    "difficulty_calibration",
     "explanation_attacks",
     "explanation_network",
     "explanation_norm",
@@ -104,6 +106,8 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "lira offline regression": partial(lira, "regression", online=False),
     "base": base,
     "base regression": partial(base, "regression"),
+    "difficulty": difficulty_calibration,
+    "difficulty regression": partial(difficulty_calibration, "regression"),
     "explanation norm": partial(explanation_norm, "gradient"),
     "explanation": partial(learned_explanation, "gradient", beside=None, true_label=False),
     "explanation and prediction": partial(learned_explanation, "gradient"),
