@@ -15,6 +15,7 @@ from leakscope.attacks.membership_explanation_norm import explanation_norm
 from leakscope.attacks.membership_given_score import given_score, tree_on_score
 from leakscope.attacks.membership_label_only import label_only
 from leakscope.attacks.membership_learned import learned
+from leakscope.attacks.membership_learned_references import learned_references
 from leakscope.attacks.membership_lira import lira
 from leakscope.attacks.membership_record_explanation import (
     by_group,
@@ -64,6 +65,7 @@ __all__ = [
     "learned_attribute",
     "learned_explanation",
     "learned_prediction",
+    "learned_references",
     "likelihood_ratio",
     "lira",
     "loss_threshold",
@@ -108,6 +110,10 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "base regression": partial(base, "regression"),
     "difficulty": difficulty_calibration,
     "difficulty regression": partial(difficulty_calibration, "regression"),
+    "learned references": learned_references,
+    "learned references regression": partial(learned_references, "regression"),
+    "learned references trees": partial(learned_references, classifier="boosted trees"),
+    "learned references trees regression": partial(learned_references, "regression", "boosted trees"),
     "explanation norm": partial(explanation_norm, "gradient"),
     "explanation": partial(learned_explanation, "gradient", beside=None, true_label=False),
     "explanation and prediction": partial(learned_explanation, "gradient"),
