@@ -17,6 +17,7 @@ from leakscope.attacks.membership_label_only import label_only
 from leakscope.attacks.membership_learned import learned
 from leakscope.attacks.membership_learned_references import learned_references
 from leakscope.attacks.membership_lira import lira
+from leakscope.attacks.membership_quantile import quantile_regression
 from leakscope.attacks.membership_record_explanation import (
     by_group,
     influence_value,
@@ -70,6 +71,7 @@ __all__ = [
     "lira",
     "loss_threshold",
     "membership_risks",
+    "quantile_regression",
     "rmia",
     "self_revealing",
     "self_revelation",
@@ -114,6 +116,8 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "learned references regression": partial(learned_references, "regression"),
     "learned references trees": partial(learned_references, classifier="boosted trees"),
     "learned references trees regression": partial(learned_references, "regression", "boosted trees"),
+    "quantile": quantile_regression,
+    "quantile regression": partial(quantile_regression, "regression"),
     "explanation norm": partial(explanation_norm, "gradient"),
     "explanation": partial(learned_explanation, "gradient", beside=None, true_label=False),
     "explanation and prediction": partial(learned_explanation, "gradient"),
