@@ -14,6 +14,7 @@ from leakscope.attacks.membership_explanation_network import explanation_network
 from leakscope.attacks.membership_explanation_norm import explanation_norm
 from leakscope.attacks.membership_given_score import given_score, tree_on_score
 from leakscope.attacks.membership_label_only import label_only
+from leakscope.attacks.membership_label_references import label_references
 from leakscope.attacks.membership_learned import learned
 from leakscope.attacks.membership_learned_references import learned_references
 from leakscope.attacks.membership_lira import lira
@@ -62,6 +63,7 @@ __all__ = [
     "influence_value",
     "inversion",
     "label_only",
+    "label_references",
     "learned",
     "learned_attribute",
     "learned_explanation",
@@ -118,6 +120,7 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "learned references trees regression": partial(learned_references, "regression", "boosted trees"),
     "quantile": quantile_regression,
     "quantile regression": partial(quantile_regression, "regression"),
+    "label references": label_references,
     "explanation norm": partial(explanation_norm, "gradient"),
     "explanation": partial(learned_explanation, "gradient", beside=None, true_label=False),
     "explanation and prediction": partial(learned_explanation, "gradient"),
