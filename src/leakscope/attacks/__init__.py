@@ -6,6 +6,7 @@ from functools import partial
 from leakscope.attacks.attribute_inversion import inversion
 from leakscope.attacks.attribute_learned import imputation, learned_attribute
 from leakscope.attacks.membership_base import base
+from leakscope.attacks.membership_boundary import boundary
 from leakscope.attacks.membership_bounded_loss import bounded_loss
 from leakscope.attacks.membership_confidence_network import confidence_network
 from leakscope.attacks.membership_difficulty import difficulty_calibration
@@ -49,6 +50,7 @@ __all__ = [
     "Known",
     "Reconstruction",
     "base",
+    "boundary",
     "bounded_loss",
     "by_group",
     "combined",
@@ -97,6 +99,7 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "prediction": partial(learned_prediction, "probabilities"),
     "confidence network": confidence_network,
     "label only": label_only,
+    "boundary": boundary,
     "error": partial(loss_threshold, "squared_error"),
     "error ratio": partial(likelihood_ratio, "squared_error"),
     "bounded error": partial(bounded_loss, "squared_error"),
