@@ -18,6 +18,7 @@ from leakscope.attacks.membership_label_only import label_only
 from leakscope.attacks.membership_label_references import label_references
 from leakscope.attacks.membership_learned import learned
 from leakscope.attacks.membership_learned_references import learned_references
+from leakscope.attacks.membership_learned_values import learned_values
 from leakscope.attacks.membership_lira import lira
 from leakscope.attacks.membership_quantile import quantile_regression
 from leakscope.attacks.membership_record_explanation import (
@@ -71,6 +72,7 @@ __all__ = [
     "learned_explanation",
     "learned_prediction",
     "learned_references",
+    "learned_values",
     "likelihood_ratio",
     "lira",
     "loss_threshold",
@@ -105,6 +107,7 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "bounded error": partial(bounded_loss, "squared_error"),
     "error tree": partial(learned, "squared_error", "loss", "tree"),
     "value": partial(learned_prediction, "predictions"),
+    "prediction and truth": learned_values,
     "rmia": rmia,
     "rmia offline": partial(rmia, online=False),
     "rmia regression": partial(rmia, "regression"),
@@ -145,7 +148,7 @@ DEFAULTS: dict[str, tuple[str, ...]] = {
         "likelihood ratio",
         "bounded loss",
     ),
-    "regression": ("error", "error ratio", "bounded error", "error tree"),
+    "regression": ("error", "error ratio", "bounded error", "error tree", "prediction and truth"),
 }
 
 #: The same as attacks. Those that a model can't give the release for are listed as not run.
