@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from leakscope.attacks import loss_threshold, rmia
+from leakscope.attacks import references as references_module
 from leakscope.attacks.references import (
     DEVIATION_IN,
     LOG_MEAN_LIKELIHOOD,
@@ -107,6 +108,18 @@ def test_certain_answers_give_finite_scores():
     assert np.isfinite(references).all()
     assert (references[:, DEVIATION_IN] > 0).all()
     assert references[:, LOG_MEAN_LIKELIHOOD].max() <= 0
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_blocks_of_records_make_no_difference(task, monkeypatch):
+    rng = np.random.default_rng(5)
+    regression = task == "regression"
+    answers = rng.normal(size=(4, 70)) if regression else rng.dirichlet(np.ones(2), (4, 70))
+    y = rng.normal(size=70) if regression else np.ones(70, int)
+    inside = rng.random((4, 70)) < 0.5
+    whole = reference_statistics(answers, y, inside, task)
+    monkeypatch.setattr(references_module, "CELLS", 30)
+    np.testing.assert_array_equal(reference_statistics(answers, y, inside, task), whole)
 
 
 # --- offline ---

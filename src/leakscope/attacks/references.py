@@ -39,6 +39,9 @@ REFERENCES = "references"
 MEAN_IN, MEAN_OUT, DEVIATION_IN, DEVIATION_OUT, LOG_MEAN_LIKELIHOOD, VARIANCE = range(6)
 LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT = range(6, 9)
 COLUMNS = 9
+LIKELIHOOD_COLUMNS = [LOG_MEAN_LIKELIHOOD, LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT]
+#: Numbers of a block of records.
+CELLS = 1 << 20
 #: Probabilities are held this far from 0 and 1 for φ.
 CLIP = 0.01
 #: Deviations are held above this part of the deviation of all φ, so that models without randomness give finite scores.
@@ -47,8 +50,6 @@ SMALLEST = 1e-3
 OWN = 32
 #: A record's own deviation is held above this part of the pooled one.
 OWN_FLOOR = 0.5
-#: Temperature of ``LOG_MEAN_TEMPERED``.
-TEMPERATURE = 2.0
 TINY, EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 
 
@@ -88,8 +89,8 @@ def log_tempered(log_likelihood: Floats, task: Task) -> Floats:
     array([0.5  , 0.667])
     """
     if task == "regression":
-        return np.asarray(-np.sqrt(-log_likelihood) * (2 / TEMPERATURE))
-    return np.asarray(-np.logaddexp(0, -_clipped_log_odds(np.exp(log_likelihood)) / TEMPERATURE))
+        return np.asarray(-np.sqrt(-log_likelihood))
+    return np.asarray(-np.logaddexp(0, -_clipped_log_odds(np.exp(log_likelihood)) / 2))
 
 
 def bounded_log_loss(loss: Floats) -> Floats:
@@ -155,20 +156,35 @@ def combine(phi: Floats, fit: Floats, inside: NDArray[np.bool_], task: Task) -> 
     table[:, : DEVIATION_OUT + 1] = _statistics_of_phi(phi, inside)
     if min(inside.sum(axis=0).min(), (~inside).sum(axis=0).min()) >= OWN:
         table[:, DEVIATION_IN : DEVIATION_OUT + 1] = _own_deviations(phi, inside, table)
-    if task == "regression":
-        table[:, VARIANCE] = max(float(fit[~inside].mean()), TINY)
-        logs, loss = -fit / (2 * table[:, VARIANCE]), fit
-    else:
-        table[:, VARIANCE] = 1.0
-        logs = np.log(np.maximum(fit, EPS))
-        loss = bounded_log_loss(-logs)
-    everyone = np.ones_like(inside)
-    outside = np.where((~inside).any(axis=0), ~inside, True)
-    table[:, LOG_MEAN_LIKELIHOOD] = _log_mean(logs, everyone)
-    table[:, LOG_MEAN_OUT] = _log_mean(logs, outside)
-    table[:, LOG_MEAN_TEMPERED] = _log_mean(log_tempered(logs, task), everyone)
-    table[:, MEAN_LOSS_OUT] = np.where(outside, loss, 0.0).sum(axis=0) / outside.sum(axis=0)
+    regression = task == "regression"
+    table[:, VARIANCE] = max(float(fit[~inside].mean()), TINY) if regression else 1.0
+    step = max(1, CELLS // len(inside))
+    for start in range(0, len(table), step):  # in blocks, since several arrays of the size of a block are made
+        rows = slice(start, start + step)
+        outside = np.where((~inside[:, rows]).any(axis=0), ~inside[:, rows], True)
+        means = _means_of_values if regression else _means_of_classes
+        table[rows, LIKELIHOOD_COLUMNS] = means(fit[:, rows], outside, float(table[0, VARIANCE]))
     return table
+
+
+def _means_of_classes(fit: Floats, outside: NDArray[np.bool_], _: float) -> Floats:
+    """Columns that depend on the likelihoods of the true label."""
+    root, rest = (np.sqrt(np.clip(part, CLIP, 1 - CLIP)) for part in (fit, 1 - fit))
+    likelihoods = [fit.mean(axis=0), _mean(fit, outside), (root / (root + rest)).mean(axis=0)]
+    logs = [np.log(np.maximum(mean, EPS)) for mean in likelihoods]
+    return np.column_stack([*logs, _mean(-np.log(np.maximum(fit, CLIP)), outside)])
+
+
+def _means_of_values(fit: Floats, outside: NDArray[np.bool_], variance: float) -> Floats:
+    """Columns that depend on the squared errors of a regression."""
+    logs, everyone = -fit / (2 * variance), np.ones_like(outside)
+    likelihoods = [_log_mean(logs, part) for part in (everyone, outside)]
+    return np.column_stack([*likelihoods, _log_mean(log_tempered(logs, "regression"), everyone), _mean(fit, outside)])
+
+
+def _mean(values: Floats, part: NDArray[np.bool_]) -> Floats:
+    """Mean of each record over the models in ``part``."""
+    return np.asarray(np.where(part, values, 0.0).sum(axis=0) / part.sum(axis=0))
 
 
 def _log_mean(logs: Floats, part: NDArray[np.bool_]) -> Floats:
