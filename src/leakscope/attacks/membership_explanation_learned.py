@@ -148,14 +148,16 @@ def boosted_trees(features: Floats, member: Booleans) -> Any:
     """Trees that tell members from non-members, fitted."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
-    return HistGradientBoostingClassifier(
+    trees = HistGradientBoostingClassifier(
         learning_rate=RATE,
         max_iter=TREES,
         max_leaf_nodes=LEAVES,
         min_samples_leaf=smallest_leaf(len(member)),
         early_stopping=False,
         random_state=0,
-    ).fit(features, member)
+    )
+    trees.fit(features, member)
+    return trees
 
 
 @dataclass(frozen=True)
