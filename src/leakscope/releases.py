@@ -2,18 +2,20 @@ r"""What leaves the building: a release turns a model and some records into an a
 
 With :math:`p_c(x)` the model's probability of class :math:`c` and :math:`f(x)` its predicted value:
 
-=================== =======================================================================
-``labels``          the predicted class :math:`\arg\max_c p_c(x)`, as its code
-``probabilities``   :math:`p_1(x), …, p_k(x)`
-``predictions``     :math:`f(x)` (regression)
-``log_loss``        :math:`-\ln p_y(x)`, probabilities held above 2.2e-16
-``likelihood_loss`` :math:`1 - p_y(x)`, the loss of shokri2019, section 5.2
-``squared_error``   :math:`(y - f(x))^2`; for classes :math:`\sum_c (p_c(x) - 1[y=c])^2`
-``label_stability`` share of the record and eight slightly changed copies of it for which the predicted class is y
-=================== =======================================================================
+===================== =======================================================================
+``labels``            the predicted class :math:`\arg\max_c p_c(x)`, as its code
+``probabilities``     :math:`p_1(x), …, p_k(x)`
+``predictions``       :math:`f(x)` (regression)
+``log_loss``          :math:`-\ln p_y(x)`, probabilities held above 2.2e-16
+``likelihood_loss``   :math:`1 - p_y(x)`, the loss of shokri2019, section 5.2
+``squared_error``     :math:`(y - f(x))^2`; for classes :math:`\sum_c (p_c(x) - 1[y=c])^2`
+``label_stability``   share of the record and eight slightly changed copies of it for which the predicted class is y
+``boundary_distance`` distance to the nearest point found with another predicted class; 0 if the class is not y
+===================== =======================================================================
 
 The losses are what a release of probabilities or values gives to anyone who knows a record's label. The stability is what
-predicted labels give to anyone who knows the label and may ask about changed copies too (`leakscope.stability`).
+predicted labels give to anyone who knows the label and may ask about changed copies too (`leakscope.stability`), and so is the distance
+(`leakscope.boundary`), for 200 questions a record.
 
 An explanation by features is a release too, under the name of its method with its settings (`explanations.settings`):
 ``gradient``, ``smoothgrad:sigma=0.1:samples=20``. It has one column per feature.
@@ -107,6 +109,12 @@ def _label_stability(block: Block) -> Floats:
     return label_stability(block.model, block.X, block.y, block.outputs.argmax(axis=1))[:, None]
 
 
+def _boundary_distance(block: Block) -> Floats:
+    from leakscope.boundary import boundary_distance
+
+    return boundary_distance(block.model, block.X, block.y, block.outputs.argmax(axis=1))[:, None]
+
+
 RELEASES: dict[str, Release] = {
     release.name: release
     for release in (
@@ -117,13 +125,14 @@ RELEASES: dict[str, Release] = {
         Release("likelihood_loss", lambda block: 1 - block.likelihood),
         Release("squared_error", _squared_error, tasks=("classification", "regression")),
         Release("label_stability", _label_stability, needs_probabilities=False),
+        Release("boundary_distance", _boundary_distance, needs_probabilities=False),
     )
 }
 
 
 def needs_model(name: str) -> bool:
     """Whether a release asks the model more than its answers at the records themselves."""
-    return name not in RELEASES or name == "label_stability"
+    return name not in RELEASES or name in ("label_stability", "boundary_distance")
 
 
 #: Releases with one column that is the smaller, the better the model does on the record.

@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
+from leakscope.attacks.membership_given_score import given_score, tree_on_score
 from leakscope.auditing import named_by, recorded
 from leakscope.crossfit import Sample
 from leakscope.errors import InputError
@@ -25,7 +25,7 @@ from leakscope.evaluation.evaluate import Case, Control, Observed, evaluate
 from leakscope.evaluation.exposure import p_values, record_table
 from leakscope.evaluation.prepare import FEWEST, judged_groups
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, read_rates
-from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.evidence import Floats
 from leakscope.facts import count, few_judged
 from leakscope.failures import cause
 from leakscope.fingerprints import fingerprint
@@ -34,13 +34,12 @@ from leakscope.records import Records, as_array, read_groups, read_ids, row_name
 from leakscope.repeats import Repeats, find_repeats
 from leakscope.report.words import safe_text
 from leakscope.results import Audit, AuditedModel, Basis, NotRun, Overlap, Risk
-from leakscope.risk import FALSE_POSITIVE_RATES, best_threshold, most_exposed, with_band
+from leakscope.risk import FALSE_POSITIVE_RATES, most_exposed, with_band
 from leakscope.verdict import choose_strongest, confidence_for_choice, judge, largest_figures, strongest_by_release
 from leakscope.versions import versions
 
 Booleans = NDArray[np.bool_]
 
-LEAVES = 8
 #: Names of a score that tell a reader nothing.
 PLAIN_NAMES = ("score", "scores")
 #: What a column may say of who is a member; capitals don't matter.
@@ -217,58 +216,6 @@ def _levels(groups: Any, inside: Booleans) -> tuple[Mapping[str, Any], Mapping[s
         given = len(rows) if rows.ndim else "no"
         raise InputError(f"there are {len(inside)} scores and {given} rows of groups: give one for each record")
     return read_groups((rows[inside], rows[~inside]), inside[inside], inside[~inside])
-
-
-# --- the attacks ------------------------------------------------------------------------------------------------------
-
-
-def given_score(release: str) -> Attack:
-    """The score as it is; "member" from the threshold on that is best on the records that the attacker knows.
-
-    Examples
-    --------
-    >>> given_score("loss").fixed_scale
-    True
-    """
-
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
-        score, known = evidence.observed[:, 0], evidence.known
-        threshold = best_threshold(known.observed[known.member, 0], known.observed[~known.member, 0])
-        return Guesses(score, (score >= threshold).astype(np.float64))
-
-    return Attack("the given score", release, "the score that was given", guess, fixed_scale=True)
-
-
-def tree_on_score(release: str) -> Attack:
-    """A decision tree on the score (shokri2019, section 4.1): it finds members wherever on the scale they gather.
-
-    Examples
-    --------
-    >>> tree_on_score("loss").name
-    'learned on the score (tree)'
-    """
-
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
-        from sklearn.tree import DecisionTreeClassifier
-
-        known = thin(evidence.known, rng)
-        ordered = np.sort(known.observed[:, 0])
-        # A single number has few places where members can gather: more leaves would fit chance.
-        tree = DecisionTreeClassifier(
-            min_samples_leaf=smallest_leaf(len(known.member)),
-            max_leaf_nodes=LEAVES,
-            random_state=int(rng.integers(2**31)),
-        ).fit(_places(ordered, known.observed), known.member)
-        probability = tree.predict_proba(_places(ordered, evidence.observed))[:, 1]
-        return Guesses(log_odds(probability), (probability > 0.5).astype(np.float64))
-
-    return Attack("learned on the score (tree)", release, "shokri2019, section 4.1", guess)
-
-
-def _places(ordered: Floats, observed: Floats) -> Floats:
-    """Where scores fall among the ordered ones: trees need no more, and scikit-learn's hold single precision only."""
-    sides = [np.searchsorted(ordered, observed, side=side) for side in ("left", "right")]
-    return np.asarray(sides[0] + sides[1], dtype=np.float64)
 
 
 # --- the audit --------------------------------------------------------------------------------------------------------

@@ -42,9 +42,10 @@ def literal(name, p, y):
     raise AssertionError(name)
 
 
-#: Label stability asks about copies, not about the record's answer alone: `tests/test_attack_label_only.py` defines it.
+#: These ask about other points than the record itself: `tests/test_attack_label_only.py` and `test_membership_boundary.py` define them.
+OF_OTHER_POINTS = ("label_stability", "boundary_distance")
 OF_ANSWERS = [
-    name for name, release in RELEASES.items() if "classification" in release.tasks and name != "label_stability"
+    name for name, release in RELEASES.items() if "classification" in release.tasks and name not in OF_OTHER_POINTS
 ]
 
 
@@ -73,7 +74,7 @@ def test_releases_say_which_models_can_give_them(name):
     for model in (classifier(), REGRESSOR):
         assert (release.refuse(model) is None) == (model.task in release.tasks)
     labels_only = release.refuse(classifier(gives_probabilities=False))
-    if name in ("labels", "label_stability"):
+    if name in ("labels", *OF_OTHER_POINTS):
         assert labels_only is None
     elif "classification" in release.tasks:
         assert "gives labels only" in labels_only

@@ -8,7 +8,19 @@ from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
 from leakscope.attacks import lira, loss_threshold
-from leakscope.attacks.references import CLIP, REFERENCES, SMALLEST, _statistics_of_phi, phi_of, reference_statistics
+from leakscope.attacks.references import (
+    CLIP,
+    DEVIATION_IN,
+    DEVIATION_OUT,
+    OWN,
+    OWN_FLOOR,
+    REFERENCES,
+    SMALLEST,
+    _statistics_of_phi,
+    combine,
+    phi_of,
+    reference_statistics,
+)
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence, Known
 from leakscope.releases import RELEASES
@@ -104,6 +116,42 @@ def test_memberships_that_the_attacker_knows_are_not_used():
         for known in (np.ones(50, bool), np.zeros(50, bool))
     )
     np.testing.assert_array_equal(one.score, two.score)
+
+
+# --- offline, and deviations of single records ---
+
+
+def test_offline_the_score_ranks_as_the_tail_of_the_models_without_the_record():
+    difficulty, member, phi, _ = world(1.0)
+    guesses = guesses_of(phi, true_references(difficulty), lira(online=False))
+    held = np.clip(phi, math.log(CLIP / (1 - CLIP)), math.log((1 - CLIP) / CLIP))
+    np.testing.assert_allclose(norm.cdf(guesses.score), norm.cdf(held - difficulty), rtol=1e-9)
+    # φ - d is N(1, 1) for members and N(0, 1) for others, as in the online attack with equal deviations.
+    assert score(guesses.score, member).auc.value == pytest.approx(norm.cdf(1 / math.sqrt(2)), abs=ERROR)
+
+
+def test_offline_the_models_with_the_record_are_not_used():
+    rng = np.random.default_rng(0)
+    table = np.column_stack([rng.normal(size=(50, 2)), rng.uniform(0.5, 2, (50, 2))])
+    other = table.copy()
+    other[:, [0, 2]] = 9.0
+    one, two = (guesses_of(rng.normal(size=50) * 0, part, lira(online=False)).score for part in (table, other))
+    np.testing.assert_array_equal(one, two)
+
+
+@pytest.mark.parametrize("models", [2 * OWN - 2, 2 * OWN])
+def test_from_64_models_on_each_record_has_deviations_of_its_own(models):
+    rng, n = np.random.default_rng(0), 300
+    first = rng.random((models // 2, n)) < 0.5
+    inside = np.concatenate([first, ~first])
+    spread = np.where(np.arange(n) < n // 2, 1.0, 2.0)
+    phi = np.where(inside, 1.0, 0.0) + spread * rng.normal(size=(models, n))
+    table = combine(phi, np.full((models, n), 0.5), inside, "classification")
+    for column, part in ((DEVIATION_IN, inside), (DEVIATION_OUT, ~inside)):
+        own = np.array([np.std(phi[part[:, i], i], ddof=1) for i in range(n)])
+        pooled = _statistics_of_phi(phi, inside)[0, column]
+        expected = np.maximum(own, OWN_FLOOR * pooled) if models >= 2 * OWN else np.full(n, pooled)
+        np.testing.assert_allclose(table[:, column], expected, rtol=1e-9)
 
 
 # --- φ and the table of references ---

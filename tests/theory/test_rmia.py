@@ -7,6 +7,7 @@ import pytest
 from scipy.stats import norm
 
 from leakscope.attacks import loss_threshold, rmia
+from leakscope.attacks import references as references_module
 from leakscope.attacks.references import (
     DEVIATION_IN,
     LOG_MEAN_LIKELIHOOD,
@@ -107,6 +108,63 @@ def test_certain_answers_give_finite_scores():
     assert np.isfinite(references).all()
     assert (references[:, DEVIATION_IN] > 0).all()
     assert references[:, LOG_MEAN_LIKELIHOOD].max() <= 0
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_blocks_of_records_make_no_difference(task, monkeypatch):
+    rng = np.random.default_rng(5)
+    regression = task == "regression"
+    answers = rng.normal(size=(4, 70)) if regression else rng.dirichlet(np.ones(2), (4, 70))
+    y = rng.normal(size=70) if regression else np.ones(70, int)
+    inside = rng.random((4, 70)) < 0.5
+    whole = reference_statistics(answers, y, inside, task)
+    monkeypatch.setattr(references_module, "CELLS", 30)
+    np.testing.assert_array_equal(reference_statistics(answers, y, inside, task), whole)
+
+
+# --- offline ---
+
+
+@pytest.mark.parametrize("models", [1, 4])
+@pytest.mark.parametrize("a", [0.0, 0.3, 1.0])
+def test_offline_the_models_without_the_record_stand_in_for_all(models, a):
+    """With a = 0.3 the ratio is p / (0.65 p_out + 0.35), also for a single reference model."""
+    rng = np.random.default_rng(2)
+    p, inside = rng.uniform(0.05, 1.0, (models, 60)), rng.random((models, 60)) < 0.5
+    inside[0, 0], target = False, rng.uniform(0.05, 1.0, 60)
+    table = reference_statistics(binary(p), np.ones(60, int), inside, "classification")
+    found = ratio_of(-np.log(target), table, attack=rmia(online=False, a=a)).score
+    for i in range(60):
+        out = [p[k, i] for k in range(models) if not inside[k, i]] or list(p[:, i])
+        assert found[i] == pytest.approx(math.log(target[i] / (((1 + a) * np.mean(out) + 1 - a) / 2)), rel=1e-9)
+
+
+def test_offline_for_a_regression():
+    rng = np.random.default_rng(3)
+    answers, y, target = rng.normal(size=(4, 80)), rng.normal(size=80), rng.normal(size=80)
+    inside = np.arange(4)[:, None] % 2 == rng.integers(0, 2, 80)
+    table = reference_statistics(answers, y, inside, "regression")
+    likelihood = np.exp(-((answers - y) ** 2) / (2 * table[:, VARIANCE]))
+    out = np.where(inside, 0, likelihood).sum(axis=0) / 2
+    expected = -((target - y) ** 2) / (2 * table[:, VARIANCE]) - np.log(0.65 * out + 0.35)
+    found = ratio_of((target - y) ** 2, table, attack=rmia("regression", online=False)).score
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+def test_offline_finds_members_of_any_difficulty():
+    """Models without the record say d, with it 1: the ratio is above 1 for members only, up to d = 1."""
+    rng = np.random.default_rng(4)
+    difficulty, member = rng.uniform(0.1, 0.9, 2 * N), np.repeat([True, False], N)
+    table = reference_statistics(
+        [binary(difficulty)] * 2, np.ones(2 * N, int), np.eye(2, 2 * N, dtype=bool), "classification"
+    )
+    guesses = ratio_of(-np.log(np.where(member, 1.0, difficulty)), table, attack=rmia(online=False))
+    np.testing.assert_array_equal(guesses.says_member == 1, member)
+
+
+def test_a_is_between_zero_and_one():
+    with pytest.raises(InputError, match="from 0 to 1"):
+        rmia(online=False, a=1.5)
 
 
 def test_memberships_that_the_attacker_knows_are_not_used():

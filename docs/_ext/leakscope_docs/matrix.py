@@ -10,6 +10,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -18,9 +19,9 @@ import numpy as np
 
 import leakscope as ls
 from leakscope import attacks
-from leakscope.attacks import ATTACKS, ATTRIBUTE_ATTACKS, RECONSTRUCTIONS, Attack, Evidence, Known
+from leakscope.attacks import ATTRIBUTE_ATTACKS, RECONSTRUCTIONS, REGISTRY, Attack, Evidence, Known
 from leakscope.attacks.membership_record_explanation import RELEASE
-from leakscope.attacks.references import REFERENCES
+from leakscope.attacks.references import FROM_REFERENCES, reference_statistics
 from leakscope.attribute.evidence import AttributeEvidence, Reference
 from leakscope.influence import RecordExplanation, leave_one_out
 from leakscope.oracle import Oracle, Prior
@@ -29,33 +30,35 @@ from leakscope.selection import FOLLOWS
 
 RECORDS = 120
 BUDGET = 500
+#: The same attacks with less training: it is counted how many models they fit.
+CHEAP = {
+    "confidence network": partial(attacks.confidence_network, steps=2),
+    "explanation network": partial(attacks.explanation_network, "gradient", prediction=True, true_label=True, epochs=2),
+}
+#: Where attacks of the registry run that an audit does not run by default.
+WHERE = {
+    "label only": "compare, and audit with `--releases`",
+    "rmia": "audit with `--references`, and compare",
+    "rmia regression": "audit with `--references`, and compare",
+    "lira": "compare, classification",
+    "lira regression": "compare, regression",
+    **dict.fromkeys(("explanation norm", "explanation", "explanation and prediction"), "audit with `--releases`"),
+    **dict.fromkeys(("self-revelation", "influence values"), "reconstruct"),
+    **dict.fromkeys(("given score", "score tree"), "scores"),
+}
 
 
 def membership_attacks() -> list[tuple[Attack, str]]:
     """Every attack on membership, and where it runs without being asked for."""
-    usual = [(attack, f"audit, {task}") for task, usual in ATTACKS.items() for attack in usual]
-    explained = [
-        (attack, "audit with `--releases`")
-        for attack in attacks.explanation_attacks("gradient", prediction="probabilities")
-    ]
-    by_name = [
-        (attacks.confidence_network(steps=2), "by name, from Python"),
-        (attacks.explanation_network("gradient", prediction=True, true_label=True, epochs=2), "by name, from Python"),
-    ]
-    adaptive = [
-        (attacks.label_only(), "compare, and audit with `--releases`"),
-        (attacks.lira(), "compare, classification"),
-        (attacks.lira("regression"), "compare, regression"),
-        (attacks.rmia(), "compare, classification"),
-        (attacks.rmia("regression"), "compare, regression"),
-    ]
-    return [
-        *usual,
-        *adaptive,
-        *explained,
-        *by_name,
-        *((attack, "reconstruct") for attack in (attacks.self_revelation(), attacks.influence_value())),
-    ]
+    return [(CHEAP.get(name, factory)(), _where(name)) for name, factory in REGISTRY.items()]
+
+
+def _where(name: str) -> str:
+    """Where an attack of the registry runs without being asked for."""
+    usual = [f"audit, {task}" for task, names in attacks.DEFAULTS.items() if name in names]
+    if usual or name in WHERE:
+        return usual[0] if usual else WHERE[name]
+    return "by name, from Python"
 
 
 # --- counting -----------------------------------------------------------------------------------------------------------
@@ -121,6 +124,11 @@ def made_up_evidence(attack: Attack) -> Evidence:
 
 
 def _made_up_release(name: str, rng: np.random.Generator) -> Any:
+    if name in FROM_REFERENCES:
+        inside = np.arange(4)[:, None] % 2 == rng.integers(0, 2, RECORDS)
+        return reference_statistics(
+            rng.dirichlet(np.ones(3), (4, RECORDS)), np.zeros(RECORDS), inside, "classification"
+        )
     if name not in RELEASES:
         return rng.normal(size=(RECORDS, 6)).astype(np.float32)
     if name == "labels":
@@ -165,16 +173,17 @@ def membership_table(kinds: dict[str, Any]) -> str:
     rows = []
     for attack, where in membership_attacks():
         reads = " and ".join(f"`{name}`" for name in attack.releases)
-        labels = "yes" if attack.uses_labels or attack.release in (*LOSSES, "label_stability") else "no"
+        known = (*LOSSES, "label_stability", "boundary_distance")
+        labels = "yes" if attack.uses_labels or attack.release in known else "no"
         runs = [_runs(attack, model) for model in kinds.values()]
         rows.append([_link(attack.guess, attack.name), reads, labels, count_fits(attack), *runs, where, attack.source])
     return table(head, rows)
 
 
 def _runs(attack: Attack, model: Any) -> str:
-    if attack.release == RELEASE:  # `reconstruct` trains the model itself
+    if attack.release in (RELEASE, "score"):  # `reconstruct` trains the model itself, and `scores` sees none
         return ""
-    if attack.beside == REFERENCES:  # from shadow models, which `compare` trains for any model
+    if attack.beside in FROM_REFERENCES:  # made by the auditor
         attack = replace(attack, beside=None)
     return "yes" if attack.refuse(model) is None else "–"
 
@@ -249,8 +258,9 @@ def training_table() -> str:
     for words, settings in (
         ("`leakscope audit …`", {}),
         ("`… --no-retrain`", {"retrain": False}),
-        ("`… --shadows 4`", {"shadows": 4}),
-        ("`… --shadows 4 --no-retrain`", {"shadows": 4, "retrain": False}),
+        ("`… --random-split`", {"random_split": True}),
+        ("`… --references 2`", {"references": 2}),
+        ("`… --references 0`", {"references": 0}),
     ):
         rows.append([words, _trainings(settings)])
     return table(["Audit", "Your model is trained anew"], rows)
@@ -263,7 +273,7 @@ def _trainings(settings: dict[str, Any]) -> str:
         trained.append(1)
         return toy.fit(*arguments)
 
-    ls.audit(toy.model, toy.train, toy.holdout, fit=fit, attacks=ATTACKS["classification"][0], workers=1, **settings)
+    ls.audit(toy.model, toy.train, toy.holdout, fit=fit, workers=1, **settings)
     return f"{len(trained)} times" if trained else "never"
 
 

@@ -59,7 +59,7 @@ GROUPS = (
         "From a fitted model to a verdict.",
         (
             *("auditing", "target", "adapters", "models", "records", "model_files", "evidence", "attacks", "crossfit"),
-            *("trying", "control", "shadow", "blind", "risk", "selection", "verdict", "facts", "scores", "remote"),
+            *("evaluation*", "blind", "risk", "selection", "verdict", "facts", "scores", "remote"),
             *("conditions", "policy", "gating", "*"),
         ),
         on_one_page=True,

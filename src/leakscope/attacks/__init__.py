@@ -1,15 +1,26 @@
-"""The attacks. One file per method; adding one is a file here, a line in ``ATTACKS`` and a theory test (CONTRIBUTING)."""
+"""The attacks. One file per method; adding one is a file here, a line in ``REGISTRY`` and a theory test (CONTRIBUTING)."""
+
+from collections.abc import Callable
+from functools import partial
 
 from leakscope.attacks.attribute_inversion import inversion
 from leakscope.attacks.attribute_learned import imputation, learned_attribute
+from leakscope.attacks.membership_base import base
+from leakscope.attacks.membership_boundary import boundary
 from leakscope.attacks.membership_bounded_loss import bounded_loss
 from leakscope.attacks.membership_confidence_network import confidence_network
+from leakscope.attacks.membership_difficulty import difficulty_calibration
 from leakscope.attacks.membership_explanation_learned import learned_explanation, learned_prediction
 from leakscope.attacks.membership_explanation_network import explanation_network
 from leakscope.attacks.membership_explanation_norm import explanation_norm
+from leakscope.attacks.membership_given_score import given_score, tree_on_score
 from leakscope.attacks.membership_label_only import label_only
+from leakscope.attacks.membership_label_references import label_references
 from leakscope.attacks.membership_learned import learned
+from leakscope.attacks.membership_learned_references import learned_references
+from leakscope.attacks.membership_learned_values import learned_values
 from leakscope.attacks.membership_lira import lira
+from leakscope.attacks.membership_quantile import quantile_regression
 from leakscope.attacks.membership_record_explanation import (
     by_group,
     influence_value,
@@ -33,31 +44,40 @@ __all__ = [
     "ATTACKS",
     "ATTRIBUTE_ATTACKS",
     "RECONSTRUCTIONS",
+    "REGISTRY",
     "Attack",
     "AttributeAttack",
     "Evidence",
     "Guesses",
     "Known",
     "Reconstruction",
+    "base",
+    "boundary",
     "bounded_loss",
     "by_group",
     "combined",
     "confidence_network",
+    "difficulty_calibration",
     "explanation_attacks",
     "explanation_network",
     "explanation_norm",
+    "given_score",
     "graph_traversal",
     "imputation",
     "influence_value",
     "inversion",
     "label_only",
+    "label_references",
     "learned",
     "learned_attribute",
     "learned_explanation",
     "learned_prediction",
+    "learned_references",
+    "learned_values",
     "likelihood_ratio",
     "lira",
     "loss_threshold",
+    "quantile_regression",
     "reference_attacks",
     "residual",
     "rmia",
@@ -65,26 +85,79 @@ __all__ = [
     "self_revelation",
     "static_queries",
     "subspace_reduction",
+    "tree_on_score",
     "zero_found_influences",
 ]
 
-#: What an audit runs unless told otherwise. Those that a model can't give the release for are listed as not run.
-ATTACKS: dict[str, tuple[Attack, ...]] = {
+#: Every attack on membership that needs no setting of its own, by short name. The contract tests run over all of them.
+REGISTRY: dict[str, Callable[[], Attack]] = {
+    "labels": partial(bounded_loss, "labels"),
+    "confidences": partial(learned, "probabilities", "confidences", "logistic regression"),
+    "confidences network": partial(learned, "probabilities", "confidences", "network"),
+    "label and confidences": partial(learned, "probabilities", "label and confidences", "tree"),
+    "loss": partial(loss_threshold, "log_loss"),
+    "loss tree": partial(learned, "log_loss", "loss", "tree"),
+    "likelihood loss logistic": partial(learned, "likelihood_loss", "loss", "logistic regression"),
+    "likelihood ratio": partial(likelihood_ratio, "likelihood_loss"),
+    "bounded loss": partial(bounded_loss, "likelihood_loss"),
+    "prediction": partial(learned_prediction, "probabilities"),
+    "confidence network": confidence_network,
+    "label only": label_only,
+    "boundary": boundary,
+    "error": partial(loss_threshold, "squared_error"),
+    "error ratio": partial(likelihood_ratio, "squared_error"),
+    "bounded error": partial(bounded_loss, "squared_error"),
+    "error tree": partial(learned, "squared_error", "loss", "tree"),
+    "value": partial(learned_prediction, "predictions"),
+    "prediction and truth": learned_values,
+    "rmia": rmia,
+    "rmia offline": partial(rmia, online=False),
+    "rmia regression": partial(rmia, "regression"),
+    "rmia offline regression": partial(rmia, "regression", online=False),
+    "lira": lira,
+    "lira offline": partial(lira, online=False),
+    "lira regression": partial(lira, "regression"),
+    "lira offline regression": partial(lira, "regression", online=False),
+    "base": base,
+    "base regression": partial(base, "regression"),
+    "difficulty": difficulty_calibration,
+    "difficulty regression": partial(difficulty_calibration, "regression"),
+    "learned references": learned_references,
+    "learned references regression": partial(learned_references, "regression"),
+    "learned references trees": partial(learned_references, classifier="boosted trees"),
+    "learned references trees regression": partial(learned_references, "regression", "boosted trees"),
+    "quantile": quantile_regression,
+    "quantile regression": partial(quantile_regression, "regression"),
+    "label references": label_references,
+    "residual": residual,
+    "residual regression": partial(residual, "regression"),
+    "explanation norm": partial(explanation_norm, "gradient"),
+    "explanation": partial(learned_explanation, "gradient", beside=None, true_label=False),
+    "explanation and prediction": partial(learned_explanation, "gradient"),
+    "explanation network": partial(explanation_network, "gradient", prediction=True, true_label=True),
+    "self-revelation": self_revelation,
+    "influence values": influence_value,
+    "given score": partial(given_score, "score"),
+    "score tree": partial(tree_on_score, "score"),
+}
+
+#: What an audit runs unless told otherwise, by short name.
+DEFAULTS: dict[str, tuple[str, ...]] = {
     "classification": (
-        bounded_loss("labels"),
-        learned("probabilities", "confidences", "logistic regression"),
-        learned("probabilities", "label and confidences", "tree"),
-        loss_threshold("log_loss"),
-        learned("log_loss", "loss", "tree"),
-        likelihood_ratio("likelihood_loss"),
-        bounded_loss("likelihood_loss"),
+        "labels",
+        "confidences",
+        "label and confidences",
+        "loss",
+        "loss tree",
+        "likelihood ratio",
+        "bounded loss",
     ),
-    "regression": (
-        loss_threshold("squared_error"),
-        likelihood_ratio("squared_error"),
-        bounded_loss("squared_error"),
-        learned("squared_error", "loss", "tree"),
-    ),
+    "regression": ("error", "error ratio", "bounded error", "error tree", "prediction and truth"),
+}
+
+#: The same as attacks. Those that a model can't give the release for are listed as not run.
+ATTACKS: dict[str, tuple[Attack, ...]] = {
+    task: tuple(REGISTRY[name]() for name in names) for task, names in DEFAULTS.items()
 }
 
 
@@ -95,10 +168,13 @@ def reference_attacks(task: Task, *, same_kind: bool = True) -> tuple[Attack, ..
 
     Examples
     --------
-    >>> [attack.beside for attack in reference_attacks("classification")]
-    ['references', 'references']
+    >>> [attack.release for attack in reference_attacks("regression")]
+    ['squared_error', 'squared_error', 'squared_error', 'squared_error']
     """
-    return (rmia(task), lira(task)) if same_kind else (residual(task),)
+    if not same_kind:
+        return (residual(task),)
+    by_fit = (rmia(task), base(task), lira(task), learned_references(task))
+    return by_fit if task == "regression" else (*by_fit, label_references())
 
 
 def explanation_attacks(release: str, *, prediction: str | None = None) -> tuple[Attack, ...]:

@@ -26,6 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -34,6 +35,7 @@ from leakscope.attacks.membership_learned import confidences, label_and_confiden
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels
 from leakscope.explanations.settings import parse
+from leakscope.ranking import Booleans
 from leakscope.workers import one_thread
 
 Features = Callable[[Evidence | Known], Floats]
@@ -132,24 +134,30 @@ def _guess(prepare: Callable[[Known], Features]) -> Callable[[Evidence, np.rando
     """
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
-        from sklearn.ensemble import HistGradientBoostingClassifier
-
         known = thin(evidence.known, rng)
-        trees = HistGradientBoostingClassifier(
-            learning_rate=RATE,
-            max_iter=TREES,
-            max_leaf_nodes=LEAVES,
-            min_samples_leaf=smallest_leaf(len(known.member)),
-            early_stopping=False,
-            random_state=0,
-        )
         with one_thread():  # sums in another order are rounded differently
             features = prepare(known)
-            trees.fit(features(known), known.member)
+            trees = boosted_trees(features(known), known.member)
             score = trees.decision_function(features(evidence))
         return Guesses(score, (score > 0).astype(np.float64))
 
     return guess
+
+
+def boosted_trees(features: Floats, member: Booleans) -> Any:
+    """Trees that tell members from non-members, fitted."""
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    trees = HistGradientBoostingClassifier(
+        learning_rate=RATE,
+        max_iter=TREES,
+        max_leaf_nodes=LEAVES,
+        min_samples_leaf=smallest_leaf(len(member)),
+        early_stopping=False,
+        random_state=0,
+    )
+    trees.fit(features, member)
+    return trees
 
 
 @dataclass(frozen=True)

@@ -1,14 +1,20 @@
-r"""LiRA, the likelihood ratio of each record (Carlini et al. 2022, Algorithm 1, online).
+r"""LiRA, the likelihood ratio of each record (Carlini et al. 2022, Algorithm 1; its offline variant too).
 
 Reference models (shadow models in the paper) are trained as the target was, on random halves of all records. The values of φ
 (`references.phi_of`) under the models that had the record are taken for Gaussian with mean :math:`\mu_{in}`, those under the others
-with mean :math:`\mu_{out}`, and the score of the record is
+with mean :math:`\mu_{out}`.
 
-.. math:: Λ = \ln N(φ;\, \mu_{in}, σ_{in}) - \ln N(φ;\, \mu_{out}, σ_{out}), \qquad \text{"member" where } Λ > 0,
+- *Online*: the score of the record at the φ that the target shows is
 
-at the φ that the target shows. Easy and hard records have means of their own, which a threshold on the loss can't know. The
-deviations are pooled over all records, as Carlini et al. advise for few models. They treat classes only; a regression uses the φ of
-`references`.
+  .. math:: Λ = \ln N(φ;\, \mu_{in}, σ_{in}) - \ln N(φ;\, \mu_{out}, σ_{out}), \qquad \text{"member" where } Λ > 0.
+
+- *Offline*: only the models that did not have the record are used. The score is the one-sided tail
+  :math:`Λ = 1 - \Pr[N(\mu_{out}, σ_{out}) > φ]`, which ranks as :math:`(φ - \mu_{out})/σ_{out}` does. That ratio is the score here,
+  since the tail is rounded to 1 far out. "Member" is said from the threshold on that is best on the known records.
+
+Easy and hard records have means of their own, which a threshold on the loss can't know. The deviations are pooled over all records
+for few models, and each record's own from 32 models on each side (64 in all), as Carlini et al. advise. They treat classes only; a
+regression uses the φ of `references`.
 """
 
 from __future__ import annotations
@@ -21,35 +27,54 @@ from leakscope.attacks.references import (
     MEAN_IN,
     MEAN_OUT,
     REFERENCES,
+    at_best_threshold,
     phi_of_loss,
     references_in,
 )
-from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
 from leakscope.models import Task
 
 SOURCE = "Carlini et al. 2022, Algorithm 1"
 NAME = "likelihood ratio per record (LiRA)"
+OFFLINE = "tail of models without the record (offline LiRA)"
 
 
-def lira(task: Task = "classification") -> Attack:
+def lira(task: Task = "classification", *, online: bool = True) -> Attack:
     """The attack on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
+
+    Parameters
+    ----------
+    task
+        ``"classification"`` or ``"regression"``.
+    online
+        Whether reference models that had the record are used.
 
     Examples
     --------
     >>> lira("classification").releases
     ('log_loss', 'references')
     """
-    release = "squared_error" if task == "regression" else "log_loss"
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
-        ratio = _log_ratio(phi_of_loss(evidence.observed[:, 0], task), references_in(evidence, NAME))
+        if not online:
+            return at_best_threshold(evidence, lambda seen: _tail(seen, task))
+        ratio = log_density_ratio(evidence, task)
         return Guesses(ratio, (ratio > 0).astype(np.float64))
 
-    return Attack(NAME, release, SOURCE, guess, fixed_scale=True, beside=REFERENCES)
+    release = "squared_error" if task == "regression" else "log_loss"
+    source = SOURCE if online else "Carlini et al. 2022, offline variant"
+    return Attack(NAME if online else OFFLINE, release, source, guess, fixed_scale=True, beside=REFERENCES)
 
 
-def _log_ratio(phi: Floats, references: Floats) -> Floats:
+def log_density_ratio(seen: Evidence | Known, task: Task) -> Floats:
+    """Λ of each record, online."""
+    phi, references = phi_of_loss(seen.observed[:, 0], task), references_in(seen, NAME)
     deviation_in, deviation_out = (np.maximum(references[:, at], 1e-12) for at in (DEVIATION_IN, DEVIATION_OUT))
     far_in = (phi - references[:, MEAN_IN]) / deviation_in
     far_out = (phi - references[:, MEAN_OUT]) / deviation_out
     return np.asarray((far_out**2 - far_in**2) / 2 + np.log(deviation_out / deviation_in))
+
+
+def _tail(seen: Evidence | Known, task: Task) -> Floats:
+    phi, references = phi_of_loss(seen.observed[:, 0], task), references_in(seen, OFFLINE)
+    return np.asarray((phi - references[:, MEAN_OUT]) / np.maximum(references[:, DEVIATION_OUT], 1e-12))

@@ -10,22 +10,28 @@ record. With φ the log-odds of the true label (`phi_of`) and p its likelihood u
 ``DEVIATION_OUT``      the same around ``MEAN_OUT``
 ``LOG_MEAN_LIKELIHOOD`` logarithm of the mean of p over all reference models
 ``VARIANCE``           regression: mean squared error of the models on records that they did not have; 1 for classes
+``LOG_MEAN_OUT``       logarithm of the mean of p over the models that did not have the record
+``LOG_MEAN_TEMPERED``  logarithm of the mean over all reference models of p at temperature 2 (`log_tempered`)
+``MEAN_LOSS_OUT``      mean loss (`bounded_log_loss`, or the squared error) under the models that did not have the record
 ====================== ============================================================================================
 
 Probabilities are held within [0.01, 0.99] for φ: forests answer 0 and 1, and without the limits a few such answers decide the
 pooled deviations. For a regression φ is :math:`-\sqrt{|y - f(x)|}`, since the root of a Gaussian error is nearly Gaussian, and p is
-:math:`\exp(-(y - f(x))^2/2\sigma^2)` with σ² = ``VARIANCE``.
+:math:`\exp(-(y - f(x))^2/2\sigma^2)` with σ² = ``VARIANCE``, a Gaussian error. The tempered column has a Laplace error instead.
+
+From `OWN` models on each side of every record, the deviations are each record's own, as Carlini et al. (2022) advise for many models.
+A record that every model had takes the means over all models in place of those over the models that did not have it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Floats, Labels
+from leakscope.evidence import Evidence, Floats, Guesses, Known, Labels
 from leakscope.models import Task
 
 #: Name of the release that holds these statistics.
@@ -35,10 +41,20 @@ OTHER_REFERENCES = "other references"
 #: Both. They are no releases of a model, and are made by the auditor.
 FROM_REFERENCES = (REFERENCES, OTHER_REFERENCES)
 MEAN_IN, MEAN_OUT, DEVIATION_IN, DEVIATION_OUT, LOG_MEAN_LIKELIHOOD, VARIANCE = range(6)
+LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT = range(6, 9)
+COLUMNS = 9
+LIKELIHOOD_COLUMNS = [LOG_MEAN_LIKELIHOOD, LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT]
+#: Numbers of a block of records.
+CELLS = 1 << 20
 #: Probabilities are held this far from 0 and 1 for φ.
 CLIP = 0.01
 #: Deviations are held above this part of the deviation of all φ, so that models without randomness give finite scores.
 SMALLEST = 1e-3
+#: Models with and without a record from which on its deviations are its own.
+OWN = 32
+#: A record's own deviation is held above this part of the pooled one.
+OWN_FLOOR = 0.5
+TINY, EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
 
 
 def phi_of(answers: Floats, y: Labels, task: Task) -> Floats:
@@ -64,13 +80,46 @@ def _clipped_log_odds(probability: Floats) -> Floats:
     return np.log(held) - np.log1p(-held)
 
 
+def log_tempered(log_likelihood: Floats, task: Task) -> Floats:
+    r"""Logarithm of the likelihood at temperature T = 2, from ln p.
+
+    For classes, with p the probability of the true label held within the limits of φ, it is the logarithm of
+    :math:`p^{1/T} / (p^{1/T} + (1-p)^{1/T})`: the true label against all others. For a regression it is
+    :math:`-|y - f(x)|/Tb`, a Laplace error of the same variance (:math:`b = \sigma/\sqrt2`), which equals :math:`-\sqrt{-\ln p}`.
+
+    Examples
+    --------
+    >>> np.exp(log_tempered(np.log([0.5, 0.8]), "classification")).round(3)
+    array([0.5  , 0.667])
+    """
+    if task == "regression":
+        return np.asarray(-np.sqrt(-log_likelihood))
+    return np.asarray(-np.logaddexp(0, -_clipped_log_odds(np.exp(log_likelihood)) / 2))
+
+
+def bounded_log_loss(loss: Floats) -> Floats:
+    """Log-loss with the probability held above the lower limit of φ.
+
+    Examples
+    --------
+    >>> bounded_log_loss(np.array([0.5, 36.0])).round(3)
+    array([0.5  , 4.605])
+    """
+    return np.asarray(np.minimum(loss, -np.log(CLIP)))
+
+
+def log_likelihood_of_loss(loss: Floats, references: Floats, task: Task) -> Floats:
+    """Logarithm of p under the target, from a release: ``log_loss``, or ``squared_error`` of a regression."""
+    return -loss / (2 * references[:, VARIANCE]) if task == "regression" else -loss
+
+
 def likelihood_of(answers: Floats, y: Labels) -> Floats:
     """Probability of the true label."""
     return np.take_along_axis(answers, np.asarray(y, np.intp)[:, None], axis=1)[:, 0]
 
 
 def reference_statistics(answers: Iterable[Floats], y: Labels, inside: NDArray[np.bool_], task: Task) -> Floats:
-    """Statistics of each record, (n, 6); see the module for the columns.
+    """Statistics of each record, (n, 9); see the module for the columns.
 
     Parameters
     ----------
@@ -107,17 +156,58 @@ def combine(phi: Floats, fit: Floats, inside: NDArray[np.bool_], task: Task) -> 
             f"there are answers of {len(phi)} reference models about {phi.shape[1]} records, and memberships of shape "
             f"{inside.shape}: give (models, n) memberships"
         )
-    table = np.empty((inside.shape[1], 6))
+    table = np.empty((inside.shape[1], COLUMNS))
     table[:, : DEVIATION_OUT + 1] = _statistics_of_phi(phi, inside)
-    if task == "regression":
-        table[:, VARIANCE] = max(float(fit[~inside].mean()), np.finfo(np.float64).tiny)
-        logs = -fit / (2 * table[:, VARIANCE])
-        top = logs.max(axis=0)
-        table[:, LOG_MEAN_LIKELIHOOD] = top + np.log(np.exp(logs - top).mean(axis=0))
-    else:
-        table[:, VARIANCE] = 1.0
-        table[:, LOG_MEAN_LIKELIHOOD] = np.log(np.maximum(fit.mean(axis=0), np.finfo(np.float64).eps))
+    if min(inside.sum(axis=0).min(), (~inside).sum(axis=0).min()) >= OWN:
+        table[:, DEVIATION_IN : DEVIATION_OUT + 1] = _own_deviations(phi, inside, table)
+    regression = task == "regression"
+    table[:, VARIANCE] = max(float(fit[~inside].mean()), TINY) if regression else 1.0
+    step = max(1, CELLS // len(inside))
+    for start in range(0, len(table), step):  # in blocks, since several arrays of the size of a block are made
+        rows = slice(start, start + step)
+        outside = np.where((~inside[:, rows]).any(axis=0), ~inside[:, rows], True)
+        means = _means_of_values if regression else _means_of_classes
+        table[rows, LIKELIHOOD_COLUMNS] = means(fit[:, rows], outside, float(table[0, VARIANCE]))
     return table
+
+
+def _means_of_classes(fit: Floats, outside: NDArray[np.bool_], _: float) -> Floats:
+    """Columns that depend on the likelihoods of the true label."""
+    root, rest = (np.sqrt(np.clip(part, CLIP, 1 - CLIP)) for part in (fit, 1 - fit))
+    likelihoods = [fit.mean(axis=0), _mean(fit, outside), (root / (root + rest)).mean(axis=0)]
+    logs = [np.log(np.maximum(mean, EPS)) for mean in likelihoods]
+    return np.column_stack([*logs, _mean(-np.log(np.maximum(fit, CLIP)), outside)])
+
+
+def _means_of_values(fit: Floats, outside: NDArray[np.bool_], variance: float) -> Floats:
+    """Columns that depend on the squared errors of a regression."""
+    logs, everyone = -fit / (2 * variance), np.ones_like(outside)
+    likelihoods = [_log_mean(logs, part) for part in (everyone, outside)]
+    return np.column_stack([*likelihoods, _log_mean(log_tempered(logs, "regression"), everyone), _mean(fit, outside)])
+
+
+def _mean(values: Floats, part: NDArray[np.bool_]) -> Floats:
+    """Mean of each record over the models in ``part``."""
+    return np.asarray(np.where(part, values, 0.0).sum(axis=0) / part.sum(axis=0))
+
+
+def _log_mean(logs: Floats, part: NDArray[np.bool_]) -> Floats:
+    """Logarithm of the mean of exp(logs) over the models in ``part``, for logarithms of any size."""
+    held = np.where(part, logs, -np.inf)
+    top = held.max(axis=0)
+    return np.asarray(top + np.log(np.exp(held - top).sum(axis=0) / part.sum(axis=0)))
+
+
+def _own_deviations(phi: Floats, inside: NDArray[np.bool_], table: Floats) -> Floats:
+    """Deviation of each record's φ with and without it, held above a part of the pooled deviation.
+
+    φ is limited, so that easy records show no deviation at all, and a target that differs by little would decide everything.
+    """
+    columns = []
+    for part, mean, pooled in ((inside, MEAN_IN, DEVIATION_IN), (~inside, MEAN_OUT, DEVIATION_OUT)):
+        squares = np.where(part, (phi - table[:, mean]) ** 2, 0.0).sum(axis=0)
+        columns.append(np.maximum(np.sqrt(squares / (part.sum(axis=0) - 1)), OWN_FLOOR * table[:, pooled]))
+    return np.column_stack(columns)
 
 
 def _statistics_of_phi(phi: Floats, inside: NDArray[np.bool_]) -> Floats:
@@ -148,8 +238,16 @@ def _side(phi: Floats, part: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.int6
     return mean, count, float(np.sqrt(squares / freedom)) if freedom else float(np.std(phi[part]))
 
 
-def references_in(evidence: Evidence, attack: str) -> Floats:
+def references_in(evidence: Evidence | Known, attack: str) -> Floats:
     """The statistics that an attack was given, or an error that names what is missing."""
     if evidence.beside is None:
         raise InputError(f"“{attack}” needs reference models: pass reference_statistics as beside")
     return evidence.beside
+
+
+def at_best_threshold(evidence: Evidence, score_of: Callable[[Evidence | Known], Floats]) -> Guesses:
+    """Score the records, and say "member" from the threshold on that is best on the records that the attacker knows."""
+    from leakscope.risk import best_threshold
+
+    score, known, member = score_of(evidence), score_of(evidence.known), evidence.known.member
+    return Guesses(score, (score >= best_threshold(known[member], known[~member])).astype(np.float64))

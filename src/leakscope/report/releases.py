@@ -14,6 +14,7 @@ LOSSES = ("log_loss", "likelihood_loss", "squared_error")
 _NAMES = {
     "labels": "The predicted label",
     "label_stability": "The predicted label, asked about changed copies too",
+    "boundary_distance": "The predicted label, asked about points around the record too",
     "probabilities": "The probabilities",
     "predictions": "The predicted value",
     "parameters": "The parameters (the model file)",
@@ -218,7 +219,7 @@ def _not_measured(findings: Findings) -> list[dict[str, str]]:
     """Kinds of release that nobody looked at, and how to: nothing is skipped in silence."""
     if findings.target.task == "scores":
         return []
-    usual = {"labels", "label_stability", "probabilities", "predictions", *LOSSES}
+    usual = {"labels", "label_stability", "boundary_distance", "probabilities", "predictions", *LOSSES}
     there = {study.release for study in findings.studies}
     if any(risk.release not in usual for risk in findings.by_release):
         there.add("explanations")

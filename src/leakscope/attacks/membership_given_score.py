@@ -1,0 +1,65 @@
+"""Attacks on one number per record that someone else computed: the number itself, and a small tree on it.
+
+`leakscope.scores` audits such numbers, and no model or record is seen. The first attack takes the number as a score of membership; the
+second finds members wherever on the scale they gather (shokri2019, section 4.1), in the middle or at both ends.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
+from leakscope.evidence import Attack, Evidence, Floats, Guesses
+
+#: Leaves of the tree at most: a single number has few places where members can gather, and more leaves would fit chance.
+LEAVES = 8
+
+
+def given_score(release: str) -> Attack:
+    """The score as it is; "member" from the threshold on that is best on the records that the attacker knows.
+
+    Examples
+    --------
+    >>> given_score("loss").fixed_scale
+    True
+    """
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+        from leakscope.risk import best_threshold
+
+        score, known = evidence.observed[:, 0], evidence.known
+        threshold = best_threshold(known.observed[known.member, 0], known.observed[~known.member, 0])
+        return Guesses(score, (score >= threshold).astype(np.float64))
+
+    return Attack("the given score", release, "the score that was given", guess, fixed_scale=True)
+
+
+def tree_on_score(release: str) -> Attack:
+    """A decision tree on the score (shokri2019, section 4.1): it finds members wherever on the scale they gather.
+
+    Examples
+    --------
+    >>> tree_on_score("loss").name
+    'learned on the score (tree)'
+    """
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+        from sklearn.tree import DecisionTreeClassifier
+
+        known = thin(evidence.known, rng)
+        ordered = np.sort(known.observed[:, 0])
+        tree = DecisionTreeClassifier(
+            min_samples_leaf=smallest_leaf(len(known.member)),
+            max_leaf_nodes=LEAVES,
+            random_state=int(rng.integers(2**31)),
+        ).fit(_places(ordered, known.observed), known.member)
+        probability = tree.predict_proba(_places(ordered, evidence.observed))[:, 1]
+        return Guesses(log_odds(probability), (probability > 0.5).astype(np.float64))
+
+    return Attack("learned on the score (tree)", release, "shokri2019, section 4.1", guess)
+
+
+def _places(ordered: Floats, observed: Floats) -> Floats:
+    """Where scores fall among the ordered ones: trees need no more, and scikit-learn's hold single precision only."""
+    sides = [np.searchsorted(ordered, observed, side=side) for side in ("left", "right")]
+    return np.asarray(sides[0] + sides[1], dtype=np.float64)

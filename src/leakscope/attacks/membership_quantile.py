@@ -1,0 +1,87 @@
+r"""Quantile regression: how high a record's φ is among non-members like it (after Bertran et al. 2023).
+
+Bertran et al. regress the score of non-members on the records' features x and call a record a member where its score exceeds the
+predicted quantile at level 1 − α; in their Gaussian form the quantile is :math:`\mu(x) + z_{1-α}\,σ(x)`, and records rank by
+
+.. math:: s(x) = \frac{φ(x) - \mu(x)}{σ(x)}.
+
+An attack in Leakscope sees releases and labels, never features. The regression here therefore conditions on c(x) = (mean φ and log
+mean likelihood under reference models without the record; for classes also the label) in place of x. It is not the method of the paper,
+which needs no reference models, and keeps its form: boosted trees for :math:`\mu(c)`, fitted on the known non-members, and boosted trees
+for the mean absolute deviation :math:`σ(c)` from it. "Member" is said from the threshold on that is best on the known records.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leakscope.attacks.membership_learned import smallest_leaf, thin
+from leakscope.attacks.references import (
+    LOG_MEAN_OUT,
+    MEAN_OUT,
+    REFERENCES,
+    at_best_threshold,
+    phi_of_loss,
+    references_in,
+)
+from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
+from leakscope.models import Task
+from leakscope.workers import one_thread
+
+SOURCE = "after Bertran et al. 2023, conditioned on reference models"
+NAME = "quantile regression"
+TREES, LEAVES, RATE = 100, 4, 0.05
+#: The deviation is held above this part of its mean, so that few exact answers don't decide.
+SMALLEST = 0.05
+
+
+def quantile_regression(task: Task = "classification") -> Attack:
+    """The attack on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
+
+    Examples
+    --------
+    >>> quantile_regression().uses_labels, quantile_regression("regression").uses_labels
+    (True, False)
+    """
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+        references_in(evidence, NAME)
+        known = thin(evidence.known, rng)
+        outside = ~known.member
+        condition, phi = _condition(known)[outside], phi_of_loss(known.observed[outside, 0], task)
+        with one_thread():  # sums in another order are rounded differently
+            mean = _trees(len(phi)).fit(condition, phi)
+            distance = np.abs(phi - mean.predict(condition))
+            deviation = _trees(len(phi)).fit(condition, distance)
+            least = SMALLEST * float(distance.mean()) + np.finfo(np.float64).eps
+
+            def score(seen: Evidence | Known) -> Floats:
+                at, own = _condition(seen), phi_of_loss(seen.observed[:, 0], task)
+                return np.asarray((own - mean.predict(at)) / np.maximum(deviation.predict(at), least))
+
+            return at_best_threshold(evidence, score)
+
+    release = "squared_error" if task == "regression" else "log_loss"
+    return Attack(NAME, release, SOURCE, guess, uses_labels=task == "classification", beside=REFERENCES)
+
+
+def _condition(seen: Evidence | Known) -> Floats:
+    columns = [references_in(seen, NAME)[:, [MEAN_OUT, LOG_MEAN_OUT]]]
+    if seen.labels is not None:
+        columns.append(np.asarray(seen.labels, dtype=np.float64)[:, None])
+    return np.hstack(columns)
+
+
+def _trees(records: int) -> Any:
+    from sklearn.ensemble import HistGradientBoostingRegressor
+
+    return HistGradientBoostingRegressor(
+        learning_rate=RATE,
+        max_iter=TREES,
+        max_leaf_nodes=LEAVES,
+        min_samples_leaf=smallest_leaf(records),
+        early_stopping=False,
+        random_state=0,
+    )
