@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.evidence import Attack, Floats, Guesses
+from leakscope.grouping import Column, group_risks, order_scores
 from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, split
 from leakscope.results import Control, Estimate, ExposedRecord, GroupRisk, Histogram, Risk, Roc
 
@@ -190,8 +191,9 @@ def assess(
         within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
         beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
     curve, bars = roc(judged.ranking), histogram(judged)
+    by_group = _by_group(judged, groups, confidences)
     risks = []
-    for confidence in confidences:
+    for confidence, of_groups in zip(confidences, by_group, strict=True):
         figures = _figures(judged.ranking, judged.told, judged.says, confidence, fprs)
         permuted = _control("permuted", trial.permuted, confidence, fprs)
         control = permuted if trial.control is None else _control("never trained", trial.control, confidence, fprs)
@@ -216,7 +218,7 @@ def assess(
                 tpr_beyond=_tpr_beyond(
                     figures.tpr_at_fpr, [_tprs(rival.ranking, confidence, fprs) for rival in rivals]
                 ),
-                by_group=tuple(_by_group(judged, groups, confidence)),
+                by_group=of_groups,
                 roc=curve,
                 histogram=bars,
             )
@@ -268,31 +270,20 @@ def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[A
     return new[codes], int(small.sum())
 
 
-def _by_group(judged: Judged, groups: Mapping[str, NDArray[Any]], confidence: float) -> list[GroupRisk]:
-    """Each group's risk and its gap to the rest; the gaps' intervals hold together (Bonferroni over all groups)."""
-    chosen = [(column, level) for column, levels in groups.items() for level in sorted(set(levels) - {NOT_SHOWN})]
-    together = 1 - (1 - confidence) / max(len(chosen), 1)
-    found = []
-    for column, level in chosen:
-        own = judged.take(groups[column] == level)
-        rest = judged.take((groups[column] != level) & (groups[column] != NOT_SHOWN))
-        if rest.member.all() or not rest.member.any():
-            continue
-        ranking = own.ranking
-        gap = intervals.difference(intervals.auc(ranking, together), intervals.auc(rest.ranking, together))
-        risk, advantage = intervals.auc(ranking, confidence), intervals.mean_difference(own.says, confidence)
-        found.append(
-            GroupRisk(
-                column=column,
-                level=level,
-                members=ranking.members,
-                nonmembers=ranking.nonmembers,
-                auc=risk,
-                advantage=advantage,
-                gap=gap,
-            )
-        )
-    return found
+def _by_group(
+    judged: Judged, groups: Mapping[str, NDArray[Any]], confidences: Sequence[float]
+) -> list[tuple[GroupRisk, ...]]:
+    """Each group's risk and its gap to the rest, at each confidence; see `grouping`."""
+    if not groups:
+        return [()] * len(confidences)
+    columns = []
+    for column, levels in groups.items():
+        codes, names = pd.factorize(levels, sort=True)
+        shown = names != NOT_SHOWN
+        places = np.where(shown, np.cumsum(shown) - 1, -1)
+        columns.append(Column(column, names[shown].tolist(), places[codes]))
+    ordered = order_scores(judged.guesses.score, judged.member, judged.scale)
+    return group_risks(ordered, judged.guesses.says_member, columns, confidences)
 
 
 def roc(ranking: Ranking, points: int = 120) -> Roc:
