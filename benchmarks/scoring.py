@@ -53,13 +53,19 @@ def _groups(groups: int = 200) -> Iterator[Line]:
             for shift in (0.5, 0.0, 0.0, 0.0)
             for scores in [rng.normal(shift * member, 1.0)]
         )
-        levels = {"group": np.array([f"level {at}" for at in range(groups)], object)[np.tile(rng.integers(0, groups, n), 2)]}
+        levels = {
+            "group": np.array([f"level {at}" for at in range(groups)], object)[np.tile(rng.integers(0, groups, n), 2)]
+        }
         attack = Attack("made up", "log_loss", "benchmark", lambda _evidence, _rng: target.guesses)  # noqa: B023
 
-        def score(columns: dict[str, np.ndarray], judged: tuple[Judged, ...] = (target, permuted, control, blind)) -> None:
+        def score(
+            columns: dict[str, np.ndarray], judged: tuple[Judged, ...] = (target, permuted, control, blind)
+        ) -> None:
             one, two, three, four = map(replace, judged)  # without what an earlier round has cached
             assess(Trial(attack, one, two, three), four, columns, confidences=(0.95, 0.9975))  # noqa: B023
 
         score(levels)
         value, detail = ratio(lambda: score(levels), lambda: score({}), rounds=9)  # noqa: B023
-        yield Line(f"audit scoring of {n:,} + {n:,} records with {groups} groups, against none", value, 3.0, detail=detail)
+        yield Line(
+            f"audit scoring of {n:,} + {n:,} records with {groups} groups, against none", value, 3.0, detail=detail
+        )

@@ -107,7 +107,9 @@ def numbers_of(group):
     return [number for one in estimates for number in (one.value, one.low, one.high, one.confidence, one.n)]
 
 
-@pytest.mark.parametrize("kind", ["continuous", "tied", "constant", "separated", "nearly separated", "random decisions"])
+@pytest.mark.parametrize(
+    "kind", ["continuous", "tied", "constant", "separated", "nearly separated", "random decisions"]
+)
 @pytest.mark.parametrize("strata", [1, 2, 4])
 def test_groups_from_one_sort_equal_those_of_the_definition(kind, strata):
     rng = np.random.default_rng(strata)

@@ -25,8 +25,10 @@ from leakscope.evaluation.overlap import find_overlap, shared_share
 from leakscope.evaluation.references import FEWEST_JUDGED, ReferenceModels, check_references, train_references
 from leakscope.evidence import Attack, Floats
 from leakscope.extra import extra_leakage
-from leakscope.facts import count, count_copies, describe, much_near_overlap, trained_share, warn_about
+from leakscope.facts import count, count_copies, describe, label_groups, much_near_overlap, trained_share, warn_about
 from leakscope.fingerprints import fingerprint
+from leakscope.grouping import label_column
+from leakscope.models import Model
 from leakscope.provenance import CODE, code_digest, model_fingerprint
 from leakscope.records import join_records
 from leakscope.releases import Progress, observe
@@ -40,6 +42,7 @@ from leakscope.risk import (
     assess,
     exposure,
     most_exposed,
+    most_exposed_group,
     pool_small_groups,
     with_band,
 )
@@ -259,7 +262,7 @@ def _run(
         control, models = _controls(target, sample, hashes, observed, releases, settings, seed, again)
     with clock("blind baseline"), one_thread():
         blind = blind_guesses(target.members, target.nonmembers, sample, _rng(draws))
-    groups, pooled = judged_groups(target.members, target.nonmembers, sample)
+    groups, pooled = judged_groups(target.members, target.nonmembers, sample, target.model)
     chances = confidences_for_choice(settings.confidence, chosen, 1 + len(settings.fprs))
     trials, judged, both = [], [], []
     for done, (attack, chance) in enumerate(zip(chosen, chances, strict=True), start=1):
@@ -284,7 +287,7 @@ def _run(
         audited = replace(audited, shadow_models=ShadowModels(shadows.models, shadows.trained_on))
     basis = Basis(
         settings.margin, shared_share(sample, hashes, overlap), judged=0.5 if shadows else 1.0, obstacles=obstacles,
-        fit=models.fit if models else None,
+        fit=models.fit if models else None, exposed=most_exposed_group(careful, trials, blind, groups),
     )  # fmt: skip
     warnings = warn_about(target, sample, overlap, count_copies(hashes[0]), audited, pooled)
     return Audit(
@@ -400,8 +403,13 @@ def _extras(selection: Selection, trials: Sequence[Trial], confidence: float) ->
 # --- what the table and the record hold --------------------------------------------------------------------------------
 
 
-def judged_groups(members: Records, nonmembers: Records, sample: Sample) -> tuple[dict[str, NDArray[Any]], list[str]]:
-    """Levels of the judged records, small groups pooled, and a sentence for each column where that happened."""
+def judged_groups(
+    members: Records, nonmembers: Records, sample: Sample, model: Model | None = None
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Levels of the judged records, small groups pooled, and a sentence for each column where that happened.
+
+    With a model, the classes of the label, or its deciles in a regression, are groups too.
+    """
     groups, said = {}, []
     for column in members.groups:
         levels = sample.judge(members.groups[column], nonmembers.groups[column])
@@ -415,6 +423,10 @@ def judged_groups(members: Records, nonmembers: Records, sample: Sample) -> tupl
             said.append(
                 f"there is nothing to compare in {column}: it has fewer than two groups of a size that is shown"
             )
+    if model is not None:
+        levels, small = label_groups(sample.judge(members.y, nonmembers.y), sample.member, model.classes)
+        groups[label_column(model.task, groups)] = levels
+        said += small
     return groups, said
 
 

@@ -18,15 +18,49 @@ non-members is the same with the order reversed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.ranking import Booleans, Floats, Numbers, Scale
 from leakscope.results import Estimate, GroupRisk
+
+#: Columns of the groups that every audit has: the classes of a classifier, the deciles of the labels of a regression.
+CLASS, LABEL = "class", "label"
+DECILES = 10
+
+
+def label_column(task: str, named: Iterable[str] = ()) -> str:
+    """Name of the column of classes or deciles, beside the columns that the caller named.
+
+    Examples
+    --------
+    >>> label_column("classification"), label_column("classification", ["class"]), label_column("regression")
+    ('class', 'class (label)', 'label')
+    """
+    name, taken = CLASS if task == "classification" else LABEL, set(named)
+    while name in taken:
+        name += " (label)"
+    return name
+
+
+def decile_levels(values: Floats) -> NDArray[Any]:
+    """Decile of each value, by its number: the ends of deciles are values of records, and are not shown.
+
+    Equal values share a decile.
+
+    Examples
+    --------
+    >>> decile_levels(np.arange(20.0)).tolist()[:4]
+    ['decile 1', 'decile 1', 'decile 2', 'decile 2']
+    """
+    ends = np.quantile(values, np.arange(1, DECILES) / DECILES)
+    names = np.array([f"decile {number}" for number in range(1, DECILES + 1)], object)
+    return np.asarray(names[np.searchsorted(ends, values)])
 
 
 class Column(NamedTuple):
@@ -53,7 +87,9 @@ def order_scores(scores: Floats, member: Booleans, scale: Scale) -> list[Ordered
     for mask, block in scale.strata():
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(scores[rows])]
-        found.append(Ordered(rows, np.cumsum(np.diff(scores[rows], prepend=scores[rows[:1]]) != 0), member[rows], block))
+        found.append(
+            Ordered(rows, np.cumsum(np.diff(scores[rows], prepend=scores[rows[:1]]) != 0), member[rows], block)
+        )
     return found
 
 
@@ -110,7 +146,9 @@ def _both_sides(one: Ordered, column: Column) -> tuple[_Placed, _Placed]:
     for sums, other, (m, n) in zip(ours, theirs, (sizes, [size.sum() - size for size in sizes]), strict=True):
         with np.errstate(divide="ignore", invalid="ignore"):
             auc = sums[0] / (2 * m * n)
-            placed.append(_Placed(auc, _variance(*sums, m) / (2.0 * n) ** 2 + _variance(*other, n) / (2.0 * m) ** 2, m, n))
+            placed.append(
+                _Placed(auc, _variance(*sums, m) / (2.0 * n) ** 2 + _variance(*other, n) / (2.0 * m) ** 2, m, n)
+            )
     return placed[0], placed[1]
 
 
@@ -226,8 +264,8 @@ class _Decided:
         for one in ordered:
             codes, says = column.codes[one.rows], says_member[one.rows]
             cell = np.where(codes < 0, 2 * len(column.levels), 2 * codes + ~one.member)
-            sums = [np.bincount(cell, weights, 2 * len(column.levels) + 1) for weights in (says, says * says, None)]
-            found.append([part[:-1].reshape(-1, 2).T for part in sums])
+            parts = [np.bincount(cell, weights, 2 * len(column.levels) + 1) for weights in (says, says * says, None)]
+            found.append([part[:-1].reshape(-1, 2).T for part in parts])
         sums, squares, counts = (np.array(parts, np.float64) for parts in zip(*found, strict=True))
         return cls(sums, squares, counts, np.array([one.block for one in ordered]))
 
@@ -241,7 +279,11 @@ class _Decided:
         value = (weights * (means[0] - means[1])).sum(axis=0)
         centres, halves = intervals.agresti_caffo(sums, squares, counts, confidence)
         centre, half = (weights * centres).sum(axis=0), _combine(halves, weights, self.blocks)
-        return value, np.minimum(value, np.maximum(-1.0, centre - half)), np.maximum(value, np.minimum(1.0, centre + half))
+        return (
+            value,
+            np.minimum(value, np.maximum(-1.0, centre - half)),
+            np.maximum(value, np.minimum(1.0, centre + half)),
+        )
 
 
 def _risks(column: Column, own: _Auc, rest: _Auc, decided: _Decided, together: float) -> list[GroupRisk]:

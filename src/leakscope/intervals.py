@@ -170,15 +170,15 @@ def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
     m, n = ranking.members, ranking.nonmembers
     if not ranking.weights.any():
         return Estimate(0.5, 0.0, 1.0, confidence, n=m + n, method=TOO_FEW)
-    given = (np.array([number]) for number in (ranking.auc, ranking.auc_deviation, m, n))
-    low, high = auc_ends(*given, confidence)
+    value, deviation = np.array([ranking.auc]), np.array([ranking.auc_deviation])
+    low, high = auc_ends(value, deviation, np.array([m]), np.array([n]), confidence)
     return Estimate(ranking.auc, float(low[0]), float(high[0]), confidence, n=m + n, method=AUC_METHOD)
 
 
 def auc_ends(value: Floats, deviation: Floats, m: Numbers, n: Numbers, confidence: float) -> tuple[Floats, Floats]:
     """Ends of the interval of each of several AUCs, from their standard errors and numbers of members and non-members."""
     z, fewest = normal_quantile(confidence), np.minimum(m, n)
-    inside = (0 < value) & (value < 1)
+    inside = (value > 0) & (value < 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         centre, half = special.logit(value), z * deviation / (value * (1 - value))
         # Where every score is the same, a pair is untied with a probability that k tied pairs bound.

@@ -15,7 +15,7 @@ from leakscope import intervals
 from leakscope.evidence import Attack, Floats, Guesses
 from leakscope.grouping import Column, group_risks, order_scores
 from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, split
-from leakscope.results import Control, Estimate, ExposedRecord, GroupRisk, Histogram, Risk, Roc
+from leakscope.results import Control, Estimate, ExposedGroup, ExposedRecord, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
 #: Groups with fewer judged members or non-members than this are pooled.
@@ -284,6 +284,39 @@ def _by_group(
         columns.append(Column(column, names[shown].tolist(), places[codes]))
     ordered = order_scores(judged.guesses.score, judged.member, judged.scale)
     return group_risks(ordered, judged.guesses.says_member, columns, confidences)
+
+
+def most_exposed_group(
+    risks: Sequence[Risk], trials: Sequence[Trial], blind: Judged | None, groups: Mapping[str, NDArray[Any]]
+) -> ExposedGroup | None:
+    """The group with the largest lower end of its AUC under any attack, if that is above chance, beside its control and baseline.
+
+    ``risks`` and ``trials`` are those of the same attacks; the intervals of the risks must pay for the choice.
+    """
+    found = [(risk, trial, group) for risk, trial in zip(risks, trials, strict=True) for group in risk.by_group]
+    risk, trial, group = max(found, key=lambda one: one[2].auc.low, default=(None, None, None))
+    if risk is None or trial is None or group is None or group.auc.low <= 0.5:
+        return None
+    rows, confidence = groups[group.column] == group.level, group.auc.confidence
+    beside: dict[str, Estimate] = {}
+    if trial.control is not None:
+        beside["control"] = intervals.auc(trial.control.take(rows).ranking, confidence)
+        beside["beyond_control"] = intervals.difference(group.auc, beside["control"])
+    if blind is not None:
+        own, theirs = trial.target.take(rows), blind.take(rows)
+        within = split(own.guesses.score, own.member, theirs.scale)
+        beside["blind"] = intervals.auc(theirs.ranking, confidence)
+        beside["beyond_blind"] = intervals.paired_auc_difference(within, theirs.scores)(confidence)
+    return ExposedGroup(
+        risk.release,
+        risk.attack,
+        group.column,
+        group.level,
+        group.members,
+        group.nonmembers,
+        group.auc,
+        **beside,
+    )
 
 
 def roc(ranking: Ranking, points: int = 120) -> Roc:

@@ -47,6 +47,7 @@ from leakscope.risk import (
     assess,
     best_threshold,
     most_exposed,
+    most_exposed_group,
     with_band,
 )
 from leakscope.verdict import choose_strongest, confidence_for_choice, judge, largest_figures, strongest_by_release
@@ -328,7 +329,7 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
         )
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
     chance = confidence_for_choice(settings.confidence, len(attacks), 1 + len(settings.fprs))
-    judged, both = [], []
+    trials, judged, both = [], [], []
     for attack in attacks:
         with clock("attack"), one_thread():
             trial, others = _try(attack, given, sample, draws)
@@ -336,10 +337,12 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
             confidences = (settings.confidence, chance)
             both.append(assess(trial, None, groups, confidences=confidences, fprs=settings.fprs))
         judged.append((replace(trial.target), others))
+        trials.append(replace(trial, target=judged[-1][0]))
     careful = [wide for _, wide in both]
     best = choose_strongest(careful)
     records = exposure_table(given.members, exposure_of(sample, *judged[best]))
-    basis = Basis(settings.margin, random_split=words["random split"])
+    exposed = most_exposed_group(careful, trials, None, groups)
+    basis = Basis(settings.margin, random_split=words["random split"], exposed=exposed)
     return Audit(
         verdict=judge(careful[best], basis),
         basis=basis,
