@@ -148,6 +148,15 @@ def test_a_column_of_the_users_keeps_its_name():
     assert "Compare groups of people" not in titles
 
 
+def test_a_column_with_the_classes_themselves_is_not_doubled():
+    train, holdout = screening(2000)
+    model = LogisticRegression().fit(*train)
+    audit = ls.audit(model, train, holdout, groups=(np.char.upper(train[1]), np.char.upper(holdout[1])))
+    assert {(group.column, group.level) for group in audit.strongest.by_group} == {
+        ("group", "CANCER"), ("group", "HEALTHY"),
+    }  # fmt: skip
+
+
 def test_deciles_of_a_regression_are_groups_without_their_ends():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1200, 3))

@@ -408,7 +408,7 @@ def judged_groups(
 ) -> tuple[dict[str, NDArray[Any]], list[str]]:
     """Levels of the judged records, small groups pooled, and a sentence for each column where that happened.
 
-    With a model, the classes of the label, or its deciles in a regression, are groups too.
+    With a model, the classes of the label, or its deciles in a regression, are groups too, unless a column has the same groups.
     """
     groups, said = {}, []
     for column in members.groups:
@@ -425,8 +425,9 @@ def judged_groups(
             )
     if model is not None:
         levels, small = label_groups(sample.judge(members.y, nonmembers.y), sample.member, model.classes)
-        groups[label_column(model.task, groups)] = levels
-        said += small
+        if not any(np.array_equal(pd.factorize(levels)[0], pd.factorize(other)[0]) for other in groups.values()):
+            groups[label_column(model.task, groups)] = levels
+            said += small
     return groups, said
 
 
