@@ -13,6 +13,7 @@ from leakscope import verdict
 from leakscope.facts import label_groups
 from leakscope.report import html, markdown
 from leakscope.results import Basis, Estimate, ExposedGroup, Fit
+from leakscope.risk import NOT_SHOWN
 from tests.pages import Page
 from tests.samples import around, sample_audit, sample_risk
 
@@ -183,6 +184,12 @@ def test_classes_too_small_to_show_get_one_warning_and_small_samples_none(sizes,
         np.concatenate([codes, codes]), np.repeat([True, False], len(codes)), np.array(["a", "b"])
     )
     assert len(warnings) == said
+
+
+def test_a_class_is_not_hidden_by_its_name():
+    codes = np.tile([0, 1], 100)
+    levels, _ = label_groups(codes, np.repeat([True, False], 100), np.array([NOT_SHOWN, "b"], object))
+    assert set(levels) == {"\N{REPLACEMENT CHARACTER}not shown", "b"}
 
 
 def test_hostile_names_of_classes_stay_text(tmp_path):

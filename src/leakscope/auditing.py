@@ -275,7 +275,8 @@ def _run(
         trials.append(replace(trial, target=replace(trial.target)))
         if progress is not None:
             progress("attacking", done, len(chosen))
-    own = {"retrain": settings.retrain, "drop overlap": settings.drop_overlap, "shadows": settings.shadows}
+    own: dict[str, Any] = {"groups": list(target.members.groups)}
+    own |= {"retrain": settings.retrain, "drop overlap": settings.drop_overlap, "shadows": settings.shadows}
     own |= {"references": settings.references, "repeats": consistency.repeats or 1}
     risks, careful = [plain for plain, _ in both], [wide for _, wide in both]
     best = choose_strongest(careful)

@@ -179,6 +179,10 @@ class Condition:
         met = [COMPARE[self.sign](end, self.limit) for end in (low, high)]
         if met[0] != met[1]:
             return Judgement(self.text, "uncertain", estimate, _why_uncertain(estimate))
+        if self.figure in OF_GROUPS and not met[0] and (hidden := _hidden_columns(audit)):
+            return Judgement(
+                self.text, "uncertain", estimate, f"no group of {hidden[0]} is large enough to be compared"
+            )
         close = self.part is not None and low == high and abs(high - self.limit) < CLOSE
         reason = f".{self.part} is {high:.6g}" if close else ""
         return Judgement(self.text, "failed" if met[0] else "passed", estimate, reason)
@@ -293,6 +297,12 @@ def span(estimate: Estimate, part: str | None) -> tuple[float, float]:
         return estimate.low, estimate.high
     number = float(getattr(estimate, part))
     return number, number
+
+
+def _hidden_columns(audit: Findings) -> list[str]:
+    """Columns that were named as groups and have none of a size that is shown: other groups don't speak for them."""
+    shown = {group.column for group in audit.strongest.by_group}
+    return [safe_text(name) for name in audit.settings.get("groups") or [] if name not in shown]
 
 
 def _split(text: str) -> tuple[str | None, str]:

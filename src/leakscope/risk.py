@@ -263,8 +263,10 @@ def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[A
     inside, outside = (np.bincount(codes[side], minlength=len(names)) for side in (member, ~member))
     small = np.minimum(inside, outside) < SMALLEST_GROUP
     enough = min(inside[small].sum(), outside[small].sum()) >= SMALLEST_GROUP
+    # A level that is called so by whoever made the data must not be hidden by its name.
+    named = [NOT_SHOWN.replace("\0", "\N{REPLACEMENT CHARACTER}") if name == NOT_SHOWN else name for name in names]
     new = np.array(
-        [name if not few else SMALL_GROUPS if enough else NOT_SHOWN for few, name in zip(small, names, strict=True)],
+        [name if not few else SMALL_GROUPS if enough else NOT_SHOWN for few, name in zip(small, named, strict=True)],
         object,
     )
     return new[codes], int(small.sum())

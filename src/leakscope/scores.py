@@ -357,7 +357,7 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
             members=inside, nonmembers=outside, judged=sample.judged, performance=None, control_models=None,
         ),
         overlap=Overlap(0),
-        settings=recorded(settings, words, attacks, chance),
+        settings=recorded(settings, words | {"groups": list(given.members.groups)}, attacks, chance),
         fingerprints=_fingerprints(given),
         versions=versions(),
         seconds=clock.seconds,
