@@ -63,7 +63,7 @@ def decile_levels(values: Floats) -> NDArray[Any]:
     return np.asarray(names[np.searchsorted(ends, values)])
 
 
-class Column(NamedTuple):
+class GroupColumn(NamedTuple):
     """A column that groups the records: its levels, and the place of each record's level, or -1 for records that are left out."""
 
     name: str
@@ -94,7 +94,7 @@ def order_scores(scores: Floats, member: Booleans, scale: Scale) -> list[Ordered
 
 
 def group_risks(
-    ordered: Sequence[Ordered], says_member: Floats, columns: Sequence[Column], confidences: Sequence[float]
+    ordered: Sequence[Ordered], says_member: Floats, columns: Sequence[GroupColumn], confidences: Sequence[float]
 ) -> list[tuple[GroupRisk, ...]]:
     """Risk of each group and its gap to the rest of its column, at each confidence.
 
@@ -105,7 +105,7 @@ def group_risks(
     --------
     >>> member = np.tile([True, False], 40)
     >>> one = np.zeros(80, int)
-    >>> column = Column("sex", ["f", "m"], np.repeat([0, 1], 40))
+    >>> column = GroupColumn("sex", ["f", "m"], np.repeat([0, 1], 40))
     >>> scores = np.where(column.codes == 0, member, 0.0)
     >>> ((first, second),) = group_risks(order_scores(scores, member, Scale(one, one)), scores, [column], [0.95])
     >>> first.level, first.auc.value, second.auc.value, first.gap.value
@@ -132,7 +132,7 @@ class _Placed(NamedTuple):
     nonmembers: Numbers
 
 
-def _both_sides(one: Ordered, column: Column) -> tuple[_Placed, _Placed]:
+def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_Placed, _Placed]:
     """AUC of every group and of every rest in one stratum."""
     codes, rank, member = column.codes[one.rows], one.rank, one.member
     if len(codes) and codes.min() < 0:
@@ -259,7 +259,7 @@ class _Decided:
     blocks: Numbers
 
     @classmethod
-    def of(cls, ordered: Sequence[Ordered], says_member: Floats, column: Column) -> _Decided:
+    def of(cls, ordered: Sequence[Ordered], says_member: Floats, column: GroupColumn) -> _Decided:
         found = []
         for one in ordered:
             codes, says = column.codes[one.rows], says_member[one.rows]
@@ -286,7 +286,7 @@ class _Decided:
         )
 
 
-def _risks(column: Column, own: _Auc, rest: _Auc, decided: _Decided, together: float) -> list[GroupRisk]:
+def _risks(column: GroupColumn, own: _Auc, rest: _Auc, decided: _Decided, together: float) -> list[GroupRisk]:
     ours, theirs, advantage = _ends(own, together), _ends(rest, together), decided.advantage(together)
     gap = intervals.mover(ours, theirs)
     rows = zip(*(values.tolist() for values in (*ours, *advantage, *gap)), strict=True)

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.evidence import Attack, Floats, Guesses
-from leakscope.grouping import Column, group_risks, order_scores
+from leakscope.grouping import GroupColumn, group_risks, order_scores
 from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, split
 from leakscope.results import Control, Estimate, ExposedGroup, ExposedRecord, GroupRisk, Histogram, Risk, Roc
 
@@ -283,7 +283,7 @@ def _by_group(
         codes, names = pd.factorize(levels, sort=True)
         shown = names != NOT_SHOWN
         places = np.where(shown, np.cumsum(shown) - 1, -1)
-        columns.append(Column(column, names[shown].tolist(), places[codes]))
+        columns.append(GroupColumn(column, names[shown].tolist(), places[codes]))
     ordered = order_scores(judged.guesses.score, judged.member, judged.scale)
     return group_risks(ordered, judged.guesses.says_member, columns, confidences)
 
