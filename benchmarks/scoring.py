@@ -1,15 +1,19 @@
-"""A million scores with all intervals against one numpy sort of them, and the memory that takes."""
+"""A million scores with all intervals against one numpy sort of them, the memory that takes, and the cost of groups."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 import leakscope as ls
 from benchmarks.measure import Line, ratio
+from leakscope.evidence import Attack, Guesses
+from leakscope.ranking import Scale
+from leakscope.risk import Judged, Trial, assess
 
 MEMORY = """
 import resource
@@ -36,3 +40,32 @@ def run() -> Iterator[Line]:
         yield Line(f"scoring 10^6 {kind} scores with all intervals, against sorting them", value, goal, detail=detail)
     done = subprocess.run([sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True)
     yield Line("peak memory of the process that scores 10^6 scores", float(done.stdout), 1.0, "GB")
+    yield from _groups()
+
+
+def _groups(groups: int = 200) -> Iterator[Line]:
+    """One attack assessed as the audit does it, with its control, the blind baseline and both confidences."""
+    rng = np.random.default_rng(0)
+    for n in (5_000, 50_000):
+        member, half, none = np.repeat([True, False], n), np.tile(np.arange(n) % 2, 2), np.zeros(2 * n, int)
+        target, permuted, control, blind = (
+            Judged(Guesses(scores, (scores > shift / 2).astype(float)), member, Scale(half, none))
+            for shift in (0.5, 0.0, 0.0, 0.0)
+            for scores in [rng.normal(shift * member, 1.0)]
+        )
+        levels = {
+            "group": np.array([f"level {at}" for at in range(groups)], object)[np.tile(rng.integers(0, groups, n), 2)]
+        }
+        attack = Attack("made up", "log_loss", "benchmark", lambda _evidence, _rng: target.guesses)  # noqa: B023
+
+        def score(
+            columns: dict[str, np.ndarray], judged: tuple[Judged, ...] = (target, permuted, control, blind)
+        ) -> None:
+            one, two, three, four = map(replace, judged)  # without what an earlier round has cached
+            assess(Trial(attack, one, two, three), four, columns, confidences=(0.95, 0.9975))  # noqa: B023
+
+        score(levels)
+        value, detail = ratio(lambda: score(levels), lambda: score({}), rounds=9)  # noqa: B023
+        yield Line(
+            f"audit scoring of {n:,} + {n:,} records with {groups} groups, against none", value, 3.0, detail=detail
+        )

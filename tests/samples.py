@@ -19,6 +19,7 @@ from leakscope.results import (
     Control,
     ControlModels,
     Estimate,
+    ExposedGroup,
     ExposedRecord,
     Figure,
     GroupRisk,
@@ -71,7 +72,7 @@ def sample_audit(
     )
     careful = [replace(risk, auc=_for_choice(risk.auc)) for risk in risks]
     best = careful[choose_strongest(careful)]
-    records, basis = _records(strength), Basis(MARGIN)
+    records, basis = _records(strength), Basis(MARGIN, exposed=_exposed_group(careful))
     verdict = judge(best, basis)
     assert verdict.kind == kind, verdict
     return Audit(
@@ -132,7 +133,7 @@ def sample_risk(
         beyond_blind=around(auc - blind.value, 1.4 * half, method="paired DeLong"),
         beyond_control=around(auc - control.auc.value, 1.4 * half, method="independent samples"),
         tpr_beyond={0.1: around(0.1, 0.02)},
-        by_group=_groups(auc) if groups else (),
+        by_group=_groups(auc, 1.0 if shift else 0.2) if groups else (),
         roc=_roc(members, nonmembers),
         histogram=_histogram(members, nonmembers),
     )
@@ -256,7 +257,20 @@ def _control(kind: Literal["never trained", "permuted"], auc: float) -> Control:
     )
 
 
-def _groups(auc: float) -> tuple[GroupRisk, ...]:
+def _exposed_group(risks: list[Risk]) -> ExposedGroup | None:
+    """The group with the largest lower end, if that is above chance."""
+    risk, group = max(
+        ((risk, group) for risk in risks for group in risk.by_group),
+        key=lambda pair: pair[1].auc.low,
+        default=(risks[0], None),
+    )
+    if group is None or group.auc.low <= 0.5:
+        return None
+    sizes = group.members, group.nonmembers
+    return ExposedGroup(risk.release, risk.attack, group.column, group.level, *sizes, group.auc)
+
+
+def _groups(auc: float, spread: float = 1.0) -> tuple[GroupRisk, ...]:
     rows = (
         ("race", "White", 3412, 3405, -0.012, 0.022),
         ("race", "Black", 384, 391, 0.072, 0.055),
@@ -275,7 +289,8 @@ def _groups(auc: float) -> tuple[GroupRisk, ...]:
             advantage=around(1.4 * (auc + gap - 0.5), half, n=members + nonmembers),
             gap=around(gap, half, n=members + nonmembers, method="DeLong, Bonferroni over 6 groups"),
         )
-        for column, level, members, nonmembers, gap, half in rows
+        for column, level, members, nonmembers, apart, half in rows
+        for gap in [spread * apart]
     )
 
 

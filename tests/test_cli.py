@@ -83,7 +83,7 @@ def test_an_audit_prints_the_verdict_and_writes_three_files(capsys, files, tmp_p
     result = ls.load(tmp_path / "audit")
     assert result.verdict.kind == "cannot tell"
     assert result.records["id"].tolist()[:2] == ["p1-0", "p1-1"]
-    assert {group.level for group in result.strongest.by_group} == {"0", "1"}
+    assert {group.level for group in result.strongest.by_group} == {"0", "1", "<=50K", ">50K"}
     assert result.target.features == 3  # the id is not shown to the model
 
 
@@ -181,7 +181,6 @@ BAD = {
     "no group column": ({}, ["--groups", "race"], "no group column 'race'"),
     "no id column": ({}, ["--id", "name"], "no id column 'name'"),
     "an unknown condition": ({}, ["--fail-if", "roc > 0.6"], "unknown figure"),
-    "a condition on groups without groups": ({}, ["--fail-if", "group_gap > 0"], "--groups"),
     "a condition that compares with nothing": ({}, ["--fail-if", "auc > nan"], "not a number"),
     "no name in --groups": ({}, ["--groups", ","], "names no column"),
     "no cluster address": ({}, ["--cluster", "here"], "tcp://host:port"),
@@ -272,14 +271,20 @@ def test_ids_groups_and_labels_are_read_as_they_stand(capsys, files, tmp_path):
     assert code == 0, err
     result = ls.load(tmp_path)
     assert result.records["id"].tolist()[:2] == ["00000", "00001"]
-    assert {group.level for group in result.strongest.by_group} == {"NA", "01"}
+    assert {group.level for group in result.strongest.by_group if group.column == "race"} == {"NA", "01"}
 
 
 def test_a_gate_on_groups_too_small_to_show_is_uncertain_after_the_audit_is_saved(capsys, files, tmp_path):
     code, out, _ = audit(capsys, files, "--groups", "person", "--fail-if", "group_gap > 0", "--out", tmp_path / "a")
     assert code == 1
-    assert "gate uncertain: group_gap > 0 (no group is large enough" in out
-    assert ls.load(tmp_path / "a").strongest.group_gap is None
+    assert "gate uncertain: group_gap > 0 (it is" in out
+    assert {group.column for group in ls.load(tmp_path / "a").strongest.by_group} == {"class"}
+
+
+def test_a_gate_on_groups_is_not_passed_by_classes_where_the_named_groups_are_too_small(capsys, files, tmp_path):
+    code, out, _ = audit(capsys, files, "--groups", "person", "--fail-if", "group_gap > 0.9", "--out", tmp_path / "a")
+    assert code == 1
+    assert "no group of person is large enough to be compared" in out
 
 
 def test_a_table_with_another_separator_says_so(capsys, files):

@@ -60,6 +60,8 @@ def lower(number):
         " accuracy.low<0.5 ",
         "tpr_at_fpr[0.01].high <= 0.05",
         "group_gap.value > 1e-1",
+        "largest_group.auc > 0.6",
+        "largest_group . auc .high > 0.6",
         "labels: auc.high > 0.6",
         "smoothgrad:sigma=0.1:samples=20:auc > 0.6",
         "bound > 0.1",
@@ -248,6 +250,20 @@ def test_a_group_gap_is_the_largest_that_any_group_can_have():
     none = Condition.parse("group_gap > 0").judge(sample_audit(groups=False))
     assert (none.outcome, none.estimate) == ("uncertain", None)
     assert "large enough" in none.reason
+
+
+def test_the_largest_auc_of_a_group_is_judged_by_its_ends():
+    audit = sample_audit()
+    found = audit.largest.group_auc
+    assert Condition.parse(f"largest_group.auc.low >= {found.low!r}").judge(audit).outcome == "failed"
+    assert Condition.parse(f"largest_group.auc.high > {found.high!r}").judge(audit).outcome == "passed"
+    assert Condition.parse(f"largest_group.auc > {found.value!r}").judge(audit).outcome == "uncertain"
+    none = Condition.parse("largest_group.auc > 0.5").judge(sample_audit(groups=False))
+    assert (none.outcome, none.estimate) == ("uncertain", None)
+    with pytest.raises(InputError, match="--groups"):
+        Condition.parse("largest_group.auc > 0").check(replace(SCOPE, groups=False))
+    with pytest.raises(InputError, match="name a release before auc"):
+        Condition.parse("labels: largest_group.auc > 0.6")
 
 
 def test_the_largest_of_numbers_lies_where_all_intervals_let_it():

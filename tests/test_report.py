@@ -156,7 +156,7 @@ def test_groups_that_stand_out_are_named_and_others_are_not(audit: Audit, summar
     assert [row["level"] for row in summary["groups"]["rows"] if row["stands_out"]] == ["Black"]
     unsure = tuple(replace(group, gap=around(group.gap.value, 0.2)) for group in audit.strongest.by_group)
     calm = summarize(replace(audit, strongest=replace(audit.strongest, by_group=unsure)))
-    assert calm["groups"]["finding"].startswith("No group stands out: the largest gap to the rest, race = Black")
+    assert calm["groups"]["finding"].startswith("No group stands out: the largest gap, race = Black")
 
 
 def test_many_groups_are_all_in_the_table_and_the_most_exposed_in_the_chart(audit: Audit) -> None:
@@ -166,7 +166,10 @@ def test_many_groups_are_all_in_the_table_and_the_most_exposed_in_the_chart(audi
     charted = {row["level"] for row in wide["groups"]["rows"] if row["charted"]}
     assert len(wide["groups"]["rows"]) == 75
     assert charted == {f"level {at}" for at in range(75 - CHARTED_GROUPS, 75)}
-    assert "leaves out the 45 least exposed" in wide["groups"]["note"]
+    assert "leave out the 45 least exposed" in wide["groups"]["note"]
+    page = html.render(replace(audit, strongest=replace(audit.strongest, by_group=many)))
+    assert page.count("<bdi>level ") == 75
+    assert "The other 45 groups" in page
 
 
 def test_caveats_say_what_to_doubt(audit: Audit, summary: dict[str, Any]) -> None:

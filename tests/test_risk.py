@@ -2,9 +2,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from leakscope import risk
+from leakscope import intervals, risk
 from leakscope.evidence import Attack, Guesses
 from leakscope.ranking import Ranking, Scale, split
+from leakscope.results import GroupRisk
 
 
 def normal_scores(n, distance, rng):
@@ -84,6 +85,69 @@ def test_the_gap_is_the_difference_of_the_aucs_of_a_group_and_of_the_rest():
         aucs = [Ranking.of(split(scores[rows], member[rows])).auc for rows in (own, ~own)]
         assert group.gap.value == pytest.approx(aucs[0] - aucs[1], abs=1e-12)
         assert (group.members, group.nonmembers) == ((own & member).sum(), (own & ~member).sum())
+
+
+def literal_by_group(judged, groups, confidence):
+    """Every group and its rest taken out of the sample and sorted again: slow, and what the definition says."""
+    chosen = [(column, level) for column, levels in groups.items() for level in sorted(set(levels) - {risk.NOT_SHOWN})]
+    together = 1 - (1 - confidence) / max(len(chosen), 1)
+    for column, level in chosen:
+        own = judged.take(groups[column] == level)
+        rest = judged.take((groups[column] != level) & (groups[column] != risk.NOT_SHOWN))
+        if rest.member.all() or not rest.member.any():
+            continue
+        auc, others = (intervals.auc(part.ranking, together) for part in (own, rest))
+        advantage = intervals.mean_difference(own.says, together)
+        sizes = own.ranking.members, own.ranking.nonmembers
+        yield GroupRisk(column, level, *sizes, auc, advantage, intervals.difference(auc, others))
+
+
+def numbers_of(group):
+    estimates = (group.auc, group.advantage, group.gap)
+    return [number for one in estimates for number in (one.value, one.low, one.high, one.confidence, one.n)]
+
+
+@pytest.mark.parametrize(
+    "kind", ["continuous", "tied", "constant", "separated", "nearly separated", "random decisions"]
+)
+@pytest.mark.parametrize("strata", [1, 2, 4])
+def test_groups_from_one_sort_equal_those_of_the_definition(kind, strata):
+    rng = np.random.default_rng(strata)
+    member = rng.permutation(np.repeat([True, False], 400))
+    scores = {
+        "continuous": rng.normal(0.5 * member, 1.0),
+        "tied": np.round(rng.normal(0.5 * member, 1.0)),
+        "constant": np.zeros(800),
+        "separated": member + 0.5 * rng.random(800),
+        "nearly separated": np.where(rng.random(800) < 0.01, rng.random(800), member),
+        "random decisions": rng.random(800),
+    }[kind]
+    says = rng.random(800) if kind == "random decisions" else (scores > 0.5).astype(float)
+    stratum = rng.integers(0, strata, 800)
+    judged = risk.Judged(Guesses(scores, says), member, Scale(stratum, stratum // 2))
+    groups = {
+        "many": rng.choice(np.array([*"abcdefgh", risk.NOT_SHOWN], object), 800),
+        "uneven": np.where(rng.random(800) < 0.05, "few", "most"),
+        "one": np.repeat(["all"], 800),
+    }
+    confidences = (0.95, 0.9975)
+    for found, confidence in zip(risk._by_group(judged, groups, confidences), confidences, strict=True):
+        expected = list(literal_by_group(judged, groups, confidence))
+        assert [(group.column, group.level) for group in found] == [(group.column, group.level) for group in expected]
+        for ours, theirs in zip(found, expected, strict=True):
+            assert (ours.members, ours.nonmembers) == (theirs.members, theirs.nonmembers)
+            assert [one.method for one in (ours.auc, ours.gap)] == [one.method for one in (theirs.auc, theirs.gap)]
+            assert numbers_of(ours) == pytest.approx(numbers_of(theirs), abs=1e-12)
+
+
+def test_sums_of_a_million_records_may_wrap_around():
+    """Squares of counts of so many records pass 64 bits; the variance is right all the same."""
+    rng = np.random.default_rng(0)
+    member = np.tile([True, False], 2_000_000)
+    judged = judged_of(rng.normal(0.1 * member, 1.0), member)
+    groups = {"half": np.repeat(["a", "b"], 2_000_000)}
+    (found,) = risk._by_group(judged, groups, (0.95,))
+    assert numbers_of(found[0]) == pytest.approx(numbers_of(next(literal_by_group(judged, groups, 0.95))), abs=1e-12)
 
 
 def test_gaps_of_many_equal_groups_are_found_together_no_more_often_than_the_confidence_allows():

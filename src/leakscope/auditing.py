@@ -30,7 +30,14 @@ from leakscope.fingerprints import fingerprint
 from leakscope.provenance import CODE, code_digest, model_fingerprint
 from leakscope.releases import Progress
 from leakscope.results import Audit, Basis, Bound, Claim, Extra, Named, Verdict
-from leakscope.risk import FALSE_POSITIVE_RATES, SMALLEST_GROUP, Trial, most_exposed, with_band
+from leakscope.risk import (
+    FALSE_POSITIVE_RATES,
+    SMALLEST_GROUP,
+    Trial,
+    most_exposed,
+    most_exposed_group,
+    with_band,
+)
 from leakscope.selection import Selection, select
 from leakscope.study import promised
 from leakscope.target import Target, make_target
@@ -164,7 +171,7 @@ def _run(
     progress: Progress | None,
     claimed: Bound | None,
 ) -> Audit:
-    prepared = prepare(target, settings, clock, references_used=selection.uses_references)
+    prepared = prepare(target, settings, clock, references_used=selection.uses_references, by_class=True)
     target, case, design = prepared.target, prepared.case, prepared.design
     selection = selection.without_references(prepared.no_references) if prepared.no_references else selection
     chosen = selection.attacks
@@ -194,6 +201,7 @@ def _run(
         obstacles=obstacles + much_near_overlap(prepared.overlap),
         fit=fit_of_members(target, case.sample, design, trained, 0, show, settings.confidence),
         claim=_claim(claimed, found, prepared, settings),
+        exposed=most_exposed_group(careful, [one.trial for one in found], case.blind, case.groups),
     )
     audited = describe(target, case.sample, observed, settings.confidence)
     warnings = warn_about(
@@ -201,6 +209,7 @@ def _run(
         random_split=settings.random_split,
     )  # fmt: skip
     own: dict[str, Any] = {
+        "groups": list(target.members.groups),
         "retrain": settings.retrain,
         "drop overlap": settings.drop_overlap,
         "random split": settings.random_split,

@@ -133,7 +133,7 @@ def audit(
     from leakscope.tables import read_sets
 
     rules = read_gate(fail_if, policy, on_uncertain, junit)
-    prepare(rules, _scope(releases, groups), junit)
+    prepare(rules, _scope(releases), junit)
     check_options(task, outputs)
     if delta and epsilon is None:
         raise InputError("--delta goes with --epsilon: name both")
@@ -188,7 +188,7 @@ def check_options(task: str | None, outputs: str | None) -> None:
             raise InputError(f"{name} must be {' or '.join(known)}, not {value}")
 
 
-def _scope(releases: str | None, groups: str | None) -> Scope:
+def _scope(releases: str | None) -> Scope:
     """What an audit with these options will have numbers for, as far as that is known before the model is read."""
     from leakscope.conditions import Scope
     from leakscope.releases import RELEASES
@@ -198,7 +198,7 @@ def _scope(releases: str | None, groups: str | None) -> Scope:
     named = list(RELEASES) if releases is None else [release.name for release in read_releases(releases.split(","))]
     readable = dict.fromkeys(name for release in named for name in FOLLOWS.get(release, (release,)))
     explains = bool(set(named) & set(PREDICTIONS)) and not set(named) <= set(RELEASES)
-    return Scope(FALSE_POSITIVE_RATES, groups is not None, explains, tuple(readable))
+    return Scope(FALSE_POSITIVE_RATES, True, explains, tuple(readable))
 
 
 def show_result(result: Audit, gate: GateResult | None, out: Path | None, as_json: bool) -> None:

@@ -2,10 +2,13 @@
 
 - ``auc``, ``advantage``, ``accuracy``, ``tpr_at_fpr[RATE]``: the largest that any attack reaches; with a release before it
   (``labels: auc > 0.6``) that any attack on that release does;
-- ``group_gap``, the largest gap of a group to the rest;
+- ``group_gap``, the largest gap of a group to the rest under the strongest attack;
+- ``largest_group.auc``, the largest AUC of any group under any attack;
 - ``extra``, what the most telling explanation adds to the AUC of the prediction;
 - ``bound``, the smallest advantage that the promised privacy lets no attack pass;
 - ``verdict = leaks``, ``verdict != "no evidence"``.
+
+Groups are those of the named columns, and the classes of the label or its deciles.
 
 A condition is *failed*, *passed* or *uncertain*. With ``.low``, ``.value`` or ``.high`` it is about that one number. Without,
 it is about the whole interval: failed if all of it meets the condition, passed if none of it does, uncertain if the limit lies
@@ -29,13 +32,26 @@ Outcome = Literal["failed", "passed", "uncertain"]
 COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 #: Figures that each attack has, and so each release.
 OF_ATTACKS = ("auc", "advantage", "accuracy", "tpr_at_fpr")
-FIGURES = ("auc", "advantage", "accuracy", "tpr_at_fpr[RATE]", "group_gap", "extra", "bound", "verdict")
+FIGURES = (
+    "auc",
+    "advantage",
+    "accuracy",
+    "tpr_at_fpr[RATE]",
+    "group_gap",
+    "largest_group.auc",
+    "extra",
+    "bound",
+    "verdict",
+)
+#: Figures that only audits with groups have.
+OF_GROUPS = ("group_gap", "largest_group.auc")
 PARTS = ("value", "low", "high")
 VERDICTS = ("leaks", "claim refuted", "no evidence", "cannot tell")
+NO_GROUP = "no group is large enough to be compared, or none was named"
 #: A number this close to the limit may look equal to it in an estimate, which shows two decimals or a little more.
 CLOSE = 0.005
 _FORM = re.compile(
-    r"(?P<figure>[a-z_]+) ?(?:\[ ?(?P<rate>[^\]]*?) ?\])? ?(?:\. ?(?P<part>\w+))? ?(?P<sign>>=|<=|>|<) ?(?P<limit>\S+)"
+    r"(?P<figure>largest_group ?\. ?auc|[a-z_]+) ?(?:\[ ?(?P<rate>[^\]]*?) ?\])? ?(?:\. ?(?P<part>\w+))? ?(?P<sign>>=|<=|>|<) ?(?P<limit>\S+)"
 )
 _VERDICT_FORM = re.compile(r"verdict ?(?P<sign>==?|!=) ?(?P<quote>[\"']?)(?P<kind>[a-z ]+)(?P=quote)")
 
@@ -102,7 +118,7 @@ class Condition:
     ('labels', 'tpr_at_fpr', 0.01, 'high', 0.05)
     >>> Condition.parse("uac > 0.6")
     Traceback (most recent call last):
-    leakscope.errors.InputError: unknown figure “uac” in “uac > 0.6”: use auc, advantage, accuracy, tpr_at_fpr[RATE], group_gap, extra, bound, verdict
+    leakscope.errors.InputError: unknown figure “uac” in “uac > 0.6”: use auc, advantage, accuracy, tpr_at_fpr[RATE], group_gap, largest_group.auc, extra, bound, verdict
     """
 
     text: str
@@ -119,10 +135,10 @@ class Condition:
         found = _FORM.fullmatch(form)
         if found is None:
             raise InputError(f"can't read the condition “{shown}”: write for example “auc.high > 0.6”")
-        figure, part = found["figure"], found["part"]
+        figure, part = found["figure"].replace(" ", ""), found["part"]
         if figure == "verdict":
             raise InputError(f"the verdict in “{shown}” is no number: write for example “verdict = leaks”")
-        if figure not in (*OF_ATTACKS, "group_gap", "extra", "bound"):
+        if figure not in (*OF_ATTACKS, *OF_GROUPS, "extra", "bound"):
             raise InputError(f"unknown figure “{figure}” in “{shown}”: use {', '.join(FIGURES)}")
         if part not in (None, *PARTS):
             raise InputError(f"unknown part “.{part}” in “{shown}”: use .value, .low or .high")
@@ -146,7 +162,7 @@ class Condition:
         if self.rate is not None and self.rate not in scope.rates:
             measured = ", ".join(f"{rate:g}" for rate in scope.rates)
             raise InputError(f"“{shown}” asks for a rate that isn't measured: use {measured}")
-        if self.figure == "group_gap" and not scope.groups:
+        if self.figure in OF_GROUPS and not scope.groups:
             raise InputError(f"“{shown}” needs groups: name their columns with --groups")
         if self.release is not None and scope.releases is not None and self.release not in scope.releases:
             known = ", ".join(safe_text(name) for name in scope.releases)
@@ -163,6 +179,10 @@ class Condition:
         met = [COMPARE[self.sign](end, self.limit) for end in (low, high)]
         if met[0] != met[1]:
             return Judgement(self.text, "uncertain", estimate, _why_uncertain(estimate))
+        if self.figure in OF_GROUPS and not met[0] and (hidden := _hidden_columns(audit)):
+            return Judgement(
+                self.text, "uncertain", estimate, f"no group of {hidden[0]} is large enough to be compared"
+            )
         close = self.part is not None and low == high and abs(high - self.limit) < CLOSE
         reason = f".{self.part} is {high:.6g}" if close else ""
         return Judgement(self.text, "failed" if met[0] else "passed", estimate, reason)
@@ -172,7 +192,9 @@ class Condition:
         match self.figure:
             case "group_gap":
                 gaps = [group.gap for group in audit.strongest.by_group]
-                return largest(gaps) if gaps else None, "no group is large enough to be compared, or none was named"
+                return largest(gaps) if gaps else None, NO_GROUP
+            case "largest_group.auc":
+                return (audit.largest.group_auc if audit.largest else None), NO_GROUP
             case "extra":
                 added = [extra.auc for extra in audit.extras]
                 return largest(added) if added else None, "no explanation was audited beside a prediction"
@@ -275,6 +297,12 @@ def span(estimate: Estimate, part: str | None) -> tuple[float, float]:
         return estimate.low, estimate.high
     number = float(getattr(estimate, part))
     return number, number
+
+
+def _hidden_columns(audit: Findings) -> list[str]:
+    """Columns that were named as groups and have none of a size that is shown: other groups don't speak for them."""
+    shown = {group.column for group in audit.strongest.by_group}
+    return [safe_text(name) for name in audit.settings.get("groups") or [] if name not in shown]
 
 
 def _split(text: str) -> tuple[str | None, str]:

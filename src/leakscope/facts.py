@@ -12,8 +12,10 @@ from leakscope import intervals
 from leakscope.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Observed
 from leakscope.evidence import Floats
+from leakscope.grouping import decile_levels
+from leakscope.records import level_name, plain
 from leakscope.results import AuditedModel, ControlModels, Estimate, Overlap, Performance
-from leakscope.risk import Judged
+from leakscope.risk import SMALLEST_GROUP, Judged, pool_small_groups
 from leakscope.target import Target
 from leakscope.verdict import MUCH_OVERLAP
 
@@ -63,6 +65,32 @@ def describe(target: Target, sample: Sample, observed: Observed, confidence: flo
         performance=Performance("accuracy" if task == "classification" else "mean squared error", train, holdout),
         control_models=models,
     )
+
+
+def label_groups(
+    labels: NDArray[Any], member: NDArray[np.bool_], classes: NDArray[Any] | None
+) -> tuple[NDArray[Any], list[str]]:
+    """Class of each judged record, or the decile of its label in a regression, and a warning about classes too small to be shown.
+
+    In a small sample the warning is left out: that little can be said of small groups is stated there for all of them.
+
+    Examples
+    --------
+    >>> levels, _ = label_groups(np.tile([0, 1], 50), np.repeat([True, False], 50), np.array(["healthy", "ill"]))
+    >>> levels[:3].tolist()
+    ['healthy', 'ill', 'healthy']
+    """
+    if classes is None:
+        return pool_small_groups(decile_levels(labels), member)[0], []
+    names = np.array([level_name(plain(name)) for name in classes], object)
+    levels, small = pool_small_groups(names[labels], member)
+    if not small or member.sum() < SMALL_HOLDOUT:
+        return levels, []
+    what = "1 class has" if small == 1 else f"{small:,} classes have"
+    return levels, [
+        f"{what} fewer than {SMALLEST_GROUP} judged members or non-members: the risk of small classes is reported for all of them "
+        "together, or not at all where even together they are too few"
+    ]
 
 
 def count_copies(hashes: Hashes) -> int:

@@ -75,6 +75,7 @@ def _contradictions(audit: Audit) -> Iterator[str]:
     if list(dict.fromkeys(risk.release for risk in audit.risks)) != [entry.release for entry in audit.by_release]:
         yield "“by_release” has other releases than “risks”"
     yield from _unlike_risks(audit)
+    yield from _unlike_groups(audit.largest, basis)
     yield from _unlike_settings(audit, basis)
     yield from _unlike_records(audit)
     yield from _other_verdict(audit, basis)
@@ -99,6 +100,10 @@ def _reaches(found: Largest, risk: Risk) -> bool:
     """Whether no interval of an attack ends above the largest figures, whose intervals are wider."""
     pairs = [(getattr(found, name), getattr(risk, name)) for name in ("auc", "advantage", "accuracy")]
     pairs += [(found.tpr_at_fpr[rate], estimate) for rate, estimate in risk.tpr_at_fpr.items()]
+    if risk.by_group:
+        if found.group_auc is None:
+            return False
+        pairs += [(found.group_auc, group.auc) for group in risk.by_group]
     return all(one.high >= other.high - TOLERANCE for one, other in pairs)
 
 
@@ -111,7 +116,8 @@ def _same_points(entry: Risk | ReleaseRisk, risk: Risk) -> bool:
     if isinstance(entry, Risk):
         if len(entry.by_group) != len(risk.by_group):
             return False
-        pairs += [(ours.gap, theirs.gap) for ours, theirs in zip(entry.by_group, risk.by_group, strict=True)]
+        both = zip(entry.by_group, risk.by_group, strict=True)
+        pairs += [pair for ours, theirs in both for pair in ((ours.gap, theirs.gap), (ours.auc, theirs.auc))]
     wider = entry.auc.low <= risk.auc.low + TOLERANCE and risk.auc.high <= entry.auc.high + TOLERANCE
     return wider and all(_same_point(*pair) for pair in pairs)
 
@@ -130,7 +136,18 @@ def _same_range(found: Largest, parts: Sequence[Largest]) -> bool:
     pairs += [
         (estimate, largest([part.tpr_at_fpr[rate] for part in parts])) for rate, estimate in found.tpr_at_fpr.items()
     ]
+    groups = [part.group_auc for part in parts if part.group_auc is not None]
+    if (found.group_auc is None) == bool(groups):
+        return False
+    pairs += [] if found.group_auc is None else [(found.group_auc, largest(groups))]
     return all((one.value, one.low, one.high) == (other.value, other.low, other.high) for one, other in pairs)
+
+
+def _unlike_groups(found: Largest, basis: Basis) -> Iterator[str]:
+    """The most exposed group of the basis is the one that the largest figures are about, and stands there if it beats chance."""
+    low = 0.0 if found.group_auc is None else found.group_auc.low
+    if (low if low > 0.5 else None) != (None if basis.exposed is None else basis.exposed.auc.low):
+        yield "the most exposed group of “basis” is not that of “largest”"
 
 
 def _unlike_settings(audit: Audit, basis: Basis) -> Iterator[str]:

@@ -11,15 +11,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from scipy import special
 
-from leakscope.ranking import Floats, Part, Ranking, Stratum, combine
+from leakscope.ranking import Floats, Numbers, Part, Ranking, Stratum, combine
 from leakscope.results import Estimate
 
 #: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
 FALSE_ALARMS_NEEDED = 10
+AUC_METHOD, TOO_FEW = "DeLong, logit scale", "too few records"
 
 
 def normal_quantile(confidence: float) -> float:
@@ -128,22 +130,24 @@ def mean_difference(parts: Sequence[Part], confidence: float = 0.95) -> Estimate
     weights = np.array([len(part.members) * len(part.nonmembers) / part.size for part in used])
     weights /= weights.sum()
     values = np.array([np.mean(part.members) - np.mean(part.nonmembers) for part in used])
-    centres, halves = np.array([_agresti_caffo(part, confidence) for part in used]).T
+    samples = [(part.members, part.nonmembers) for part in used]
+    sums, squares, counts = (
+        np.array([[measure(sample) for sample in pair] for pair in samples], np.float64).T
+        for measure in (np.sum, lambda sample: np.sum(sample * sample), len)
+    )
+    centres, halves = agresti_caffo(sums, squares, counts, confidence)
     value, centre = float(weights @ values), float(weights @ centres)
     half = combine(halves, weights, np.array([part.block for part in used]))
     low, high = min(value, max(-1.0, centre - half)), max(value, min(1.0, centre + half))
     return Estimate(value, low, high, confidence, n=sum(part.size for part in parts), method="Agresti-Caffo")
 
 
-def _agresti_caffo(part: Part, confidence: float) -> tuple[float, float]:
-    """Centre and half-width of the interval for the difference of two means."""
-    centre, variance = 0.0, 0.0
-    for sign, sample in ((1, part.members), (-1, part.nonmembers)):
-        n = len(sample) + 2
-        mean_value = (float(np.sum(sample)) + 1) / n
-        centre += sign * mean_value
-        variance += max((float(np.sum(sample * sample)) + 1) / n - mean_value**2, 0.0) / n
-    return centre, normal_quantile(confidence) * float(np.sqrt(variance))
+def agresti_caffo(sums: Floats, squares: Floats, counts: Floats, confidence: float) -> tuple[Floats, Floats]:
+    """Centre and half-width of the interval for the difference of two means, from sums and sums of squares of the two samples."""
+    n = counts + 2
+    means = (sums + 1) / n
+    variances = np.maximum((squares + 1) / n - means**2, 0.0) / n
+    return np.asarray(means[0] - means[1]), normal_quantile(confidence) * np.sqrt(variances[0] + variances[1])
 
 
 def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
@@ -165,38 +169,45 @@ def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
     """
     m, n = ranking.members, ranking.nonmembers
     if not ranking.weights.any():
-        return Estimate(0.5, 0.0, 1.0, confidence, n=m + n, method="too few records")
-    value, deviation = ranking.auc, ranking.auc_deviation
-    z = normal_quantile(confidence)
-    if 0 < value < 1 and deviation > 0:
-        centre, half = float(special.logit(value)), z * deviation / (value * (1 - value))
-        low, high = float(special.expit(centre - half)), float(special.expit(centre + half))
-    elif 0 < value < 1:  # every score is the same: a pair is untied with a probability that k tied pairs bound
-        half = (1 - ((1 - confidence) / 2) ** (1 / min(m, n))) / 2
-        low, high = value - half, value + half
-    else:
-        low, high = value, value
-    if min(value, 1 - value) * min(m, n) < 5:
-        low, high = min(low, _newcombe(value, m, n, z, -1)), max(high, _newcombe(value, m, n, z, +1))
-    return Estimate(
-        value, max(0.0, min(low, value)), min(1.0, max(high, value)), confidence, n=m + n, method="DeLong, logit scale"
-    )
+        return Estimate(0.5, 0.0, 1.0, confidence, n=m + n, method=TOO_FEW)
+    value, deviation = np.array([ranking.auc]), np.array([ranking.auc_deviation])
+    low, high = auc_ends(value, deviation, np.array([m]), np.array([n]), confidence)
+    return Estimate(ranking.auc, float(low[0]), float(high[0]), confidence, n=m + n, method=AUC_METHOD)
 
 
-def _newcombe(value: float, m: int, n: int, z: float, side: int) -> float:
+def auc_ends(value: Floats, deviation: Floats, m: Numbers, n: Numbers, confidence: float) -> tuple[Floats, Floats]:
+    """Ends of the interval of each of several AUCs, from their standard errors and numbers of members and non-members."""
+    z, fewest = normal_quantile(confidence), np.minimum(m, n)
+    inside = (value > 0) & (value < 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        centre, half = special.logit(value), z * deviation / (value * (1 - value))
+        # Where every score is the same, a pair is untied with a probability that k tied pairs bound.
+        tied = (1 - ((1 - confidence) / 2) ** (1 / fewest)) / 2
+        low, high = (
+            np.where(inside, np.where(deviation > 0, special.expit(centre + side * half), value + side * tied), value)
+            for side in (-1, 1)
+        )
+    near = np.flatnonzero(np.minimum(value, 1 - value) * fewest < 5)
+    if len(near):
+        low[near] = np.minimum(low[near], _newcombe(value[near], m[near], n[near], z, 0.0))
+        high[near] = np.maximum(high[near], _newcombe(value[near], m[near], n[near], z, 1.0))
+    return np.maximum(0.0, np.minimum(low, value)), np.minimum(1.0, np.maximum(high, value))
+
+
+def _newcombe(value: Floats, m: Numbers, n: Numbers, z: float, end: float) -> Floats:
     """End of the score interval for the AUC: where it is z standard errors (Hanley-McNeil, taken there) from value."""
 
-    def excess(theta: float) -> float:
+    def excess(theta: Floats) -> Floats:
         shape = 1 + ((m + n) / 2 - 1) * ((1 - theta) / (2 - theta) + theta / (1 + theta))
-        return float(abs(value - theta) - z * np.sqrt(theta * (1 - theta) * shape / (m * n)))
+        return np.asarray(np.abs(value - theta) - z * np.sqrt(theta * (1 - theta) * shape / (m * n)))
 
-    near, far = value, (0.0 if side < 0 else 1.0)
-    if excess(far) < 0 or near == far:
-        return far
+    near, far = value, np.full(len(value), end)
+    keeps = (excess(far) < 0) | (near == far)
     for _ in range(60):
         middle = (near + far) / 2
-        near, far = (near, middle) if excess(middle) > 0 else (middle, far)
-    return far
+        outside = excess(middle) > 0
+        near, far = np.where(outside, near, middle), np.where(outside, middle, far)
+    return np.where(keeps, end, far)
 
 
 def paired_auc_difference(first: Sequence[Part], second: Sequence[Part]) -> Callable[[float], Estimate]:
@@ -253,11 +264,17 @@ def difference(first: Estimate, second: Estimate, confidence: float | None = Non
     >>> difference(Estimate(0.7, 0.6, 0.8), Estimate(0.5, 0.4, 0.6))
     0.20 [0.06, 0.34]
     """
-    value = first.value - second.value
-    low = value - np.hypot(first.value - first.low, second.high - second.value)
-    high = value + np.hypot(first.high - first.value, second.value - second.low)
+    value, low, high = mover(*((one.value, one.low, one.high) for one in (first, second)))
     n = (first.n or 0) + (second.n or 0)
     return Estimate(value, float(low), float(high), confidence or first.confidence, n=n or None, method="MOVER")
+
+
+def mover(first: tuple[Any, Any, Any], second: tuple[Any, Any, Any]) -> tuple[Any, Any, Any]:
+    """Value, low and high end of the difference of two independent estimates, or of arrays of them, given as such triples."""
+    value = first[0] - second[0]
+    low = value - np.hypot(first[0] - first[1], second[2] - second[0])
+    high = value + np.hypot(first[2] - first[0], second[0] - second[1])
+    return value, low, high
 
 
 def largest(estimates: Sequence[Estimate]) -> Estimate:

@@ -181,7 +181,8 @@ class Ranking:
 
     @cached_property
     def auc(self) -> float:
-        return float(sum(w * part.auc for w, part in zip(self.weights, self.strata, strict=True) if w))
+        # Weights that add up to one may give a perfect separation 1 + 2e-16.
+        return min(1.0, float(sum(w * part.auc for w, part in zip(self.weights, self.strata, strict=True) if w)))
 
     @cached_property
     def auc_deviation(self) -> float:

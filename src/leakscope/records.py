@@ -358,10 +358,10 @@ def _levels(table: pd.DataFrame, records: int, where: str) -> dict[str, NDArray[
     for name in table.columns:
         codes, values = pd.factorize(table[name])
         # Missing has code -1, which picks the last; shared str objects keep a million long names small.
-        levels[str(name)] = np.array([*map(_level, values), MISSING], dtype=object)[codes]
+        levels[str(name)] = np.array([*map(level_name, values), MISSING], dtype=object)[codes]
     return levels
 
 
-def _level(value: Any) -> str:
+def level_name(value: Any) -> str:
     """Text of a level; 1 and 1.0 are the same, since a missing value elsewhere turns a whole column into floats."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value) or EMPTY

@@ -96,7 +96,8 @@ class Control:
 class GroupRisk:
     """One level of one group column: its members told from its non-members.
 
-    ``gap`` is the group's AUC minus the AUC of everybody else. Its interval holds for all groups of the audit at once.
+    ``gap`` is the group's AUC minus the AUC of everybody else. All intervals hold for all groups of the audit at once. The classes of
+    the label, or its deciles in a regression, are always groups: the column ``class``, or ``label``.
     """
 
     column: str
@@ -187,13 +188,15 @@ class Largest:
     """The largest that any of several attacks reaches, figure by figure; gates look at these.
 
     Each lies between the largest low and the largest high end of intervals that hold together, so that no attack that was run
-    is overlooked, be it strong by its AUC or at a low false-positive rate only.
+    is overlooked, be it strong by its AUC or at a low false-positive rate only. ``group_auc`` is the largest AUC of any group, with an
+    interval that also holds for all groups at once; None without groups.
     """
 
     auc: Estimate
     advantage: Estimate
     accuracy: Estimate
     tpr_at_fpr: dict[float, Estimate]
+    group_auc: Estimate | None = None
 
 
 @dataclass(frozen=True)
@@ -430,6 +433,34 @@ class Fit:
         return self.curve.value > self.gap.value
 
 
+@dataclass(frozen=True)
+class ExposedGroup:
+    """The group with the largest significant AUC under any attack, and what else could explain it.
+
+    Parameters
+    ----------
+    auc
+        Corrected for the choice among all groups and attacks; the other intervals have the same confidence.
+    control, beyond_control
+        AUC of the same attack within the group on a model that never saw the members, and how far ``auc`` exceeds it; None without
+        such a control.
+    blind, beyond_blind
+        The same for the blind baseline; None where only scores are known.
+    """
+
+    release: str
+    attack: str
+    column: str
+    level: str
+    members: int
+    nonmembers: int
+    auc: Estimate
+    control: Estimate | None = None
+    beyond_control: Estimate | None = None
+    blind: Estimate | None = None
+    beyond_blind: Estimate | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Basis:
     """What the verdict depends on besides the strongest attack (see `verdict.judge`).
@@ -448,6 +479,8 @@ class Basis:
         How reference models fit the members, where there are any.
     claim
         What was claimed of differential privacy, or a lower bound on ε where the caller states a random split.
+    exposed
+        The group with the largest AUC that is significantly above chance, if there is one.
     """
 
     margin: float
@@ -456,6 +489,7 @@ class Basis:
     obstacles: tuple[str, ...] = ()
     fit: Fit | None = None
     claim: Claim | None = None
+    exposed: ExposedGroup | None = None
 
 
 @dataclass(frozen=True)

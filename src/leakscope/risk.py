@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.evidence import Attack, Floats, Guesses
+from leakscope.grouping import GroupColumn, group_risks, order_scores
 from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, split
-from leakscope.results import Control, Estimate, ExposedRecord, GroupRisk, Histogram, Risk, Roc
+from leakscope.results import Control, Estimate, ExposedGroup, ExposedRecord, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
 #: Groups with fewer judged members or non-members than this are pooled.
@@ -190,8 +191,9 @@ def assess(
         within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
         beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
     curve, bars = roc(judged.ranking), histogram(judged)
+    by_group = _by_group(judged, groups, confidences)
     risks = []
-    for confidence in confidences:
+    for confidence, of_groups in zip(confidences, by_group, strict=True):
         figures = _figures(judged.ranking, judged.told, judged.says, confidence, fprs)
         permuted = _control("permuted", trial.permuted, confidence, fprs)
         control = permuted if trial.control is None else _control("never trained", trial.control, confidence, fprs)
@@ -216,7 +218,7 @@ def assess(
                 tpr_beyond=_tpr_beyond(
                     figures.tpr_at_fpr, [_tprs(rival.ranking, confidence, fprs) for rival in rivals]
                 ),
-                by_group=tuple(_by_group(judged, groups, confidence)),
+                by_group=of_groups,
                 roc=curve,
                 histogram=bars,
             )
@@ -261,38 +263,62 @@ def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[A
     inside, outside = (np.bincount(codes[side], minlength=len(names)) for side in (member, ~member))
     small = np.minimum(inside, outside) < SMALLEST_GROUP
     enough = min(inside[small].sum(), outside[small].sum()) >= SMALLEST_GROUP
+    # A level that is called so by whoever made the data must not be hidden by its name.
+    named = [NOT_SHOWN.replace("\0", "\N{REPLACEMENT CHARACTER}") if name == NOT_SHOWN else name for name in names]
     new = np.array(
-        [name if not few else SMALL_GROUPS if enough else NOT_SHOWN for few, name in zip(small, names, strict=True)],
+        [name if not few else SMALL_GROUPS if enough else NOT_SHOWN for few, name in zip(small, named, strict=True)],
         object,
     )
     return new[codes], int(small.sum())
 
 
-def _by_group(judged: Judged, groups: Mapping[str, NDArray[Any]], confidence: float) -> list[GroupRisk]:
-    """Each group's risk and its gap to the rest; the gaps' intervals hold together (Bonferroni over all groups)."""
-    chosen = [(column, level) for column, levels in groups.items() for level in sorted(set(levels) - {NOT_SHOWN})]
-    together = 1 - (1 - confidence) / max(len(chosen), 1)
-    found = []
-    for column, level in chosen:
-        own = judged.take(groups[column] == level)
-        rest = judged.take((groups[column] != level) & (groups[column] != NOT_SHOWN))
-        if rest.member.all() or not rest.member.any():
-            continue
-        ranking = own.ranking
-        gap = intervals.difference(intervals.auc(ranking, together), intervals.auc(rest.ranking, together))
-        risk, advantage = intervals.auc(ranking, confidence), intervals.mean_difference(own.says, confidence)
-        found.append(
-            GroupRisk(
-                column=column,
-                level=level,
-                members=ranking.members,
-                nonmembers=ranking.nonmembers,
-                auc=risk,
-                advantage=advantage,
-                gap=gap,
-            )
-        )
-    return found
+def _by_group(
+    judged: Judged, groups: Mapping[str, NDArray[Any]], confidences: Sequence[float]
+) -> list[tuple[GroupRisk, ...]]:
+    """Each group's risk and its gap to the rest, at each confidence; see `grouping`."""
+    if not groups:
+        return [()] * len(confidences)
+    columns = []
+    for column, levels in groups.items():
+        codes, names = pd.factorize(levels, sort=True)
+        shown = names != NOT_SHOWN
+        places = np.where(shown, np.cumsum(shown) - 1, -1)
+        columns.append(GroupColumn(column, names[shown].tolist(), places[codes]))
+    ordered = order_scores(judged.guesses.score, judged.member, judged.scale)
+    return group_risks(ordered, judged.guesses.says_member, columns, confidences)
+
+
+def most_exposed_group(
+    risks: Sequence[Risk], trials: Sequence[Trial], blind: Judged | None, groups: Mapping[str, NDArray[Any]]
+) -> ExposedGroup | None:
+    """The group with the largest lower end of its AUC under any attack, if that is above chance, beside its control and baseline.
+
+    ``risks`` and ``trials`` are those of the same attacks; the intervals of the risks must pay for the choice.
+    """
+    found = [(risk, trial, group) for risk, trial in zip(risks, trials, strict=True) for group in risk.by_group]
+    risk, trial, group = max(found, key=lambda one: one[2].auc.low, default=(None, None, None))
+    if risk is None or trial is None or group is None or group.auc.low <= 0.5:
+        return None
+    rows, confidence = groups[group.column] == group.level, group.auc.confidence
+    beside: dict[str, Estimate] = {}
+    if trial.control is not None:
+        beside["control"] = intervals.auc(trial.control.take(rows).ranking, confidence)
+        beside["beyond_control"] = intervals.difference(group.auc, beside["control"])
+    if blind is not None:
+        own, theirs = trial.target.take(rows), blind.take(rows)
+        within = split(own.guesses.score, own.member, theirs.scale)
+        beside["blind"] = intervals.auc(theirs.ranking, confidence)
+        beside["beyond_blind"] = intervals.paired_auc_difference(within, theirs.scores)(confidence)
+    return ExposedGroup(
+        risk.release,
+        risk.attack,
+        group.column,
+        group.level,
+        group.members,
+        group.nonmembers,
+        group.auc,
+        **beside,
+    )
 
 
 def roc(ranking: Ranking, points: int = 120) -> Roc:

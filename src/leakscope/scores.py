@@ -34,7 +34,7 @@ from leakscope.records import Records, as_array, read_groups, read_ids, row_name
 from leakscope.repeats import Repeats, find_repeats
 from leakscope.report.words import safe_text
 from leakscope.results import Audit, AuditedModel, Basis, NotRun, Overlap, Risk
-from leakscope.risk import FALSE_POSITIVE_RATES, most_exposed, with_band
+from leakscope.risk import FALSE_POSITIVE_RATES, most_exposed, most_exposed_group, with_band
 from leakscope.verdict import choose_strongest, confidence_for_choice, judge, largest_figures, strongest_by_release
 from leakscope.versions import versions
 
@@ -243,7 +243,8 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     ranking = found[best].trial.target.ranking
     evidence = p_values(sample, found[best], judged_only=False)
     records = record_table(given.members, 1 - evidence, evidence)
-    basis = Basis(settings.margin, random_split=words["random split"])
+    exposed = most_exposed_group(careful, [one.trial for one in found], None, groups)
+    basis = Basis(settings.margin, random_split=words["random split"], exposed=exposed)
     verdict = judge(careful[best], basis)
     return Audit(
         verdict=verdict,
@@ -260,7 +261,7 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
             members=inside, nonmembers=outside, judged=sample.judged, performance=None, control_models=None,
         ),
         overlap=Overlap(0),
-        settings=recorded(settings, words, attacks, chance),
+        settings=recorded(settings, words | {"groups": list(given.members.groups)}, attacks, chance),
         fingerprints=_fingerprints(given),
         versions=versions(),
         seconds=clock.seconds,

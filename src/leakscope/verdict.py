@@ -9,11 +9,24 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from leakscope.attacks import membership_residual, membership_rmia
 from leakscope.evidence import Attack
 from leakscope.intervals import largest, normal_quantile, suspicious
-from leakscope.results import Basis, Claim, Estimate, Fit, Largest, ReleaseRisk, Risk, Verdict
+from leakscope.report.words import safe_text
+from leakscope.results import (
+    Basis,
+    Claim,
+    Estimate,
+    ExposedGroup,
+    Fit,
+    GroupRisk,
+    Largest,
+    ReleaseRisk,
+    Risk,
+    Verdict,
+)
 
 #: The attacks with reference models that get the larger part of the error.
 PRIMARY = (membership_rmia.NAME, membership_residual.NAME)
@@ -92,11 +105,13 @@ def strongest_by_release(risks: Sequence[Risk]) -> tuple[ReleaseRisk, ...]:
 def largest_figures(risks: Sequence[Risk]) -> Largest:
     """The largest that any of these attacks reaches, figure by figure. The intervals must pay for the choice."""
     rates = risks[0].tpr_at_fpr
+    groups = [group.auc for risk in risks for group in risk.by_group]
     return Largest(
         largest([risk.auc for risk in risks]),
         largest([risk.advantage for risk in risks]),
         largest([risk.accuracy for risk in risks]),
         {rate: largest([risk.tpr_at_fpr[rate] for risk in risks]) for rate in rates},
+        largest(groups) if groups else None,
     )
 
 
@@ -110,7 +125,76 @@ def _lift(risk: Risk | ReleaseRisk) -> float:
 
 
 def judge(strongest: Risk, basis: Basis) -> Verdict:
-    """Leaks, claim refuted, no evidence, or cannot tell.
+    """Leaks, claim refuted, no evidence, or cannot tell, over all records and then within the most exposed group.
+
+    `_judge_all` states the rule for all records. Where it does not find a leak and some group has an AUC significantly above chance
+    (``basis.exposed``), the verdict is *leaks* if that AUC is also significantly above the same attack within the group on a model
+    that never saw the members, and above the blind baseline within the group where that may beat chance too. Otherwise it is
+    *cannot tell*: an average that shows nothing is no all-clear for the group.
+
+    These intervals are corrected for all groups and attacks beside those over all records. A leak is claimed from lower ends only,
+    so that both families together are wrong with a probability of at most one minus the confidence.
+    """
+    found = _judge_all(strongest, basis)
+    if found.leaks:
+        return replace(found, reasons=(*_most_exposed(strongest), *found.reasons))
+    if basis.exposed is None:
+        return found
+    return _judge_group(basis.exposed, found, strongest, basis)
+
+
+def _judge_group(group: ExposedGroup, found: Verdict, strongest: Risk, basis: Basis) -> Verdict:
+    """The verdict where some group is significantly above chance and all records together show no leak."""
+    attack, level = f"{group.attack} on {group.release}", _named(group)
+    finding = f"within the group “{level}” members are told from non-members by “{attack}” with AUC {group.auc}"
+    doubts = _doubts_about_group(group, strongest, basis)
+    if not doubts:
+        reasons = [] if group.control is None else [
+            f"the same attack within the group on a model that never saw the members reaches AUC {group.control}"
+        ]  # fmt: skip
+        over_all = f"over all records “{strongest.attack} on {strongest.release}” reaches AUC {strongest.auc}"
+        return Verdict("leaks", f"leaks: {finding} (0.5 is chance, 1 is certainty)", (*reasons, over_all))
+    if strongest.auc.low > 0.5 or _caught_at(strongest):
+        return replace(found, reasons=(*found.reasons, f"{finding}, but {doubts[0]}"))
+    sentence = f"cannot tell: no attack beats chance over all records, but {finding}, and {doubts[0]}"
+    return Verdict("cannot tell", sentence, (*doubts[1:], *basis.obstacles, *_reasons(strongest, basis)))
+
+
+def _doubts_about_group(group: ExposedGroup, strongest: Risk, basis: Basis) -> list[str]:
+    """Ways in which the AUC of a group could come from a difference between the two sets of records and not from the model."""
+    if _randomised(strongest, basis) and (group.blind is None or group.blind.low <= 0.5):
+        return []
+    if group.control is None or group.beyond_control is None:
+        return ["this was not compared with a model that never saw the members"]
+    doubts = []
+    if group.beyond_control.low <= 0:
+        doubts.append(
+            f"that is not significantly more than the AUC {group.control} of the same attack within the group on a model that never "
+            f"saw the members: {_advice(group.control)}"
+        )
+    shifted = [blind for blind in (group.blind, strongest.blind) if blind is not None and suspicious(blind)]
+    if shifted and group.beyond_blind is not None and group.beyond_blind.low <= 0:
+        doubts.append(
+            f"that is not significantly more than the AUC {group.blind} of telling the records of the group apart without the model: "
+            f"{_advice(shifted[0])}"
+        )
+    return doubts + ([] if basis.fit is None else _doubts_of_fit(basis.fit, strongest))
+
+
+def _most_exposed(risk: Risk) -> list[str]:
+    """The group that is significantly more exposed than the rest by the most, if there is one."""
+    group = max((one for one in risk.by_group if one.gap.low > 0), key=lambda one: one.gap.low, default=None)
+    if group is None:
+        return []
+    return [f"the most exposed group is “{_named(group)}”: AUC {group.auc}, above the rest by {group.gap}"]
+
+
+def _named(group: GroupRisk | ExposedGroup) -> str:
+    return f"{safe_text(group.column, 40)} = {safe_text(group.level, 40)}"
+
+
+def _judge_all(strongest: Risk, basis: Basis) -> Verdict:
+    """Leaks, claim refuted, no evidence, or cannot tell, over all records.
 
     - *claim refuted*: the model leaks more than the claimed ε of differential privacy allows, and nothing suggests that the two sets
       of records differ by themselves.

@@ -67,7 +67,7 @@ GROUPS = (
     Group(
         "Statistics",
         "How the intervals are made, and the worlds that prove them.",
-        ("ranking", "intervals", "toys", "selfcheck"),
+        ("ranking", "grouping", "intervals", "toys", "selfcheck"),
         on_one_page=True,
     ),
     Group(

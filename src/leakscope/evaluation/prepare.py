@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.blind import blind_guesses
@@ -15,7 +16,9 @@ from leakscope.evaluation.design import FOLDS, Design, Numbers, make_design
 from leakscope.evaluation.evaluate import Case
 from leakscope.evaluation.overlap import find_overlap
 from leakscope.evaluation.settings import REFERENCE_MODELS, Clock, Settings
-from leakscope.facts import count
+from leakscope.facts import count, label_groups
+from leakscope.grouping import label_column
+from leakscope.models import Model
 from leakscope.records import Records
 from leakscope.results import Overlap
 from leakscope.risk import NOT_SHOWN, SMALLEST_GROUP, pool_small_groups
@@ -56,10 +59,11 @@ class Prepared:
     no_references: str
 
 
-def prepare(target: Target, settings: Settings, clock: Clock, *, references_used: bool) -> Prepared:
+def prepare(target: Target, settings: Settings, clock: Clock, *, references_used: bool, by_class: bool) -> Prepared:
     """Find copies, draw the judged records and the training sets, and run the blind baseline.
 
-    ``references_used`` says whether any attack reads reference models; where none does, none are trained.
+    ``references_used`` says whether any attack reads reference models; where none does, none are trained. With ``by_class``, the
+    classes of the label are groups too.
     """
     drawing, training, guessing = (np.random.default_rng(one) for one in np.random.SeedSequence(settings.seed).spawn(3))
     with clock("compare records"):
@@ -72,7 +76,7 @@ def prepare(target: Target, settings: Settings, clock: Clock, *, references_used
     design = make_design(target, sample, hashes, numbers, np.random.default_rng(seed))
     with clock("blind baseline"), one_thread():
         blind = blind_guesses(target.members, target.nonmembers, sample, guessing)
-    groups, said = judged_groups(target.members, target.nonmembers, sample)
+    groups, said = judged_groups(target.members, target.nonmembers, sample, target.model if by_class else None)
     labels = (target.members.y, target.nonmembers.y)
     case = Case(sample, labels, blind, groups, settings.seed, settings.fprs)
     return Prepared(target, hashes, overlap, case, design, seed, said, reason)
@@ -113,8 +117,13 @@ def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap
     )
 
 
-def judged_groups(members: Records, nonmembers: Records, sample: Sample) -> tuple[dict[str, NDArray[Any]], list[str]]:
-    """Levels of the judged records, small groups pooled, and a sentence for each column where that happened."""
+def judged_groups(
+    members: Records, nonmembers: Records, sample: Sample, model: Model | None = None
+) -> tuple[dict[str, NDArray[Any]], list[str]]:
+    """Levels of the judged records, small groups pooled, and a sentence for each column where that happened.
+
+    With a model, the classes of the label, or its deciles in a regression, are groups too, unless a column has the same groups.
+    """
     groups, said = {}, []
     for column in members.groups:
         levels = sample.judge(members.groups[column], nonmembers.groups[column])
@@ -128,4 +137,9 @@ def judged_groups(members: Records, nonmembers: Records, sample: Sample) -> tupl
             said.append(
                 f"there is nothing to compare in {column}: it has fewer than two groups of a size that is shown"
             )
+    if model is not None:
+        levels, small = label_groups(sample.judge(members.y, nonmembers.y), sample.member, model.classes)
+        if not any(np.array_equal(pd.factorize(levels)[0], pd.factorize(other)[0]) for other in groups.values()):
+            groups[label_column(model.task, groups)] = levels
+            said += small
     return groups, said

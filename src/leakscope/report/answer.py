@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from leakscope.grouping import label_column
 from leakscope.intervals import difference
 from leakscope.report.releases import in_pairs, in_plain_words, plain_name, prediction, speaks_in_pairs
 from leakscope.report.words import (
@@ -18,7 +19,7 @@ from leakscope.report.words import (
     safe_text,
     shown_rate,
 )
-from leakscope.results import Findings, GroupRisk
+from leakscope.results import Findings, GroupRisk, Risk
 
 MOST_STEPS = 3
 #: The model does this much better on its training records than on others: then it has learned some by heart.
@@ -60,10 +61,20 @@ def _first(findings: Findings) -> str:
 def _second(findings: Findings) -> str:
     risk = findings.strongest
     if findings.verdict.leaks:
-        return in_plain_words(risk)
+        return in_plain_words(risk) if _beats_chance(risk) else _leaks_within(findings)
     if findings.verdict.kind == "no evidence":
         return f"{in_pairs(risk)} Stronger attacks may exist."
     return _why_not(findings)
+
+
+def _beats_chance(risk: Risk) -> bool:
+    return risk.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in risk.tpr_at_fpr.items())
+
+
+def _leaks_within(findings: Findings) -> str:
+    """What the attack reaches within the group that the model leaks for, where all records together show no leak."""
+    shown = findings.verdict.sentence.removeprefix("leaks:").strip()
+    return safe_text(shown[:1].upper() + shown[1:], SENTENCE_LENGTH) + "."
 
 
 def _why_not(findings: Findings) -> str:
@@ -97,7 +108,7 @@ def _doubt(sentence: str) -> str:
 def _picture(findings: Findings) -> dict[str, Any] | None:
     """The second sentence as a hundred dots; None where it is not about a hundred."""
     risk, rate = findings.strongest, shown_rate(findings.strongest.tpr_at_fpr)
-    if findings.verdict.kind == "cannot tell":
+    if findings.verdict.kind == "cannot tell" or (findings.verdict.leaks and not _beats_chance(risk)):
         return None
     if findings.verdict.leaks and rate is not None and not speaks_in_pairs(risk):
         found, guess, title = risk.tpr_at_fpr[rate], 100 * rate, "of 100 people identified"
@@ -154,13 +165,22 @@ def _steps(findings: Findings) -> Iterator[Step]:
         yield from _look_at_group(findings)
         yield from _scores_leak(findings)
     yield from _advised(findings, comparisons=False)
-    if not findings.strongest.by_group and not any("nothing to compare" in said for said in findings.warnings):
+    if not _names_groups(findings) and not any("nothing to compare" in said for said in findings.warnings):
         yield Step(
             "Compare groups of people",
             "An average hides people: name columns with --groups, so that a group that is hit harder is seen.",
         )
     yield from _not_measured(findings)
     yield from _watch(findings)
+
+
+def _names_groups(findings: Findings) -> bool:
+    """Whether there are other groups than the classes or deciles of the label, which every audit of a model has."""
+    columns = {group.column for group in findings.strongest.by_group}
+    own = label_column(findings.target.task)
+    if findings.target.task != "scores" and own in columns and label_column(findings.target.task, [own]) not in columns:
+        columns.remove(own)
+    return bool(columns)
 
 
 def _advised(findings: Findings, *, comparisons: bool) -> Iterator[Step]:

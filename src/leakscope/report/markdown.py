@@ -171,10 +171,12 @@ def _groups(groups: dict[str, Any] | None) -> list[str]:
     rows = [
         (row["column"], row["level"], row["records"], _text(row["auc"]), _text(row["gap"]),
          "stands out" if row["stands_out"] else "")
-        for row in groups["rows"]
+        for row in groups["rows"] if row["charted"]
     ]  # fmt: skip
     headings = ("column", "group", "judged", "AUC", "gap to the rest", "")
-    return ["## Groups", "", *_paragraph(groups["finding"]), *lines_of_table(headings, rows), ""]
+    left_out = groups["left_out"]
+    more = [f"{left_out:,} less exposed groups are in audit.json and report.html.", ""] if left_out else []
+    return ["## Groups", "", *_paragraph(groups["finding"]), *lines_of_table(headings, rows), "", *more]
 
 
 def _extras(extras: dict[str, Any] | None) -> list[str]:

@@ -318,9 +318,10 @@ def _groups(risk: Risk) -> dict[str, Any] | None:
         "description": _groups_finding(ordered),
         "finding": _groups_finding(ordered),
         "overall": describe(risk.auc),
-        "note": f"The chart leaves out the {count(left_out)} least exposed groups; the table has them all."
+        "note": f"The chart and the first table leave out the {count(left_out)} least exposed groups."
         if left_out
         else "",
+        "left_out": left_out,
         "rows": [{**_group(group), "charted": group in largest} for group in ordered],
     }
 
@@ -348,7 +349,7 @@ def _groups_finding(groups: list[GroupRisk]) -> str:
     exposed = sorted((group for group in groups if group.gap.low > 0), key=lambda group: group.gap.low, reverse=True)
     if not exposed:
         first = max(groups, key=lambda group: group.gap.value)
-        return f"No group stands out: the largest gap to the rest, {_gap(first)}, may be chance."
+        return f"No group stands out: the largest gap, {_gap(first)}, may be chance."
     others = len(exposed) - 1
     more = f"; so {'is' if others == 1 else 'are'} {count(others)} more" if others else ""
     return f"More exposed than the rest: {_gap(exposed[0])} in AUC{more}."

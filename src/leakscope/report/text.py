@@ -14,6 +14,7 @@ from leakscope.results import Audit
 COLUMNS = 100
 TABLE_ROWS = 8
 LISTED = 2
+REASONS = 3
 TRAINED = " on training records"
 
 
@@ -23,7 +24,7 @@ def render(audit: Audit) -> str:
     lines = [
         *_wrap(summary["verdict"]["sentence"], most=4),
         *_answer(summary),
-        *_list(summary["verdict"]["reasons"], "- ", LISTED),
+        *_list(summary["verdict"]["reasons"], "- ", REASONS),
         "",
         *_audited(summary),
         *_strongest(summary),
