@@ -44,7 +44,7 @@ def remember_the_ill(X, y, rng=None):  # noqa: ARG001
 @pytest.fixture(scope="module")
 def mammography():
     train, holdout = screening(3000)
-    return ls.audit(RandomForestClassifier(20, random_state=0).fit(*train), train, holdout)
+    return ls.audit(RandomForestClassifier(20, random_state=0).fit(*train), train, holdout, references=0)
 
 
 def test_the_class_that_is_remembered_is_named_where_the_average_shows_little(mammography):
@@ -68,7 +68,9 @@ def test_the_gate_sees_classes(mammography):
 
 def test_a_leak_for_one_class_is_one_although_no_attack_beats_chance_over_all():
     train, holdout = screening(1500, seed=1)
-    audit = ls.audit(remember_the_ill(*train), train, holdout, fit=remember_the_ill, classes=["cancer", "healthy"])
+    audit = ls.audit(
+        remember_the_ill(*train), train, holdout, fit=remember_the_ill, classes=["cancer", "healthy"], references=0
+    )
     assert verdict._judge_all(audit.strongest, audit.basis).kind != "leaks"
     assert audit.verdict.kind == "leaks"
     assert audit.verdict.sentence.startswith(

@@ -156,6 +156,12 @@ def test_shadows_is_the_old_name_of_references(capsys, files):
     assert json.loads(out)["settings"]["references"] == 2
 
 
+def test_a_refuted_claim_of_privacy_is_exit_code_1(capsys, files):
+    trust = ("--trust", "sklearn.tree._tree.Tree")
+    code, out, _ = audit(capsys, files, "--epsilon", "0.01", "--random-split", "--json", *trust, model="forest.skops")
+    assert (code, json.loads(out)["verdict"]["kind"]) == (1, "claim refuted")
+
+
 def test_a_stated_random_split_is_recorded_and_needs_no_control(capsys, files):
     code, out, _ = audit(capsys, files, "--random-split", "--json")
     assert code == 0

@@ -188,10 +188,10 @@ def test_studies_a_promise_and_the_command_go_into_the_record(capsys, folder, tm
     (tmp_path / "leakage").mkdir()
     study = Study("leakage", "parameters", "How much?", "A little.")
     (tmp_path / "leakage" / "study.json").write_bytes(study_to_json(study))
-    words = arguments(folder, "--with", tmp_path / "leakage", "--epsilon", "3", "--out", tmp_path / "audit")
+    words = arguments(folder, "--with", tmp_path / "leakage", "--epsilon", "9", "--out", tmp_path / "audit")
     code, out, err = run(capsys, *words, "--fail-if", "bound > 0.4")
     assert (code, err) == (1, "")
-    assert "gate failed: bound > 0.4 (it is at most 0.9" in out
+    assert "gate failed: bound > 0.4" in out
     saved = ls.load(tmp_path / "audit")
     assert saved.studies == (study,)
     assert [bound.advantage.kind for bound in saved.bounds] == ["upper bound"]

@@ -25,10 +25,10 @@ from leakscope.verdict import judge
 
 
 def small(kind: Any = "leaks") -> Audit:
-    """A made-up audit with few records; where it leaks, more than was promised."""
+    """A made-up audit with few records, and a claim of privacy."""
     audit = sample_audit(kind)
     records = audit.records.head(50)
-    bounds = (replace(promised(0.01), contradicted=True),) if kind == "leaks" else ()
+    bounds = (promised(9.0),) if kind == "leaks" else ()
     return replace(audit, records=records, exposed=most_exposed(records), bounds=bounds)
 
 
@@ -104,7 +104,7 @@ EDITS = {
     "confidence after the choice": lambda d: d["settings"].update({"confidence after the choice": 0.5}),
     "random split": lambda d: d["basis"].update(random_split=True),
     "exposed record": lambda d: d["exposed"].pop(0),
-    "promise": lambda d: d["bounds"][0].update(contradicted=False),
+    "promise": lambda d: d["bounds"][0].update(contradicted=True),
     "basis": lambda d: d.update(basis=None),
     "version": lambda d: d.update(schema_version=2),
 }  # fmt: skip

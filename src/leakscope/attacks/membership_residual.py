@@ -57,7 +57,7 @@ def residual(task: Task = "classification") -> Attack:
         score = np.round(_fit_of(evidence.observed, task) / unit, 9) - expected
         return Guesses(score, (score > 0).astype(np.float64))
 
-    return Attack(NAME, release, SOURCE, guess, uses_labels=True, beside=OTHER_REFERENCES)
+    return Attack(NAME, release, SOURCE, guess, uses_labels=task == "classification", beside=OTHER_REFERENCES)
 
 
 def _fit_of(observed: Floats, task: Task) -> Floats:
@@ -68,6 +68,5 @@ def _fit_of(observed: Floats, task: Task) -> Floats:
 def _features(references: Floats, labels: Labels | None, task: Task, unit: float) -> Floats:
     units = (unit, unit, 1.0) if task == "regression" else (1.0, 1.0, 1.0)
     columns = np.round(references[:, [MEAN_IN, MEAN_OUT, LOG_MEAN_LIKELIHOOD]] / units, 9)
-    assert labels is not None
     # A regression's labels are values: with them the trees could fit the target's answers instead of its difficulty.
-    return columns if task == "regression" else np.column_stack([columns, labels])
+    return columns if labels is None else np.column_stack([columns, labels])

@@ -1,0 +1,75 @@
+"""Claims of differential privacy: refuted where the lower bound on ε from one model is above them."""
+
+import math
+
+import numpy as np
+import pytest
+
+import leakscope as ls
+from leakscope import toys
+from leakscope.evaluation.claims import stand_alone
+from leakscope.results import Basis, Claim, Estimate
+from leakscope.verdict import judge
+
+
+def audit_toy(toy, **options):
+    return ls.audit(toy.model, toy.train, toy.holdout, fit=toy.fit, workers=1, **options)
+
+
+def test_a_model_that_knows_every_member_refutes_a_small_epsilon_and_not_a_large_one():
+    """All of n pairs are told right: ε is at least logit(0.05^(1/n)) at 95 % (Clopper and Pearson), before the choice of r."""
+    toy = toys.lookup(n=300)
+    refuted = audit_toy(toy, epsilon=1.0)
+    assert refuted.verdict.kind == "claim refuted"
+    assert refuted.verdict.leaks
+    assert refuted.bounds[0].contradicted
+    largest = 0.05 ** (1 / 300)
+    assert 3 < refuted.basis.claim.bound.value <= math.log(largest / (1 - largest))
+    kept = audit_toy(toy, epsilon=9.0)
+    assert (kept.verdict.kind, kept.bounds[0].contradicted) == ("leaks", False)
+
+
+def test_a_random_split_shows_a_lower_bound_on_epsilon_without_a_claim():
+    with_split, without = (audit_toy(toys.lookup(n=100), random_split=split) for split in (True, False))
+    assert with_split.basis.claim.epsilon is None
+    assert with_split.basis.claim.bound.value > 1
+    assert without.basis.claim is None
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_model_that_never_saw_the_members_refutes_nothing(seed):
+    assert audit_toy(toys.never_trained(n=200, seed=seed), epsilon=0.1).verdict.kind != "claim refuted"
+
+
+def test_a_difference_between_the_sets_is_no_refutation():
+    rng = np.random.default_rng(0)
+    X, y = rng.normal(size=(400, 2)), np.arange(400) % 2
+    X[:200, 0] += (
+        2 * y[:200]
+    )  # a threshold of the first column finds the labels of the members, and not those of the others
+
+    def predict(rows):
+        second = 1 / (1 + np.exp(2 - 2 * rows[:, 0]))
+        return np.column_stack([1 - second, second])
+
+    found = ls.audit(
+        predict, (X[:200], y[:200]), (X[200:], y[200:]), classes=[0, 1], epsilon=0.01, references=0, workers=1
+    )
+    assert found.basis.claim.refuted
+    assert found.verdict.kind != "claim refuted"
+
+
+def test_the_verdict_follows_from_the_claim():
+    risk = audit_toy(toys.lookup(n=100)).strongest
+    claim = Claim(1.0, 0.0, Estimate(2.0, 2.0, 2.0, kind="lower bound"), "an attack")
+    assert judge(risk, Basis(0.05, claim=claim)).kind == "claim refuted"
+    assert judge(risk, Basis(0.05, claim=Claim(2.0, 0.0, claim.bound, "an attack"))).kind == "leaks"
+
+
+def test_copies_are_left_out_of_pairs():
+    from leakscope.crossfit import Sample
+
+    members, nonmembers = np.array([1, 1, 2, 3], np.uint64), np.array([3, 4, 5], np.uint64)
+    sample = Sample.draw(members, nonmembers, np.random.default_rng(0))
+    alone = sample.judge(members, nonmembers)[stand_alone((members, nonmembers), sample)]
+    assert set(alone) <= {2, 4, 5}
