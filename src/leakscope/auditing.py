@@ -178,7 +178,7 @@ def _run(
     trained, obstacles = _train(prepared, settings, chosen, consistency, clock, again, progress)
     show = as_released(target)
     observed = observe_version(target, case.sample, design, trained, 0, show, _releases_of(chosen, target))
-    chances = confidences_for_choice(settings.confidence, chosen, 1 + len(settings.fprs))
+    chances = confidences_for_choice(settings.confidence, chosen, len(settings.fprs))
     found = []
     for done, (attack, chance) in enumerate(zip(chosen, chances, strict=True), start=1):
         with clock("attack"):
@@ -219,7 +219,7 @@ def _run(
     return Audit(
         verdict=verdict,
         basis=basis,
-        strongest=replace(careful[best], roc=with_band(careful[best].roc, ranking, chances[best])),
+        strongest=replace(careful[best], roc=with_band(careful[best].roc, ranking, chances[best].rates)),
         risks=tuple(one.risks[0] for one in found),
         extras=_extras(selection, [one.trial for one in found], settings.confidence),
         not_run=selection.not_run,
@@ -228,7 +228,7 @@ def _run(
         ),
         target=audited,
         overlap=prepared.overlap,
-        settings=recorded(settings, own, chosen, chances[best]),
+        settings=recorded(settings, own, chosen, chances[best].auc),
         fingerprints=_fingerprints(target),
         versions=versions(),
         seconds=clock.seconds,
