@@ -14,6 +14,7 @@ import numpy as np
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
 from leakscope.defenses.defense import gives_labels_only, say_labels
 from leakscope.evaluation.claims import bound_epsilon
+from leakscope.evaluation.design import Numbers
 from leakscope.evaluation.evaluate import Evaluated, evaluate
 from leakscope.evaluation.exposure import count_named, exposure_by_references, p_values, record_table
 from leakscope.evaluation.other_kind import own_or_other_kind
@@ -39,6 +40,7 @@ from leakscope.risk import (
     with_band,
 )
 from leakscope.selection import Selection, select
+from leakscope.splitting import is_random_split
 from leakscope.study import promised
 from leakscope.target import Target, make_target
 from leakscope.verdict import choose_strongest, confidences_for_choice, judge, largest_figures, strongest_by_release
@@ -96,7 +98,8 @@ def audit(
         known halves of members and held-out records, and six more for the controls (`evaluation.design`). Attacks that compare each
         record with itself under these models find several times more members than the others.
     random_split
-        Your statement that members and held-out records come from one random split, such as ``train_test_split``. Membership is then
+        Your statement that members and held-out records come from one random split, such as ``train_test_split``; the two sides of
+        `leakscope.split` need no statement. Membership is then
         randomised, so that an AUC significantly above 1/2 is evidence by itself, and the models of the controls are not trained. The
         statement is recorded; the blind baseline checks it, and overrules it where it contradicts it significantly.
     retrain
@@ -137,7 +140,14 @@ def audit(
     """
     references = instead_of_shadows(references, shadows)
     settings = Settings(
-        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split)
+        seed,
+        confidence,
+        margin,
+        read_rates(fprs),
+        retrain,
+        drop_overlap,
+        references,
+        bool(random_split) or is_random_split(train, holdout),
     ).checked()
     claimed = None if epsilon is None else promised(epsilon, delta)
     check_work(workers, cluster, cache)
@@ -281,9 +291,19 @@ def _train(
     with clock("retrain"):
         trained = train(
             target, learner, prepared.design, everyone, shown,
-            releases=special, shows=(as_released(target),), seed=prepared.seed, retrain=again,
+            releases=special, shows=(as_released(target),), seed=prepared.seed,
+            retrain=partial(again, progress=_announced(progress, prepared.design.numbers)),
         )  # fmt: skip
     return trained, consistency.obstacles + by_batch
+
+
+def _announced(progress: Progress | None, numbers: Numbers) -> Progress | None:
+    """Progress that names what is trained, from the start: the bar shows the time that is left after the first model."""
+    total = numbers.references + numbers.folds + numbers.halves
+    if progress is None or not total:
+        return None
+    progress(str(numbers), 0, total)
+    return lambda stage, done, total: progress(str(numbers), done, total)
 
 
 def as_released(target: Target) -> Show:
