@@ -35,6 +35,9 @@ fix: $(VENV)/all        ## mend style
 bench: $(VENV)/all      ## speed, as ratios in one run
 	$(BIN)/python -m benchmarks
 
+race: $(VENV)/all       ## strength and cost of the default audit; LEAKSCOPE_DATA names the folder with the data sets
+	$(BIN)/python -m benchmarks.race
+
 papers: $(VENV)/all     ## every figure of the papers at full scale, into papers-out/; run it again after an interruption
 	$(BIN)/leakscope reproduce --all --out papers-out --cache papers-out/cache
 

@@ -232,6 +232,21 @@ def test_progress_counts_worlds(tmp_path: Path) -> None:
         assert steps == [("retraining", done, 7) for done in range(1, 8)]
 
 
+@pytest.mark.parametrize("workers", [1, 2])
+def test_what_is_kept_is_chosen_in_the_order_of_the_worlds(workers: int) -> None:
+    X, y = records()
+    whole = retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1)
+    order: list[int] = []
+
+    def keep(world: int, observed: Any) -> Any:
+        order.append(world)
+        return world, observed["weights"].sum()
+
+    kept = retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=workers, keep=keep)
+    assert order == list(range(40))
+    assert kept == [(world, seen["weights"].sum()) for world, seen in enumerate(whole)]
+
+
 def test_the_callers_records_stay_as_they_are() -> None:
     X, y = records()
     before = X.copy()

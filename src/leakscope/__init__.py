@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from leakscope.results import Audit, Estimate, Risk, Verdict
     from leakscope.risk import score
     from leakscope.scores import audit_scores
+    from leakscope.splitting import split
     from leakscope.storage import load
     from leakscope.target import Learner, Model, Records, Target, make_target
 
@@ -97,6 +98,7 @@ _HOMES = {
     "remote_model": "remote",
     "score": "risk",
     "sensitivity": "",
+    "split": "splitting",
     "toys": "",
     "worlds": "",
 }
@@ -106,7 +108,7 @@ __all__ = [
     "Oracle", "Records", "Risk", "Target", "Verdict", "attacks", "attribute_inference", "audit", "audit_scores",
     "bounds", "causal", "claimed_epsilon", "compare", "datasets", "defenses", "diff", "epsilon", "experiment", "explain", "explanations", "frontier", "gate", "influence",
     "leakage", "learners", "load", "load_model", "make_target", "pate", "reconstruct", "reconstruction", "remote_model", "score",
-    "sensitivity", "toys", "worlds",
+    "sensitivity", "split", "toys", "worlds",
 ]  # fmt: skip
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,8 +13,9 @@ import numpy as np
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
 from leakscope.defenses.defense import gives_labels_only, say_labels
 from leakscope.evaluation.claims import bound_epsilon
-from leakscope.evaluation.evaluate import Evaluated, evaluate
-from leakscope.evaluation.exposure import count_named, exposure_by_references, p_values, record_table
+from leakscope.evaluation.concluding import Tried, try_attacks
+from leakscope.evaluation.design import Numbers
+from leakscope.evaluation.evaluate import Evaluated
 from leakscope.evaluation.other_kind import own_or_other_kind
 from leakscope.evaluation.overlap import shared_share
 from leakscope.evaluation.prepare import Prepared, check_references, prepare
@@ -29,20 +29,12 @@ from leakscope.facts import count_copies, describe, much_near_overlap, trained_s
 from leakscope.fingerprints import fingerprint
 from leakscope.provenance import CODE, code_digest, model_fingerprint
 from leakscope.releases import Progress
-from leakscope.results import Audit, Basis, Bound, Claim, Extra, Named, Verdict
-from leakscope.risk import (
-    FALSE_POSITIVE_RATES,
-    SMALLEST_GROUP,
-    Trial,
-    most_exposed,
-    most_exposed_group,
-    with_band,
-)
+from leakscope.results import Audit, Basis, Bound, Claim, Extra
+from leakscope.risk import FALSE_POSITIVE_RATES, SMALLEST_GROUP, Trial, most_exposed_group
 from leakscope.selection import Selection, select
+from leakscope.splitting import is_random_split
 from leakscope.study import promised
 from leakscope.target import Target, make_target
-from leakscope.verdict import choose_strongest, confidences_for_choice, judge, largest_figures, strongest_by_release
-from leakscope.versions import versions
 from leakscope.workers import check_work
 from leakscope.worlds import retrain as train_again
 
@@ -96,7 +88,8 @@ def audit(
         known halves of members and held-out records, and six more for the controls (`evaluation.design`). Attacks that compare each
         record with itself under these models find several times more members than the others.
     random_split
-        Your statement that members and held-out records come from one random split, such as ``train_test_split``. Membership is then
+        Your statement that members and held-out records come from one random split, such as ``train_test_split``; the two sides of
+        `leakscope.split` need no statement. Membership is then
         randomised, so that an AUC significantly above 1/2 is evidence by itself, and the models of the controls are not trained. The
         statement is recorded; the blind baseline checks it, and overrules it where it contradicts it significantly.
     retrain
@@ -137,7 +130,14 @@ def audit(
     """
     references = instead_of_shadows(references, shadows)
     settings = Settings(
-        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split)
+        seed,
+        confidence,
+        margin,
+        read_rates(fprs),
+        retrain,
+        drop_overlap,
+        references,
+        bool(random_split) or is_random_split(train, holdout),
     ).checked()
     claimed = None if epsilon is None else promised(epsilon, delta)
     check_work(workers, cluster, cache)
@@ -174,78 +174,53 @@ def _run(
     prepared = prepare(target, settings, clock, references_used=selection.uses_references, by_class=True)
     target, case, design = prepared.target, prepared.case, prepared.design
     selection = selection.without_references(prepared.no_references) if prepared.no_references else selection
-    chosen = selection.attacks
-    trained, obstacles = _train(prepared, settings, chosen, consistency, clock, again, progress)
+    trained, obstacles = _train(prepared, settings, selection.attacks, consistency, clock, again, progress)
     show = as_released(target)
-    observed = observe_version(target, case.sample, design, trained, 0, show, _releases_of(chosen, target))
-    chances = confidences_for_choice(settings.confidence, chosen, 1 + len(settings.fprs))
-    found = []
-    for done, (attack, chance) in enumerate(zip(chosen, chances, strict=True), start=1):
-        with clock("attack"):
-            found.append(evaluate(attack, case, observed, (settings.confidence, chance)))
-        if progress is not None:
-            progress("attacking", done, len(chosen))
-    careful = [one.risks[1] for one in found]
-    best = choose_strongest(careful)
-    strongest, ranking = found[best], found[best].trial.target.ranking
-    with_references = design.numbers.references > 0
-    evidence = p_values(case.sample, strongest, judged_only=with_references)
-    exposures = (
-        exposure_by_references(case.sample, trained.fits[0], target.model.task) if with_references else 1 - evidence
-    )
-    records = record_table(target.members, exposures, evidence)
+    names = _releases_of(selection.attacks, target)
+    observed = observe_version(target, case.sample, design, trained, 0, show, names)
+    tried = try_attacks(selection.attacks, case, observed, settings, clock, progress)
     basis = Basis(
         settings.margin,
         shared_share(case.sample, prepared.hashes, prepared.overlap),
         random_split=settings.random_split,
         obstacles=obstacles + much_near_overlap(prepared.overlap),
         fit=fit_of_members(target, case.sample, design, trained, 0, show, settings.confidence),
-        claim=_claim(claimed, found, prepared, settings),
-        exposed=most_exposed_group(careful, [one.trial for one in found], case.blind, case.groups),
+        claim=_claim(claimed, tried.found, prepared, settings),
+        exposed=most_exposed_group(tried.careful, [one.trial for one in tried.found], case.blind, case.groups),
     )
+    fits = trained.fits[0] if design.numbers.references else None
     audited = describe(target, case.sample, observed, settings.confidence)
     warnings = warn_about(
         target, case.sample, prepared.overlap, count_copies(prepared.hashes[0]), audited, prepared.said,
         random_split=settings.random_split,
     )  # fmt: skip
-    own: dict[str, Any] = {
-        "groups": list(target.members.groups),
-        "retrain": settings.retrain,
-        "drop overlap": settings.drop_overlap,
-        "random split": settings.random_split,
-    }
-    own |= {"references": design.numbers.references, "repeats": consistency.repeats or 1}
-    verdict = judge(careful[best], basis)
+    mixture = trained_share(tried.strongest.trial.target)
+    found = tried.conclude(basis, target.members, case.sample, settings, fits, target.model.task)
+    refuted = found["verdict"].kind == "claim refuted"
     return Audit(
-        verdict=verdict,
-        basis=basis,
-        strongest=replace(careful[best], roc=with_band(careful[best].roc, ranking, chances[best])),
-        risks=tuple(one.risks[0] for one in found),
-        extras=_extras(selection, [one.trial for one in found], settings.confidence),
+        **found,
+        extras=_extras(selection, [one.trial for one in tried.found], settings.confidence),
         not_run=selection.not_run,
-        warnings=tuple(
-            dict.fromkeys([*consistency.warnings, *basis.obstacles, *warnings, *trained_share(strongest.trial.target)])
-        ),
+        warnings=tuple(dict.fromkeys([*consistency.warnings, *basis.obstacles, *warnings, *mixture])),
         target=audited,
         overlap=prepared.overlap,
-        settings=recorded(settings, own, chosen, chances[best]),
+        settings=recorded(settings, _own_settings(prepared, settings, consistency), tried),
         fingerprints=_fingerprints(target),
-        versions=versions(),
         seconds=clock.seconds,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        by_release=strongest_by_release(careful),
-        largest=largest_figures(careful),
-        exposed=most_exposed(records),
-        records=records,
-        bounds=() if claimed is None else (replace(claimed, contradicted=verdict.kind == "claim refuted"),),
-        named=named_by(strongest, verdict, settings),
+        bounds=() if claimed is None else (replace(claimed, contradicted=refuted),),
         procedure=procedure_risk(trained.fits[0], design.inside(), target.model.task, settings.confidence),
     )
 
 
-def named_by(strongest: Evaluated, verdict: Verdict, settings: Settings) -> Named | None:
-    """How many people the strongest attack could name, where the model leaks."""
-    return count_named(strongest.trial.target, settings.confidence, settings.seed) if verdict.leaks else None
+def _own_settings(prepared: Prepared, settings: Settings, consistency: Consistency) -> dict[str, Any]:
+    return {
+        "groups": list(prepared.target.members.groups),
+        "retrain": settings.retrain,
+        "drop overlap": settings.drop_overlap,
+        "random split": settings.random_split,
+        "references": prepared.design.numbers.references,
+        "repeats": consistency.repeats or 1,
+    }
 
 
 def _claim(claimed: Bound | None, found: Sequence[Evaluated], prepared: Prepared, settings: Settings) -> Claim | None:
@@ -281,9 +256,19 @@ def _train(
     with clock("retrain"):
         trained = train(
             target, learner, prepared.design, everyone, shown,
-            releases=special, shows=(as_released(target),), seed=prepared.seed, retrain=again,
+            releases=special, shows=(as_released(target),), seed=prepared.seed,
+            retrain=partial(again, progress=_announced(progress, prepared.design.numbers)),
         )  # fmt: skip
     return trained, consistency.obstacles + by_batch
+
+
+def _announced(progress: Progress | None, numbers: Numbers) -> Progress | None:
+    """Progress that names what is trained, from the start: the bar shows the time that is left after the first model."""
+    total = numbers.references + numbers.folds + numbers.halves
+    if progress is None or not total:
+        return None
+    progress(str(numbers), 0, total)
+    return lambda stage, done, total: progress(str(numbers), done, total)
 
 
 def as_released(target: Target) -> Show:
@@ -307,20 +292,17 @@ def _extras(selection: Selection, trials: Sequence[Trial], confidence: float) ->
     return tuple(extra_leakage(trials[base], trials[more], together) for base, more in selection.pairs)
 
 
-# --- the record ----------------------------------------------------------------------------------------------------
-
-
-def recorded(settings: Settings, own: dict[str, Any], attacks: Sequence[Attack], chance: float) -> dict[str, Any]:
+def recorded(settings: Settings, own: dict[str, Any], tried: Tried) -> dict[str, Any]:
     """The settings as the record holds them; ``own`` are those of one kind of audit."""
     return {
         "seed": settings.seed,
         "confidence": settings.confidence,
-        "confidence after the choice": chance,
+        "confidence after the choice": tried.chances[tried.best].auc,
         "margin": settings.margin,
         "false-positive rates": list(settings.fprs),
         **own,
         "smallest group": SMALLEST_GROUP,
-        "attacks": [f"{attack.name} on {attack.release}" for attack in attacks],
+        "attacks": [f"{one.trial.attack.name} on {one.trial.attack.release}" for one in tried.found],
     }
 
 

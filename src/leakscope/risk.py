@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -25,6 +25,13 @@ EXPOSED_RECORDS = 10
 SMALL_GROUPS = "(small groups)"
 #: The level of records that belong to no reported group; no level of a user's can be called so.
 NOT_SHOWN = "\0not shown"  # numpy drops a null at the end when it compares
+
+
+class Confidence(NamedTuple):
+    """Confidence of the AUC and of what goes with it, and of each true-positive rate."""
+
+    auc: float
+    rates: float
 
 
 @dataclass(frozen=True)
@@ -62,11 +69,11 @@ def score(
     parts = split(scores, member, scale)
     told = [_best_threshold_decisions(part) for part in parts]
     says = told if says_member is None else split(says_member, member, scale)
-    return _figures(Ranking.of(parts), told, says, confidence, fprs)
+    return _figures(Ranking.of(parts), told, says, Confidence(confidence, confidence), fprs)
 
 
 def _figures(
-    ranking: Ranking, told: Sequence[Part], says: Sequence[Part], confidence: float, fprs: tuple[float, ...]
+    ranking: Ranking, told: Sequence[Part], says: Sequence[Part], confidence: Confidence, fprs: tuple[float, ...]
 ) -> Figures:
     """Figures from the sorted scores, the decisions at the best threshold, and the attack's own decisions."""
     # Two halves that choose thresholds for each other depend on each other, and so do strata of one block.
@@ -74,10 +81,10 @@ def _figures(
     records = sum(part.size for part in told)
     right = sum(np.sum(part.members) + len(part.nonmembers) - np.sum(part.nonmembers) for part in told)
     return Figures(
-        intervals.auc(ranking, confidence),
-        intervals.mean_difference(says, confidence),
-        intervals.proportion(round(float(right)), records, confidence, independent=-(-records // dependent)),
-        _tprs(ranking, confidence, fprs),
+        intervals.auc(ranking, confidence.auc),
+        intervals.mean_difference(says, confidence.auc),
+        intervals.proportion(round(float(right)), records, confidence.auc, independent=-(-records // dependent)),
+        _tprs(ranking, confidence.rates, fprs),
     )
 
 
@@ -178,12 +185,13 @@ def assess(
     blind: Judged | None,
     groups: Mapping[str, NDArray[Any]],
     *,
-    confidences: Sequence[float],
+    confidences: Sequence[float | Confidence],
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
 ) -> list[Risk]:
     """The risk of one release under one attack, beside its controls and the blind baseline, at each confidence.
 
-    ``blind`` is None where nothing is known of the records but what the release shows.
+    ``blind`` is None where nothing is known of the records but what the release shows. A plain number is the confidence of all
+    intervals.
     """
     judged = trial.target
     beyond_blind = None
@@ -191,12 +199,14 @@ def assess(
         within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
         beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
     curve, bars = roc(judged.ranking), histogram(judged)
-    by_group = _by_group(judged, groups, confidences)
+    both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
+    by_group = _by_group(judged, groups, [one.auc for one in both])
     risks = []
-    for confidence, of_groups in zip(confidences, by_group, strict=True):
-        figures = _figures(judged.ranking, judged.told, judged.says, confidence, fprs)
-        permuted = _control("permuted", trial.permuted, confidence, fprs)
-        control = permuted if trial.control is None else _control("never trained", trial.control, confidence, fprs)
+    for (confidence, rates), of_groups in zip(both, by_group, strict=True):
+        chance = Confidence(confidence, rates)
+        figures = _figures(judged.ranking, judged.told, judged.says, chance, fprs)
+        permuted = _control("permuted", trial.permuted, chance, fprs)
+        control = permuted if trial.control is None else _control("never trained", trial.control, chance, fprs)
         blind_auc = None if blind is None else intervals.auc(blind.ranking, confidence)
         rivals = [trial.control] if trial.control is not None else []
         if blind is not None and blind_auc is not None and (not rivals or intervals.suspicious(blind_auc)):
@@ -215,9 +225,7 @@ def assess(
                 blind=blind_auc,
                 beyond_blind=None if beyond_blind is None else beyond_blind(confidence),
                 beyond_control=intervals.difference(figures.auc, control.auc),
-                tpr_beyond=_tpr_beyond(
-                    figures.tpr_at_fpr, [_tprs(rival.ranking, confidence, fprs) for rival in rivals]
-                ),
+                tpr_beyond=_tpr_beyond(figures.tpr_at_fpr, [_tprs(rival.ranking, rates, fprs) for rival in rivals]),
                 by_group=of_groups,
                 roc=curve,
                 histogram=bars,
@@ -242,10 +250,12 @@ def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, 
 
 
 def _control(
-    kind: Literal["permuted", "never trained"], judged: Judged, confidence: float, fprs: tuple[float, ...]
+    kind: Literal["permuted", "never trained"], judged: Judged, confidence: Confidence, fprs: tuple[float, ...]
 ) -> Control:
-    advantage = intervals.mean_difference(judged.says, confidence)
-    return Control(kind, intervals.auc(judged.ranking, confidence), advantage, _tprs(judged.ranking, confidence, fprs))
+    advantage = intervals.mean_difference(judged.says, confidence.auc)
+    return Control(
+        kind, intervals.auc(judged.ranking, confidence.auc), advantage, _tprs(judged.ranking, confidence.rates, fprs)
+    )
 
 
 def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[Any], int]:

@@ -3,14 +3,14 @@
 No model and no record is seen. Two attacks read the score: the score itself, and a small tree on it, fitted on some records and
 judged on others, which also finds members in the middle or at both ends. Whatever they find may be a difference between the two
 sets of records: only a random split, which is a statement of the caller, rules that out. The same score on a model that never saw the
-members shows such a difference, but a model that was trained on fewer records shows less of it. Of rows that can't be told from copies one is judged: see `repeats`.
+members shows such a difference, but a model that was trained on fewer records shows less of it. Of rows that can't be told from
+copies one is judged: see `repeats`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,11 +18,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.attacks.membership_given_score import given_score, tree_on_score
-from leakscope.auditing import named_by, recorded
+from leakscope.auditing import recorded
 from leakscope.crossfit import Sample
 from leakscope.errors import InputError
-from leakscope.evaluation.evaluate import Case, Control, Observed, evaluate
-from leakscope.evaluation.exposure import p_values, record_table
+from leakscope.evaluation.concluding import try_attacks
+from leakscope.evaluation.evaluate import Case, Control, Observed
 from leakscope.evaluation.prepare import FEWEST, judged_groups
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, read_rates
 from leakscope.evidence import Floats
@@ -34,9 +34,7 @@ from leakscope.records import Records, as_array, read_groups, read_ids, row_name
 from leakscope.repeats import Repeats, find_repeats
 from leakscope.report.words import safe_text
 from leakscope.results import Audit, AuditedModel, Basis, NotRun, Overlap, Risk
-from leakscope.risk import FALSE_POSITIVE_RATES, most_exposed, most_exposed_group, with_band
-from leakscope.verdict import choose_strongest, confidence_for_choice, judge, largest_figures, strongest_by_release
-from leakscope.versions import versions
+from leakscope.risk import FALSE_POSITIVE_RATES, most_exposed_group
 
 Booleans = NDArray[np.bool_]
 
@@ -232,42 +230,22 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
             "different records on each side"
         )
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
-    chance = confidence_for_choice(settings.confidence, len(attacks), 1 + len(settings.fprs))
     case = Case(sample, (given.members.y, given.nonmembers.y), None, groups, settings.seed, settings.fprs)
-    with clock("attack"):
-        found = [
-            evaluate(attack, case, _observed(given, sample, name), (settings.confidence, chance)) for attack in attacks
-        ]
-    careful = [one.risks[1] for one in found]
-    best = choose_strongest(careful)
-    ranking = found[best].trial.target.ranking
-    evidence = p_values(sample, found[best], judged_only=False)
-    records = record_table(given.members, 1 - evidence, evidence)
-    exposed = most_exposed_group(careful, [one.trial for one in found], None, groups)
+    tried = try_attacks(attacks, case, _observed(given, sample, name), settings, clock)
+    exposed = most_exposed_group(tried.careful, [one.trial for one in tried.found], None, groups)
     basis = Basis(settings.margin, random_split=words["random split"], exposed=exposed)
-    verdict = judge(careful[best], basis)
     return Audit(
-        verdict=verdict,
-        named=named_by(found[best], verdict, settings),
-        basis=basis,
-        strongest=replace(careful[best], roc=with_band(careful[best].roc, ranking, chance)),
-        risks=tuple(one.risks[0] for one in found),
-        by_release=strongest_by_release(careful),
-        largest=largest_figures(careful),
+        **tried.conclude(basis, given.members, sample, settings),
         not_run=_not_run(given),
-        warnings=(*_warnings(given, sample, repeats, words, careful[0]), *pooled),
+        warnings=(*_warnings(given, sample, repeats, words, tried.careful[0]), *pooled),
         target=AuditedModel(
             model="one number per record" + ("" if name in PLAIN_NAMES else f", {name}"), task="scores", classes=None, features=None,
             members=inside, nonmembers=outside, judged=sample.judged, performance=None, control_models=None,
         ),
         overlap=Overlap(0),
-        settings=recorded(settings, words | {"groups": list(given.members.groups)}, attacks, chance),
+        settings=recorded(settings, words | {"groups": list(given.members.groups)}, tried),
         fingerprints=_fingerprints(given),
-        versions=versions(),
         seconds=clock.seconds,
-        created=datetime.now(UTC).isoformat(timespec="seconds"),
-        exposed=most_exposed(records),
-        records=records,
         command=command,
     )  # fmt: skip
 

@@ -27,11 +27,12 @@ from leakscope.results import (
     Risk,
     Verdict,
 )
+from leakscope.risk import Confidence
 
 #: The attacks with reference models that get the larger part of the error.
 PRIMARY = (membership_rmia.NAME, membership_residual.NAME)
-#: Share of the error that the primary attack gets.
-PRIMARY_SHARE = 0.8
+#: Shares of the error that the AUC of the primary attack gets, and its true-positive rates together.
+AUC_SHARE, RATES_SHARE = 0.5, 0.3
 #: Share of copies in the holdout from which on they are named before a lack of records.
 MUCH_OVERLAP = 0.1
 
@@ -47,24 +48,28 @@ def confidence_for_choice(confidence: float, attacks: int, figures: int) -> floa
     return 1 - (1 - confidence) / (attacks * figures)
 
 
-def confidences_for_choice(confidence: float, attacks: Sequence[Attack], figures: int) -> list[float]:
-    """Confidence of the intervals of each attack so that all hold together.
+def confidences_for_choice(confidence: float, attacks: Sequence[Attack], rates: int) -> list[Confidence]:
+    """Confidence of the intervals of each attack so that all hold together, with true-positive rates at ``rates`` false-positive rates.
 
-    Where the attack with reference models runs, it gets four fifths of the error, and the others share the rest: more attacks do
-    not widen its intervals.
+    Where the primary attack runs, its AUC gets half of the error and its true-positive rates three tenths. The other attacks share the
+    rest: more of them do not widen the intervals of the primary one.
 
     Examples
     --------
     >>> from leakscope.attacks import loss_threshold, rmia
-    >>> [round(one, 4) for one in confidences_for_choice(0.95, [rmia(), loss_threshold("log_loss")], figures=4)]
-    [0.99, 0.9975]
+    >>> found = confidences_for_choice(0.95, [rmia(), loss_threshold("log_loss")], rates=3)
+    >>> [(round(one.auc, 4), round(one.rates, 4)) for one in found]
+    [(0.975, 0.995), (0.9975, 0.9975)]
     """
-    primary = [attack.name in PRIMARY for attack in attacks]
-    if not any(primary) or all(primary):
-        return [confidence_for_choice(confidence, len(attacks), figures)] * len(attacks)
-    first, others = sum(primary), len(attacks) - sum(primary)
-    shares = [PRIMARY_SHARE / first if is_first else (1 - PRIMARY_SHARE) / others for is_first in primary]
-    return [1 - (1 - confidence) * share / figures for share in shares]
+    error, figures = 1 - confidence, 1 + rates
+    first = sum(attack.name in PRIMARY for attack in attacks)
+    others = len(attacks) - first
+    if not first or not others:
+        each = confidence_for_choice(confidence, len(attacks), figures)
+        return [Confidence(each, each)] * len(attacks)
+    rest = 1 - error * (1 - AUC_SHARE - RATES_SHARE) / (others * figures)
+    primary = Confidence(1 - error * AUC_SHARE / first, 1 - error * RATES_SHARE / (first * rates))
+    return [primary if attack.name in PRIMARY else Confidence(rest, rest) for attack in attacks]
 
 
 def choose_strongest(risks: Sequence[Risk] | Sequence[ReleaseRisk]) -> int:

@@ -26,7 +26,7 @@ from leakscope.evaluation.training import Trained
 from leakscope.evidence import Attack
 from leakscope.ranking import Part, split
 from leakscope.results import Fit, Risk
-from leakscope.risk import Trial
+from leakscope.risk import Confidence, Trial
 from leakscope.target import Target
 from leakscope.verdict import choose_strongest
 
@@ -54,7 +54,7 @@ class Case(Judging):
     training_seed: int
     confidence: float
     together: float
-    attacks: Mapping[str, Sequence[tuple[Attack, float]]]
+    attacks: Mapping[str, Sequence[tuple[Attack, Confidence]]]
 
 
 @dataclass(frozen=True, eq=False)

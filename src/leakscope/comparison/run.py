@@ -202,7 +202,7 @@ def _prepare(
     }  # fmt: skip
     everything = [attack for some in attacks.values() for attack in some]
     figures = 1 + len(settings.fprs)
-    chances = iter(confidences_for_choice(settings.confidence, everything, figures))
+    chances = iter(confidences_for_choice(settings.confidence, everything, len(settings.fprs)))
     case = Case(
         sample=judging.sample, labels=judging.labels, blind=judging.blind, groups=judging.groups, seed=judging.seed,
         fprs=judging.fprs, target=target, design=prepared.design, training_seed=prepared.seed,

@@ -48,6 +48,17 @@ class Numbers:
     folds: int = 0
     halves: int = 0
 
+    def __str__(self) -> str:
+        """The plan in words.
+
+        Examples
+        --------
+        >>> str(Numbers(4, 4, 2)), str(Numbers(folds=2))
+        ('training 4 references, 4 folds, 2 halves', 'training 2 folds')
+        """
+        counts = ((self.references, "references"), (self.folds, "folds"), (self.halves, "halves"))
+        return "training " + ", ".join(f"{count} {what}" for count, what in counts if count)
+
 
 @dataclass(frozen=True, eq=False)
 class Design:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from leakscope.crossfit import Indices, Sample, cross_guess, scale_of
 from leakscope.evidence import Attack, Floats, Guesses, Labels
 from leakscope.results import Risk
-from leakscope.risk import FALSE_POSITIVE_RATES, Judged, Trial, assess
+from leakscope.risk import FALSE_POSITIVE_RATES, Confidence, Judged, Trial, assess
 from leakscope.workers import one_thread
 
 Shown = Mapping[str, Floats]
@@ -77,7 +77,7 @@ class Evaluated:
     others: Floats
 
 
-def evaluate(attack: Attack, case: Case, observed: Observed, confidences: Sequence[float]) -> Evaluated:
+def evaluate(attack: Attack, case: Case, observed: Observed, confidences: Sequence[float | Confidence]) -> Evaluated:
     """Run an attack on the target and on its controls, and give its risk at each confidence.
 
     What is random in an attack follows from the seed and its name, so that the same attack gives the same scores in every study,

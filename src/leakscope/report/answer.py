@@ -19,7 +19,7 @@ from leakscope.report.words import (
     safe_text,
     shown_rate,
 )
-from leakscope.results import Findings, GroupRisk, Risk
+from leakscope.results import Findings, GroupRisk, Named, Risk
 
 MOST_STEPS = 3
 #: The model does this much better on its training records than on others: then it has learned some by heart.
@@ -61,7 +61,8 @@ def _first(findings: Findings) -> str:
 def _second(findings: Findings) -> str:
     risk = findings.strongest
     if findings.verdict.leaks:
-        return in_plain_words(risk) if _beats_chance(risk) else _leaks_within(findings)
+        said = in_plain_words(risk) if _beats_chance(risk) else _leaks_within(findings)
+        return f"{said} {_named(findings.named)}".strip()
     if findings.verdict.kind == "no evidence":
         return f"{in_pairs(risk)} Stronger attacks may exist."
     return _why_not(findings)
@@ -75,6 +76,14 @@ def _leaks_within(findings: Findings) -> str:
     """What the attack reaches within the group that the model leaks for, where all records together show no leak."""
     shown = findings.verdict.sentence.removeprefix("leaks:").strip()
     return safe_text(shown[:1].upper() + shown[1:], SENTENCE_LENGTH) + "."
+
+
+def _named(named: Named | None) -> str:
+    """How many people an attacker could name, where that is anybody."""
+    if named is None or not named.count:
+        return ""
+    people = "1 person" if named.count == 1 else f"{count(named.count)} people"
+    return f"An attacker who accepts one wrong name in ten could name {people} of the training data."
 
 
 def _why_not(findings: Findings) -> str:

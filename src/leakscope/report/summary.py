@@ -68,7 +68,7 @@ def summarize(findings: Findings) -> dict[str, Any]:
         "guide": summarize_guide(findings),
         "reproduce": summarize_reproduction(findings),
         "reading": _reading(strongest),
-        "facts": _facts(findings.target),
+        "facts": _facts(findings),
         "rates": [{"rate": rate, "text": percent(rate)} for rate in rates],
         "strongest": _risk(strongest, rates, is_strongest=True),
         "risks": [
@@ -122,7 +122,8 @@ def _reading(risk: Risk) -> list[str]:
     ]
 
 
-def _facts(target: AuditedModel) -> list[dict[str, str]]:
+def _facts(findings: Findings) -> list[dict[str, str]]:
+    target = findings.target
     facts = [
         ("Model", safe_text(target.model)),
         ("Task", _task(target)),
@@ -144,6 +145,9 @@ def _facts(target: AuditedModel) -> list[dict[str, str]]:
             ("Control", f"{models} retrained on {count(control.records)} other records"),
             (f"{metric} of the control on held-out records", describe(control.holdout, style)["text"]),
         ]
+    if (procedure := findings.procedure) is not None:
+        trained = f"{describe(procedure.auc)['text']}, mean over {count(procedure.models)} reference models as targets"
+        facts.append(("AUC of the training procedure", trained))
     return [{"name": name, "value": value} for name, value in facts]
 
 

@@ -1,0 +1,1 @@
+"""Strength and cost of the default audit: ``make race``."""

@@ -1,0 +1,95 @@
+"""From attacks to what an audit says of them: the strongest, the verdict and the records. The same for models and for scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from typing import Any
+
+from leakscope.crossfit import Sample
+from leakscope.evaluation.evaluate import Case, Evaluated, Observed, evaluate
+from leakscope.evaluation.exposure import count_named, exposure_by_references, p_values, record_table
+from leakscope.evaluation.settings import Clock, Settings
+from leakscope.evaluation.training import Fits
+from leakscope.evidence import Attack
+from leakscope.models import Task
+from leakscope.records import Records
+from leakscope.releases import Progress
+from leakscope.results import Basis, Risk
+from leakscope.risk import Confidence, most_exposed, with_band
+from leakscope.verdict import choose_strongest, confidences_for_choice, judge, largest_figures, strongest_by_release
+from leakscope.versions import versions
+
+
+@dataclass(frozen=True, eq=False)
+class Tried:
+    """All attacks of an audit, each evaluated at the confidence of one interval and at that of all intervals together."""
+
+    found: tuple[Evaluated, ...]
+    chances: tuple[Confidence, ...]
+
+    @cached_property
+    def careful(self) -> list[Risk]:
+        """Risks whose intervals hold together."""
+        return [one.risks[1] for one in self.found]
+
+    @cached_property
+    def best(self) -> int:
+        """Position of the strongest attack."""
+        return choose_strongest(self.careful)
+
+    @property
+    def strongest(self) -> Evaluated:
+        return self.found[self.best]
+
+    def conclude(
+        self,
+        basis: Basis,
+        members: Records,
+        sample: Sample,
+        settings: Settings,
+        fits: Fits | None = None,
+        task: Task = "classification",
+    ) -> dict[str, Any]:
+        """The fields of an `Audit` that follow from the attacks; ``fits`` are those of reference models, if there are any."""
+        careful, verdict = self.careful[self.best], judge(self.careful[self.best], basis)
+        ranking = self.strongest.trial.target.ranking
+        evidence = p_values(sample, self.strongest, judged_only=fits is not None)
+        exposures = 1 - evidence if fits is None else exposure_by_references(sample, fits, task)
+        records = record_table(members, exposures, evidence)
+        named = None
+        if verdict.leaks:
+            named = count_named(self.strongest.trial.target, settings.confidence, settings.seed)
+        return {
+            "verdict": verdict,
+            "basis": basis,
+            "strongest": replace(careful, roc=with_band(careful.roc, ranking, self.chances[self.best].rates)),
+            "risks": tuple(one.risks[0] for one in self.found),
+            "by_release": strongest_by_release(self.careful),
+            "largest": largest_figures(self.careful),
+            "exposed": most_exposed(records),
+            "records": records,
+            "named": named,
+            "versions": versions(),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+        }
+
+
+def try_attacks(
+    attacks: Sequence[Attack],
+    case: Case,
+    observed: Observed,
+    settings: Settings,
+    clock: Clock,
+    progress: Progress | None = None,
+) -> Tried:
+    """Evaluate every attack."""
+    chances, found = confidences_for_choice(settings.confidence, attacks, len(settings.fprs)), []
+    for done, (attack, chance) in enumerate(zip(attacks, chances, strict=True), start=1):
+        with clock("attack"):
+            found.append(evaluate(attack, case, observed, (settings.confidence, chance)))
+        if progress is not None:
+            progress("attacking", done, len(attacks))
+    return Tried(tuple(found), tuple(chances))
