@@ -38,10 +38,14 @@ CHEAP = {
 #: Where attacks of the registry run that an audit does not run by default.
 WHERE = {
     "label only": "compare, and audit with `--releases`",
-    "rmia": "audit with `--references`, and compare",
-    "rmia regression": "audit with `--references`, and compare",
-    "lira": "compare, classification",
-    "lira regression": "compare, regression",
+    **dict.fromkeys(
+        ("rmia", "lira", "base", "learned references", "label references"), "audit and compare, classification"
+    ),
+    **dict.fromkeys(
+        ("rmia regression", "lira regression", "base regression", "learned references regression"),
+        "audit and compare, regression",
+    ),
+    **dict.fromkeys(("residual", "residual regression"), "audit and compare, where the model can't be trained again"),
     **dict.fromkeys(("explanation norm", "explanation", "explanation and prediction"), "audit with `--releases`"),
     **dict.fromkeys(("self-revelation", "influence values"), "reconstruct"),
     **dict.fromkeys(("given score", "score tree"), "scores"),
