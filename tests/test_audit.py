@@ -524,7 +524,7 @@ def test_the_strongest_risk_pays_for_the_choice():
     twin = next(r for r in result.risks if (r.attack, r.release) == (result.strongest.attack, result.strongest.release))
     assert result.strongest.auc.value == twin.auc.value
     assert result.strongest.auc.low < twin.auc.low
-    assert result.strongest.auc.confidence == result.settings["confidence after the choice"] >= 0.99
+    assert result.strongest.auc.confidence == result.settings["confidence after the choice"] > 0.95
 
 
 def test_a_seed_of_numpys_is_saved(tmp_path):

@@ -193,7 +193,9 @@ def test_an_audit_gives_the_numbers_of_the_same_model_at_hand(server):
     near = audit(FITTED.predict_proba, *sets)
     assert far.risks == near.risks
     assert far.target.model == f"127.0.0.1:{server.server_port}/predict"
-    assert [audit(FITTED, *sets, retrain=False).strongest.auc] == [far.strongest.auc]
+    assert [
+        audit(model, *sets, retrain=False).strongest.auc for model in (FITTED, remote.remote_model(server.url))
+    ] == [audit(FITTED.predict_proba, *sets, retrain=False).strongest.auc] * 2
 
 
 def test_logits_are_taken_for_what_they_are_said_to_be(server):

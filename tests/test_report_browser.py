@@ -456,7 +456,8 @@ def test_a_big_audit_stays_small_and_quick_to_use(open_page: Open, tmp_path: Pat
     file.write_bytes(html.render(big).encode())
     assert file.stat().st_size < 3_000_000
     with open_page(file) as page:
-        rows = page.locator("section:has(#groups) table").first.locator("tbody tr")
-        assert rows.count() == 200
+        tables = page.locator("section:has(#groups) table")
+        rows = tables.first.locator("tbody tr")
+        assert rows.count() + tables.nth(1).locator("tbody tr").count() == 200
         page.locator("section:has(#groups)").get_by_label("Filter rows").first.fill("level 19")
-        assert rows.locator("th:visible").count() == 11  # 19 and 190 to 199
+        assert rows.locator("th:visible").count() == 10  # 190 to 199, which have the largest gaps

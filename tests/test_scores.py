@@ -37,7 +37,9 @@ def given(result):
 
 @pytest.mark.parametrize("distance", [0.0, 0.6])
 def test_intervals_hold_the_auc_of_two_normals(distance, monkeypatch):
-    monkeypatch.setattr("leakscope.evaluation.concluding.versions", dict)  # looking up packages takes longer than the attacks
+    monkeypatch.setattr(
+        "leakscope.evaluation.concluding.versions", dict
+    )  # looking up packages takes longer than the attacks
     truth, repeats = norm.cdf(distance / np.sqrt(2)), 60
     held, careful, leaks = 0, 0, 0
     rng = np.random.default_rng(12345)

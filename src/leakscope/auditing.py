@@ -126,7 +126,7 @@ def audit(
     >>> toy = lookup(n=300)
     >>> result = audit(toy.model, toy.train, toy.holdout, fit=toy.fit)
     >>> result.verdict.kind, result.strongest.auc
-    ('leaks', 1.00 [0.99, 1.00])
+    ('leaks', 1.000 [0.992, 1.000])
     """
     references = instead_of_shadows(references, shadows)
     settings = Settings(
