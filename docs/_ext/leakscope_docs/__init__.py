@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import is_dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 from sphinx.application import Sphinx
 
@@ -15,8 +16,22 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls: formulas, executed blocks, and pages that are written before any is read."""
     mathml.setup(app)
     executed.setup(app)
+    app.connect("autodoc-before-process-signature", resolve_inherited_fields)
     app.connect("builder-inited", lambda app: write(folder := Path(app.srcdir) / "_made", made(folder)))
     return {"parallel_read_safe": False, "version": "1"}
+
+
+def resolve_inherited_fields(_: Sphinx, method: Any, __: bool) -> None:
+    """Resolve the annotations of a dataclass whose base is in another module.
+
+    Sphinx resolves them by the names of one module, and otherwise shows plain names, which may belong to several classes.
+    """
+    name, _, last = getattr(method, "__qualname__", "").rpartition(".")
+    owner = getattr(method, "__globals__", {}).get(name) if last == "__init__" else None
+    bases = owner.__mro__[1:] if isinstance(owner, type) else ()
+    if any(is_dataclass(base) and base.__module__ != owner.__module__ for base in bases):
+        hints = get_type_hints(owner)
+        method.__annotations__ |= {field: hints[field] for field in method.__annotations__ if field in hints}
 
 
 def made(folder: Path) -> dict[str, str]:

@@ -3,17 +3,17 @@ r"""Reference models, seen from one record: what models that had the record say 
 Attacks that compare a record with itself under other trainings read these statistics as the release ``references``, one row per
 record. With φ the log-odds of the true label (`phi_of`) and p its likelihood under a reference model:
 
-====================== ============================================================================================
-``MEAN_IN``            mean of φ under the models that had the record
-``MEAN_OUT``           mean of φ under the others
-``DEVIATION_IN``       standard deviation of φ around the records' own ``MEAN_IN``, pooled over all records
-``DEVIATION_OUT``      the same around ``MEAN_OUT``
+======================= ============================================================================================
+``MEAN_IN``             mean of φ under the models that had the record
+``MEAN_OUT``            mean of φ under the others
+``DEVIATION_IN``        standard deviation of φ around the records' own ``MEAN_IN``, pooled over all records
+``DEVIATION_OUT``       the same around ``MEAN_OUT``
 ``LOG_MEAN_LIKELIHOOD`` logarithm of the mean of p over all reference models
-``VARIANCE``           regression: mean squared error of the models on records that they did not have; 1 for classes
-``LOG_MEAN_OUT``       logarithm of the mean of p over the models that did not have the record
-``LOG_MEAN_TEMPERED``  logarithm of the mean over all reference models of p at temperature 2 (`log_tempered`)
-``MEAN_LOSS_OUT``      mean loss (`bounded_log_loss`, or the squared error) under the models that did not have the record
-====================== ============================================================================================
+``VARIANCE``            regression: mean squared error of the models on records that they did not have; 1 for classes
+``LOG_MEAN_OUT``        logarithm of the mean of p over the models that did not have the record
+``LOG_MEAN_TEMPERED``   logarithm of the mean over all reference models of p at temperature 2 (`log_tempered`)
+``MEAN_LOSS_OUT``       mean loss (`bounded_log_loss`, or the squared error) under the models that did not have the record
+======================= ============================================================================================
 
 Probabilities are held within [0.01, 0.99] for φ: forests answer 0 and 1, and without the limits a few such answers decide the
 pooled deviations. For a regression φ is :math:`-\sqrt{|y - f(x)|}`, since the root of a Gaussian error is nearly Gaussian, and p is
