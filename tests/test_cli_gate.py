@@ -234,7 +234,7 @@ def test_the_policy_of_the_page_is_read(capsys, folder, tmp_path):
 
 def test_every_condition_of_the_page_can_be_read():
     found = re.findall(r"^\| `([^`]+)` \|", PAGE.read_text(), flags=re.M)
-    assert len(found) == 14
+    assert len(found) == 15
     assert all(parse_condition(text).text == text for text in found)
 
 

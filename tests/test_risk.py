@@ -131,7 +131,7 @@ def test_groups_from_one_sort_equal_those_of_the_definition(kind, strata):
         "one": np.repeat(["all"], 800),
     }
     confidences = (0.95, 0.9975)
-    for found, confidence in zip(risk._by_group(judged, groups, confidences), confidences, strict=True):
+    for found, confidence in zip(risk.assess_groups(judged, groups, confidences), confidences, strict=True):
         expected = list(literal_by_group(judged, groups, confidence))
         assert [(group.column, group.level) for group in found] == [(group.column, group.level) for group in expected]
         for ours, theirs in zip(found, expected, strict=True):
@@ -146,7 +146,7 @@ def test_sums_of_a_million_records_may_wrap_around():
     member = np.tile([True, False], 2_000_000)
     judged = judged_of(rng.normal(0.1 * member, 1.0), member)
     groups = {"half": np.repeat(["a", "b"], 2_000_000)}
-    (found,) = risk._by_group(judged, groups, (0.95,))
+    (found,) = risk.assess_groups(judged, groups, (0.95,))
     assert numbers_of(found[0]) == pytest.approx(numbers_of(next(literal_by_group(judged, groups, 0.95))), abs=1e-12)
 
 

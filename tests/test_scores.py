@@ -155,6 +155,15 @@ def test_a_control_alone_does_not_rule_out_a_shift():
     assert result.verdict.kind == "cannot tell"
 
 
+def test_a_control_alone_does_not_rule_out_a_shift_within_a_group_either():
+    scores, member = normals(1000, 0.6)
+    groups = np.tile(["a", "b"], 1000)
+    scores = np.where(groups == "a", scores, np.random.default_rng(3).normal(size=2000))
+    result = audit_scores(scores, member, control=np.random.default_rng(4).normal(size=2000), groups={"side": groups})
+    assert result.basis.exposed is not None
+    assert result.verdict.kind == "cannot tell"
+
+
 @pytest.mark.parametrize("random_split", [False, True])
 def test_a_control_that_finds_as_much_forbids_it(random_split):
     scores, member = normals(500, 1.0)

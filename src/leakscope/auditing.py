@@ -29,7 +29,7 @@ from leakscope.facts import count_copies, describe, much_near_overlap, trained_s
 from leakscope.fingerprints import fingerprint
 from leakscope.provenance import CODE, code_digest, model_fingerprint
 from leakscope.releases import Progress
-from leakscope.results import Audit, Basis, Bound, Claim, Extra
+from leakscope.results import Audit, Basis, Bound, Claim, Extra, Procedure
 from leakscope.risk import FALSE_POSITIVE_RATES, SMALLEST_GROUP, Trial, most_exposed_group
 from leakscope.selection import Selection, select
 from leakscope.splitting import is_random_split
@@ -208,8 +208,15 @@ def _run(
         fingerprints=_fingerprints(target),
         seconds=clock.seconds,
         bounds=() if claimed is None else (replace(claimed, contradicted=refuted),),
-        procedure=procedure_risk(trained.fits[0], design.inside(), target.model.task, settings.confidence),
+        procedure=_procedure(target, prepared, trained, settings),
     )
+
+
+def _procedure(target: Target, prepared: Prepared, trained: Trained, settings: Settings) -> Procedure | None:
+    """What training again as the target was trained leaks; models of another kind say nothing of that."""
+    if target.learner is None:
+        return None
+    return procedure_risk(trained.fits[0], prepared.design.inside(), target.model.task, settings.confidence)
 
 
 def _own_settings(prepared: Prepared, settings: Settings, consistency: Consistency) -> dict[str, Any]:

@@ -223,7 +223,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class VerdictCondition:
-    """The verdict, compared with one of its three kinds.
+    """The verdict, compared with one of its kinds; a refuted claim is a leak too.
 
     ``cannot tell`` means that the truth is one of the others, so conditions on those are then uncertain; only
     ``verdict != "no evidence"``, which asks that a leak be excluded, is failed.
@@ -243,7 +243,7 @@ class VerdictCondition:
         found = _VERDICT_FORM.fullmatch(" ".join(text.split()))
         if found is None or found["kind"].strip() not in VERDICTS:
             raise InputError(
-                f"can't read “{safe_text(text)}”: write verdict = or != and one of leaks, “no evidence”, “cannot tell”"
+                f"can't read “{safe_text(text)}”: write verdict = or != and one of leaks, “claim refuted”, “no evidence”, “cannot tell”"
             )
         return cls(" ".join(text.split()), "!=" if found["sign"] == "!=" else "=", found["kind"].strip())
 
@@ -261,7 +261,9 @@ class VerdictCondition:
         excluded = self.sign == "!=" and self.kind == "no evidence"  # all but one of the three is meant
         if audit.verdict.kind == "cannot tell" and self.kind != "cannot tell" and not excluded:
             return Judgement(self.text, "uncertain", None, said)
-        met = (audit.verdict.kind == self.kind) == (self.sign == "=")
+        # A refuted claim is a leak too: a gate against leaks must not pass it.
+        same = audit.verdict.leaks if self.kind == "leaks" else audit.verdict.kind == self.kind
+        met = same == (self.sign == "=")
         return Judgement(self.text, "failed" if met else "passed", None, said)
 
 

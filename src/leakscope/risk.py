@@ -172,11 +172,14 @@ class Judged:
 
 @dataclass(frozen=True)
 class Trial:
-    """All that is needed to judge one attack: it on the target, on shuffled memberships, and on the control if any."""
+    """All that is needed to judge one attack: it on the target, on shuffled memberships, and on the control if any.
+
+    Shuffled memberships are let go (None) once the attack was assessed.
+    """
 
     attack: Attack
     target: Judged
-    permuted: Judged
+    permuted: Judged | None
     control: Judged | None
 
 
@@ -193,19 +196,20 @@ def assess(
     ``blind`` is None where nothing is known of the records but what the release shows. A plain number is the confidence of all
     intervals.
     """
-    judged = trial.target
+    judged, shuffled = trial.target, trial.permuted
+    assert shuffled is not None
     beyond_blind = None
     if blind is not None:
         within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
         beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
     curve, bars = roc(judged.ranking), histogram(judged)
     both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
-    by_group = _by_group(judged, groups, [one.auc for one in both])
+    by_group = assess_groups(judged, groups, [one.auc for one in both])
     risks = []
     for (confidence, rates), of_groups in zip(both, by_group, strict=True):
         chance = Confidence(confidence, rates)
         figures = _figures(judged.ranking, judged.told, judged.says, chance, fprs)
-        permuted = _control("permuted", trial.permuted, chance, fprs)
+        permuted = _control("permuted", shuffled, chance, fprs)
         control = permuted if trial.control is None else _control("never trained", trial.control, chance, fprs)
         blind_auc = None if blind is None else intervals.auc(blind.ranking, confidence)
         rivals = [trial.control] if trial.control is not None else []
@@ -282,7 +286,7 @@ def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[A
     return new[codes], int(small.sum())
 
 
-def _by_group(
+def assess_groups(
     judged: Judged, groups: Mapping[str, NDArray[Any]], confidences: Sequence[float]
 ) -> list[tuple[GroupRisk, ...]]:
     """Each group's risk and its gap to the rest, at each confidence; see `grouping`."""

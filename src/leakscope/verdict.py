@@ -33,6 +33,11 @@ from leakscope.risk import Confidence
 PRIMARY = (membership_rmia.NAME, membership_residual.NAME)
 #: Shares of the error that the AUC of the primary attack gets, and its true-positive rates together.
 AUC_SHARE, RATES_SHARE = 0.5, 0.3
+#: The doubt about scores, of which no records are known.
+NOTHING_RULES_OUT = (
+    "scores do not show whether the two sets of records differ by themselves: say so if they were split at random (random_split, "
+    "--random-split)"
+)
 #: Share of copies in the holdout from which on they are named before a lack of records.
 MUCH_OVERLAP = 0.1
 
@@ -169,6 +174,8 @@ def _doubts_about_group(group: ExposedGroup, strongest: Risk, basis: Basis) -> l
     """Ways in which the AUC of a group could come from a difference between the two sets of records and not from the model."""
     if _randomised(strongest, basis) and (group.blind is None or group.blind.low <= 0.5):
         return []
+    if strongest.blind is None:
+        return [NOTHING_RULES_OUT]
     if group.control is None or group.beyond_control is None:
         return ["this was not compared with a model that never saw the members"]
     doubts = []
@@ -285,8 +292,7 @@ def _doubts(risk: Risk, basis: Basis) -> list[str]:
         )
     if risk.blind is None:
         # A control that was trained on fewer records shows less of a shift than the target does.
-        missing = "scores do not show whether the two sets of records differ by themselves"
-        doubts.append(f"{missing}: say so if they were split at random (random_split, --random-split)")
+        doubts.append(NOTHING_RULES_OUT)
     if has_control and risk.beyond_control.low <= 0:
         doubts.append(
             f"that is not surely more than the AUC {risk.control.auc} of the same attack on a model that never saw the "

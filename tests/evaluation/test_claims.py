@@ -73,3 +73,11 @@ def test_copies_are_left_out_of_pairs():
     sample = Sample.draw(members, nonmembers, np.random.default_rng(0))
     alone = sample.judge(members, nonmembers)[stand_alone((members, nonmembers), sample)]
     assert set(alone) <= {2, 4, 5}
+
+
+def test_a_gate_against_leaks_stops_a_refuted_claim():
+    refuted = audit_toy(toys.lookup(n=100), epsilon=0.1)
+    assert refuted.verdict.kind == "claim refuted"
+    assert ls.gate(refuted, ["verdict = leaks"]).outcome == "failed"
+    assert ls.gate(refuted, ['verdict = "claim refuted"']).outcome == "failed"
+    assert ls.gate(refuted, ['verdict = "no evidence"']).outcome == "passed"

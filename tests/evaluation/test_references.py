@@ -313,3 +313,12 @@ def test_labels_alone_have_no_likelihood_to_compare():
     model = LogisticRegression().fit(X[:100], y[:100])
     found = ls.audit(model, (X[:100], y[:100]), (X[100:], y[100:]), references=2, releases=["labels"], workers=1)
     assert all(REFERENCES not in risk.release and risk.attack != rmia().name for risk in found.risks)
+
+
+def test_models_of_another_kind_expose_all_members_and_say_nothing_of_the_procedure():
+    X, y = people(900)
+    model = forest().fit(X[:600], y[:600])
+    found = ls.audit(model.predict_proba, (X[:600], y[:600]), (X[600:], y[600:]), classes=[0, 1], workers=1)
+    assert found.target.judged == 300
+    assert found.procedure is None
+    assert (found.records["score"] > 0).all()

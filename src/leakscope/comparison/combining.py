@@ -18,7 +18,7 @@ from leakscope.comparison.result import Attacked, Version
 from leakscope.comparison.utility import pool_levels, price_by_group, price_of_explanations
 from leakscope.comparison.utility import price as price_of
 from leakscope.results import Estimate, Risk
-from leakscope.risk import assess
+from leakscope.risk import assess_groups
 from leakscope.verdict import largest_figures
 
 
@@ -119,6 +119,5 @@ def _attacked(risk: Risk) -> Attacked:
 
 def _exposed_groups(case: Case, outcome: Outcome) -> dict[tuple[str, str], Estimate]:
     """AUC of the strongest attack in each group that is large enough on both sides."""
-    trial = outcome.trials[outcome.strongest]
-    (risk,) = assess(trial, case.blind, case.groups, confidences=(case.together,), fprs=case.fprs)
-    return {(group.column, group.level): group.auc for group in risk.by_group}
+    (found,) = assess_groups(outcome.trials[outcome.strongest].target, case.groups, [case.together])
+    return {(group.column, group.level): group.auc for group in found}

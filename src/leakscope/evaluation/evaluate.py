@@ -9,6 +9,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from leakscope.crossfit import Indices, Sample, cross_guess, scale_of
 from leakscope.evidence import Attack, Floats, Guesses, Labels
+from leakscope.ranking import Scale
 from leakscope.results import Risk
 from leakscope.risk import FALSE_POSITIVE_RATES, Confidence, Judged, Trial, assess
 from leakscope.workers import one_thread
@@ -67,6 +69,12 @@ class Case:
     seed: int
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES
 
+    @cached_property
+    def scales(self) -> tuple[Scale, Scale]:
+        """Which scores can be compared (`crossfit.scale_of`), of fitted attacks and of those with a fixed scale; shared by all."""
+        block = np.zeros_like(self.sample.half)
+        return Scale(self.sample.half, block), Scale(block, block)
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
@@ -89,7 +97,8 @@ def evaluate(attack: Attack, case: Case, observed: Observed, confidences: Sequen
         trial, others = _try(attack, case, observed, draws)
     risks = assess(trial, case.blind, case.groups, confidences=confidences, fprs=case.fprs)
     # Copies without what scoring has cached, which for a million records is some 100 MB an attack.
-    return Evaluated(replace(trial, target=replace(trial.target)), tuple(risks), others)
+    control = None if trial.control is None else replace(trial.control)
+    return Evaluated(replace(trial, target=replace(trial.target), permuted=None, control=control), tuple(risks), others)
 
 
 def _try(attack: Attack, case: Case, observed: Observed, rngs: Sequence[np.random.Generator]) -> tuple[Trial, Floats]:
@@ -97,7 +106,7 @@ def _try(attack: Attack, case: Case, observed: Observed, rngs: Sequence[np.rando
     sample, rest = case.sample, case.sample.members[case.sample.judged :]
     seen = {name: sample.judge(observed.members[name], observed.nonmembers[name]) for name in attack.releases}
     others = {name: observed.members[name][rest] for name in attack.releases}
-    labels, scale = sample.judge(*case.labels), scale_of(attack, sample.half)
+    labels, scale = sample.judge(*case.labels), case.scales[attack.fixed_scale]
     guesses, scores = cross_guess(
         attack,
         seen[attack.release],

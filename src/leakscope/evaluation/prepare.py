@@ -99,9 +99,7 @@ def count_models(target: Target, settings: Settings, judged: int) -> tuple[Numbe
         if settings.references:
             raise InputError(f"{reason}: add records, or leave them out with references=0 (--references 0)")
         references = 0
-    if target.learner is None:
-        return Numbers(references), reason
-    folds = 0 if settings.random_split else FOLDS if references else 2
+    folds = 0 if settings.random_split or target.learner is None else FOLDS if references else 2
     unjudged = len(target.members) > judged
     return Numbers(references, folds, 2 if references and (folds or unjudged) else 0), reason
 
