@@ -5,6 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from pages import Page
+from samples import around, sample_audit, sample_risk
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
@@ -14,8 +16,6 @@ from leakscope.facts import label_groups
 from leakscope.report import html, markdown
 from leakscope.results import Basis, Estimate, ExposedGroup, Fit
 from leakscope.risk import NOT_SHOWN
-from tests.pages import Page
-from tests.samples import around, sample_audit, sample_risk
 
 RARE = 0.02
 
