@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 from samples import around, sample_audit, with_names
 from scipy import stats
+from test_examples import assert_same_output
 
 import leakscope as ls
 from leakscope.audit_diff import AuditDiff, diff
@@ -505,7 +506,8 @@ def test_the_example_of_the_page_prints_what_the_page_shows(capsys: Any) -> None
     page = (Path(__file__).parent.parent / "docs" / "diff.md").read_text()
     example, shown = (page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "text"))
     exec(example, {})
-    assert capsys.readouterr().out == shown
+    # Matrix products round differently on other processors: an end of an interval may be shown one hundredth away.
+    assert_same_output(capsys.readouterr().out, shown, tolerance=0.0101)
 
 
 def test_hostile_names_stay_text() -> None:
