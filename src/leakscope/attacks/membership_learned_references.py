@@ -35,7 +35,7 @@ from leakscope.attacks.references import MEAN_IN, MEAN_OUT, REFERENCES, phi_of_l
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
 from leakscope.models import Task
-from leakscope.ranking import Booleans
+from leakscope.ranking import Booleans, Numbers
 from leakscope.workers import one_thread
 
 Classifier = Literal["logistic regression", "boosted trees"]
@@ -91,21 +91,15 @@ def features_of(seen: Evidence | Known, task: Task) -> Floats:
 
 def _fit_logistic(features: Floats, member: Booleans) -> _Logistic:
     """Logistic regression on the features, or on them and their products: whichever predicts better."""
+    plain = _Logistic.fit(features, member, 1)
     if min(member.sum(), (~member).sum()) < PARTS:
-        return _Logistic.fit(features, member, 1)
+        return plain
     part = np.empty(len(member), np.intp)
     for side in (member, ~member):
         part[side] = np.arange(side.sum()) % PARTS
-    losses = [
-        sum(
-            _Logistic.fit(features[part != number], member[part != number], degree).loss(
-                features[part == number], member[part == number]
-            )
-            for number in range(PARTS)
-        )
-        for degree in (1, 2)
-    ]
-    return _Logistic.fit(features, member, 1 if losses[0] <= losses[1] else 2)
+    products = _Logistic.fit(features, member, 2)
+    losses = [model.loss_unseen(features, member, part) for model in (plain, products)]
+    return plain if losses[0] <= losses[1] else products
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,17 +121,31 @@ class _Logistic:
             spread = table.std(axis=0)
             scales.append((table.mean(axis=0), np.where(spread > 0, spread, 1.0)))
             table = (table - scales[-1][0]) / scales[-1][1]
-        return cls(degree, tuple(scales), _newton(table, member, STRENGTH[degree]))
+        design = _with_constant(table)
+        return cls(degree, tuple(scales), _newton(design, member, STRENGTH[degree], np.zeros(design.shape[1])))
 
-    def decision_function(self, features: Floats) -> Floats:
+    def design(self, features: Floats) -> Floats:
+        """The constant and the standardised columns."""
         table = features
         for power, (centre, spread) in enumerate(self.scales):
             table = ((table if power == 0 else _products(table)) - centre) / spread
-        return np.asarray(table @ self.weights[1:] + self.weights[0])
+        return _with_constant(table)
 
-    def loss(self, features: Floats, member: Booleans) -> float:
-        """Sum of the log-loss."""
-        return float(np.logaddexp(0, np.where(member, -1.0, 1.0) * self.decision_function(features)).sum())
+    def decision_function(self, features: Floats) -> Floats:
+        return np.asarray(self.design(features) @ self.weights)
+
+    def loss_unseen(self, features: Floats, member: Booleans, part: Numbers) -> float:
+        """Sum of the log-loss where each part is predicted from the others, by one Newton step from the weights of all."""
+        design, total = self.design(features), 0.0
+        for number in range(PARTS):
+            known, asked = part != number, part == number
+            weights = _newton(design[known], member[known], STRENGTH[self.degree], self.weights, steps=1)
+            total += float(np.logaddexp(0, np.where(member[asked], -1.0, 1.0) * (design[asked] @ weights)).sum())
+        return total
+
+
+def _with_constant(table: Floats) -> Floats:
+    return np.column_stack([np.ones(len(table)), table])
 
 
 def _products(table: Floats) -> Floats:
@@ -146,17 +154,16 @@ def _products(table: Floats) -> Floats:
     return np.hstack([table, table[:, first] * table[:, second]])
 
 
-def _newton(table: Floats, member: Booleans, strength: float) -> Floats:
+def _newton(design: Floats, member: Booleans, strength: float, start: Floats, steps: int = MOST_STEPS) -> Floats:
     """Weights, the constant first, that minimise log-loss + |weights|²/(2 strength); the constant has no penalty."""
-    design = np.column_stack([np.ones(len(table)), table])
-    penalty = np.r_[1e-9, np.full(table.shape[1], 1 / strength)]
-    sign, weights = np.where(member, -1.0, 1.0), np.zeros(design.shape[1])
+    penalty = np.r_[1e-9, np.full(design.shape[1] - 1, 1 / strength)]
+    sign, weights = np.where(member, -1.0, 1.0), start
 
     def objective(weights: Floats) -> float:
         return float(np.logaddexp(0, sign * (design @ weights)).sum() + (penalty * weights**2).sum() / 2)
 
     value = objective(weights)
-    for _ in range(MOST_STEPS):
+    for _ in range(steps):
         probability = expit(design @ weights)
         slope = design.T @ (probability - member) + penalty * weights
         curvature = (design * (probability * (1 - probability))[:, None]).T @ design + np.diag(penalty)

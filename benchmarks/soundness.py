@@ -1,0 +1,182 @@
+"""False "leaks" of the whole default audit on models that were not trained on the members, and its power on those that were.
+
+``python -m benchmarks.soundness 0 4`` runs the seeds 0 to 3 and prints after each the counts so far. Each audit is one combination of
+
+- a design: *default*; *function*, a model that can't be trained again; *unequal*, 700 members and 220 held-out records; *split*, with
+  ``random_split``; *rounded*, answers with one decimal; *persons*, two similar rows per person; *private*, parameters with noise;
+- a data set and a learner, of which *few epochs*, *strong penalty* and *large leaves* gain much from more records;
+- a condition: *fair*; *noisy*, one held-out label in ten is wrong; *shift*, noise is added to the held-out features;
+- a target that was trained on the members, or on other records.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, clone
+from sklearn.datasets import load_digits
+from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
+from sklearn.linear_model import LogisticRegression, Ridge
+from sklearn.neural_network import MLPClassifier
+from sklearn.tree import DecisionTreeClassifier
+
+import leakscope as ls
+from leakscope.workers import one_thread
+
+DESIGNS = ("default", "function", "unequal", "split", "rounded", "persons", "private")
+CONDITIONS = ("fair", "noisy", "shift")
+CLASSIFIERS = {
+    "logistic": LogisticRegression(max_iter=300),
+    "forest": RandomForestClassifier(20),
+    "large leaves": RandomForestClassifier(20, min_samples_leaf=20),
+    "tree": DecisionTreeClassifier(min_samples_leaf=5),
+    "few epochs": MLPClassifier((32,), max_iter=8),
+    "strong penalty": LogisticRegression(C=0.01, max_iter=300),
+}
+REGRESSORS = {"forest": RandomForestRegressor(20), "ridge": Ridge()}
+#: A trained target is audited for every seed that this divides; never-trained ones for all.
+TRAINED_EVERY = 4
+
+
+class Rounded(LogisticRegression):
+    """Answers with one decimal."""
+
+    def predict_proba(self, X: Any) -> Any:
+        rounded = super().predict_proba(X).round(1) + 1e-3
+        return rounded / rounded.sum(axis=1, keepdims=True)
+
+
+class Noisy(LogisticRegression):
+    """Parameters with Gaussian noise, drawn anew in each training."""
+
+    def fit(self, X: Any, y: Any) -> Noisy:
+        super().fit(X, y)
+        rng = np.random.default_rng(self.random_state)
+        self.coef_ = self.coef_ + rng.normal(0, 0.3, self.coef_.shape)
+        return self
+
+
+@dataclass(frozen=True)
+class Job:
+    """One audit."""
+
+    design: str
+    data: str
+    learner: str
+    condition: str
+    trained: bool
+
+
+@cache
+def records(data: str) -> tuple[Any, Any]:
+    if data == "digits":
+        X, y = load_digits(return_X_y=True)
+        return X / 16, y
+    adult = ls.datasets.load("adult", preparation="one-hot")
+    X = adult.X.to_numpy(np.float64)
+    return (X[:, 1:], 17 + 73 * X[:, 0]) if data == "age" else (X, adult.y)
+
+
+def jobs(seed: int) -> Iterator[Job]:
+    for trained in (False, True)[: 1 if seed % TRAINED_EVERY else 2]:
+        for design in DESIGNS:
+            special = {"rounded": ["rounded"], "private": ["private"]}.get(design)
+            for data in ("adult", "digits", *([] if special else ["age"])):
+                for learner in special or (REGRESSORS if data == "age" else CLASSIFIERS):
+                    for condition in CONDITIONS[: 1 if design == "split" else 3]:
+                        yield Job(design, data, learner, condition, trained)
+
+
+def run(job: Job, seed: int) -> str:
+    """The kind of the verdict."""
+    X, y = records(job.data)
+    rng = np.random.default_rng([seed, len(X), DESIGNS.index(job.design)])
+    members, held_out = (700, 220) if job.design == "unequal" else (440, 440)
+    order = rng.permutation(len(X))
+    inside, outside, other = np.split(order[: 2 * members + held_out], [members, members + held_out])
+    train, holdout = (X[inside], y[inside]), _condition(X[outside], y[outside], job, rng)
+    source = train if job.trained else (X[other], y[other])
+    if job.design == "persons":
+        train, holdout, source = (_two_rows(*part, np.random.default_rng(seed)) for part in (train, holdout, source))
+    named = {"rounded": Rounded(max_iter=300), "private": Noisy(max_iter=300)}
+    known = REGRESSORS if job.data == "age" else CLASSIFIERS | named
+    learner = clone(known[job.learner])
+    if "random_state" in learner.get_params():
+        learner.set_params(random_state=seed)
+    return _audit(learner.fit(*source), train, holdout, job, seed)
+
+
+def _audit(model: BaseEstimator, train: Any, holdout: Any, job: Job, seed: int) -> str:
+    options: dict[str, Any] = {"workers": 1, "seed": seed, "random_split": job.design == "split"}
+    audited: Any = model
+    if job.design == "function":
+        regression = job.data == "age"
+        audited = model.predict if regression else model.predict_proba
+        options["task"] = "regression" if regression else "classification"
+        options["classes"] = None if regression else list(model.classes_)
+    return ls.audit(audited, train, holdout, **options).verdict.kind
+
+
+def _condition(X: Any, y: Any, job: Job, rng: np.random.Generator) -> tuple[Any, Any]:
+    if job.condition == "shift":
+        return X + rng.normal(0, 0.15, X.shape), y
+    if job.condition == "noisy":
+        wrong = rng.random(len(y)) < 0.1
+        values = y + rng.normal(0, 2 * y.std(), len(y)) if job.data == "age" else rng.permutation(y)
+        return X, np.where(wrong, values, y)
+    return X, y
+
+
+def _two_rows(X: Any, y: Any, rng: np.random.Generator) -> tuple[Any, Any]:
+    """Half of the records, each with a second row that differs by a tenth of the usual distance."""
+    X, y = X[: len(X) // 2], y[: len(y) // 2]
+    return np.concatenate([X, X + 0.05 * rng.normal(size=X.shape) * X.std(axis=0)]), np.concatenate([y, y])
+
+
+def main() -> None:
+    first, stop = int(sys.argv[1]), int(sys.argv[2])
+    file = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+    found: dict[Job, Counter[str]] = {}
+    start = time.monotonic()
+    warnings.simplefilter("ignore")
+    for seed in range(first, stop):
+        for job in jobs(seed):
+            with one_thread():
+                found.setdefault(job, Counter())[run(job, seed)] += 1
+        print(f"seed {seed}, {time.monotonic() - start:.0f} s", flush=True)
+        for line in table(found):
+            print(line, flush=True)
+        if file is not None:
+            file.write_text(json.dumps([{**vars(job), **counts} for job, counts in found.items()]))
+
+
+def table(found: dict[Job, Counter[str]]) -> Iterator[str]:
+    """Per design and condition: "leaks" among never-trained and among trained targets."""
+    for design in DESIGNS:
+        for condition in CONDITIONS:
+            parts = []
+            for trained in (False, True):
+                counts = sum(
+                    (
+                        n
+                        for job, n in found.items()
+                        if (job.design, job.condition, job.trained) == (design, condition, trained)
+                    ),
+                    Counter[str](),
+                )
+                parts.append(f"{'trained' if trained else 'never trained'} {dict(counts)}")
+            yield f"  {design:8} {condition:5}  {'; '.join(parts)}"
+
+
+if __name__ == "__main__":
+    main()
