@@ -147,7 +147,7 @@ def test_versions_that_change_answers_share_all_models() -> None:
     toy = lookup(n=60)
     target = ls.make_target(toy.model, toy.train, toy.holdout, fit=fit)
     ls.compare(target, [Rounding([0, 1, 2]), LabelOnly()], references=4, workers=1)
-    assert trained == [60] * 4 + [45] * 4 + [30] * 2  # references, folds and halves, once
+    assert trained == [45] * 4 + [30] * 2 + [60] * 4  # folds, halves and references, once
 
 
 def test_defended_training_is_seen_by_controls_and_references() -> None:
@@ -158,7 +158,7 @@ def test_defended_training_is_seen_by_controls_and_references() -> None:
         return lookup_model(X, y)
 
     ls.compare(toy_target(60), Mechanism(fit), references=2, workers=1)
-    assert trained == [60] * 3 + [45] * 4 + [30] * 2  # the version itself, two references, folds and halves
+    assert trained == [60] + [45] * 4 + [30] * 2 + [60] * 2  # the version itself, folds, halves and two references
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -16,7 +18,6 @@ from leakscope.evaluation.claims import bound_epsilon
 from leakscope.evaluation.concluding import Tried, try_attacks
 from leakscope.evaluation.design import Numbers
 from leakscope.evaluation.evaluate import Evaluated
-from leakscope.evaluation.other_kind import own_or_other_kind
 from leakscope.evaluation.overlap import shared_share
 from leakscope.evaluation.prepare import Prepared, check_references, prepare
 from leakscope.evaluation.procedure import procedure_risk
@@ -53,6 +54,7 @@ def audit(
     releases: Sequence[str] | None = None,
     attacks: Sequence[Attack] | None = None,
     references: int | None = None,
+    budget: float | None = None,
     random_split: bool = False,
     retrain: bool = True,
     drop_overlap: bool = False,
@@ -86,12 +88,17 @@ def audit(
     references
         Number of reference models, an even number: 4 by default, 2 for a quick audit, 0 for none. They are trained as the model was, on
         known halves of members and held-out records, and six more for the controls (`evaluation.design`). Attacks that compare each
-        record with itself under these models find several times more members than the others.
+        record with itself under these models find several times more members than the others. Ctrl-C after the first pair of references
+        ends the training; the result then uses the pairs that exist, and says so.
+    budget
+        Seconds of training. Pairs of references are trained until the next pair would end later: up to ``references``, by default up
+        to 64. The first pair and the controls are always trained. The number that was reached is recorded, and the result equals the
+        one of an audit with that number of references.
     random_split
         Your statement that members and held-out records come from one random split, such as ``train_test_split``; the two sides of
-        `leakscope.split` need no statement. Membership is then
-        randomised, so that an AUC significantly above 1/2 is evidence by itself, and the models of the controls are not trained. The
-        statement is recorded; the blind baseline checks it, and overrules it where it contradicts it significantly.
+        `leakscope.split` need no statement. Membership is then randomised, so that an AUC significantly above 1/2 is evidence by
+        itself, and the models of the controls are not trained. The statement is recorded; the blind baseline checks it, and overrules
+        it where it contradicts it significantly.
     retrain
         Train the model again for references and controls, where it can be. Otherwise the permuted control stands in, and the result
         says so.
@@ -138,6 +145,7 @@ def audit(
         drop_overlap,
         references,
         bool(random_split) or is_random_split(train, holdout),
+        budget,
     ).checked()
     claimed = None if epsilon is None else promised(epsilon, delta)
     check_work(workers, cluster, cache)
@@ -172,23 +180,23 @@ def _run(
     claimed: Bound | None,
 ) -> Audit:
     prepared = prepare(target, settings, clock, references_used=selection.uses_references, by_class=True)
-    target, case, design = prepared.target, prepared.case, prepared.design
+    target, case = prepared.target, prepared.case
     selection = selection.without_references(prepared.no_references) if prepared.no_references else selection
     trained, obstacles = _train(prepared, settings, selection.attacks, consistency, clock, again, progress)
     show = as_released(target)
     names = _releases_of(selection.attacks, target)
-    observed = observe_version(target, case.sample, design, trained, 0, show, names)
+    observed = observe_version(target, case.sample, trained, 0, show, names)
     tried = try_attacks(selection.attacks, case, observed, settings, clock, progress)
     basis = Basis(
         settings.margin,
         shared_share(case.sample, prepared.hashes, prepared.overlap),
         random_split=settings.random_split,
         obstacles=obstacles + much_near_overlap(prepared.overlap),
-        fit=fit_of_members(target, case.sample, design, trained, 0, show, settings.confidence),
+        fit=fit_of_members(target, case.sample, trained, 0, show, settings.confidence),
         claim=_claim(claimed, tried.found, prepared, settings),
         exposed=most_exposed_group(tried.careful, [one.trial for one in tried.found], case.blind, case.groups),
     )
-    fits = trained.fits[0] if design.numbers.references else None
+    fits = trained.fits[0] if trained.design.numbers.references else None
     audited = describe(target, case.sample, observed, settings.confidence)
     warnings = warn_about(
         target, case.sample, prepared.overlap, count_copies(prepared.hashes[0]), audited, prepared.said,
@@ -201,31 +209,42 @@ def _run(
         **found,
         extras=_extras(selection, [one.trial for one in tried.found], settings.confidence),
         not_run=selection.not_run,
-        warnings=tuple(dict.fromkeys([*consistency.warnings, *basis.obstacles, *warnings, *mixture])),
+        warnings=tuple(
+            dict.fromkeys([*consistency.warnings, *basis.obstacles, *_stopped(prepared, trained), *warnings, *mixture])
+        ),
         target=audited,
         overlap=prepared.overlap,
-        settings=recorded(settings, _own_settings(prepared, settings, consistency), tried),
+        settings=recorded(settings, _own_settings(target, trained, settings, consistency), tried),
         fingerprints=_fingerprints(target),
         seconds=clock.seconds,
         bounds=() if claimed is None else (replace(claimed, contradicted=refuted),),
-        procedure=_procedure(target, prepared, trained, settings),
+        procedure=_procedure(target, trained, settings),
     )
 
 
-def _procedure(target: Target, prepared: Prepared, trained: Trained, settings: Settings) -> Procedure | None:
+def _stopped(prepared: Prepared, trained: Trained) -> list[str]:
+    """That Ctrl-C ended the training of reference models."""
+    if trained.stopped != "interrupt":
+        return []
+    numbers = (trained.design.numbers.references, prepared.design.numbers.references)
+    return ["training was interrupted: {} of {} reference models were used".format(*numbers)]
+
+
+def _procedure(target: Target, trained: Trained, settings: Settings) -> Procedure | None:
     """What training again as the target was trained leaks; models of another kind say nothing of that."""
     if target.learner is None:
         return None
-    return procedure_risk(trained.fits[0], prepared.design.inside(), target.model.task, settings.confidence)
+    return procedure_risk(trained.fits[0], trained.design.inside(), target.model.task, settings.confidence)
 
 
-def _own_settings(prepared: Prepared, settings: Settings, consistency: Consistency) -> dict[str, Any]:
+def _own_settings(target: Target, trained: Trained, settings: Settings, consistency: Consistency) -> dict[str, Any]:
     return {
-        "groups": list(prepared.target.members.groups),
+        "groups": list(target.members.groups),
         "retrain": settings.retrain,
         "drop overlap": settings.drop_overlap,
         "random split": settings.random_split,
-        "references": prepared.design.numbers.references,
+        "references": trained.design.numbers.references,
+        "budget": settings.budget,
         "repeats": consistency.repeats or 1,
     }
 
@@ -259,23 +278,31 @@ def _train(
         )
         if by_batch:
             shown = ask(target, (answers, *special), progress, mixed=settings.seed)
-    learner, everyone = own_or_other_kind(target, prepared.seed)
     with clock("retrain"):
         trained = train(
-            target, learner, prepared.design, everyone, shown,
+            target, target.learner, prepared.design, shown,
             releases=special, shows=(as_released(target),), seed=prepared.seed,
-            retrain=partial(again, progress=_announced(progress, prepared.design.numbers)),
+            retrain=partial(again, progress=_announced(progress, prepared.design.numbers, settings.budget)),
+            stoppable=True, budget=settings.budget,
         )  # fmt: skip
     return trained, consistency.obstacles + by_batch
 
 
-def _announced(progress: Progress | None, numbers: Numbers) -> Progress | None:
-    """Progress that names what is trained, from the start: the bar shows the time that is left after the first model."""
+def _announced(progress: Progress | None, numbers: Numbers, budget: float | None) -> Progress | None:
+    """Progress that names what is trained, from the start: the bar shows the time that is left after the first model.
+
+    With a budget it counts the seconds.
+    """
     total = numbers.references + numbers.folds + numbers.halves
     if progress is None or not total:
         return None
-    progress(str(numbers), 0, total)
-    return lambda stage, done, total: progress(str(numbers), done, total)
+    if budget is None:
+        progress(str(numbers), 0, total)
+        return lambda stage, done, total: progress(str(numbers), done, total)
+    start, seconds = time.monotonic(), math.ceil(budget)
+    return lambda stage, done, total: progress(
+        f"training at most {total} models, seconds", min(seconds, int(time.monotonic() - start)), seconds
+    )
 
 
 def as_released(target: Target) -> Show:

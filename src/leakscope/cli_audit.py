@@ -23,6 +23,7 @@ from leakscope.cli_gate import (
     stop_if_failed,
 )
 from leakscope.cli_shared import (
+    Budget,
     Cluster,
     Confidence,
     Drop,
@@ -42,6 +43,7 @@ from leakscope.cli_shared import (
     TrustPickle,
     Workers,
     progress_bars,
+    seconds,
     show_audit,
 )
 from leakscope.errors import InputError
@@ -53,6 +55,10 @@ if TYPE_CHECKING:
 
 TASKS = ("classification", "regression")
 OUTPUTS = ("probabilities", "logits", "log-probabilities")
+RANDOM_SPLIT_HINT = (
+    "If training and held-out records come from one random split, add --random-split: fewer models are trained, and weaker leaks are "
+    "found."
+)
 #: Whatever stands before the host or after the path of an address can be a password or a key.
 _ADDRESS = re.compile(
     r"(?P<start>(?:--[\w-]+=)?[a-z][a-z0-9+.-]*:/+)(?:[^/@]*@)?(?P<place>[^?#]*)(?P<rest>.*)", re.I | re.S
@@ -90,6 +96,7 @@ def audit(
         ),
     ] = None,
     references: References = None,
+    budget: Budget = None,
     random_split: RandomSplit = False,
     shadows: Shadows = None,
     beside: Annotated[
@@ -142,11 +149,13 @@ def audit(
     studies = [load_study(folder) for folder in beside or ()]
     loaded, digest = load_with_digest(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
     sets = read_sets((train, holdout), loaded, label=label, groups=groups, id_column=id, drop=drop)
+    if retrain and not random_split and sys.stderr.isatty():
+        print(RANDOM_SPLIT_HINT, file=sys.stderr)
     with progress_bars() as progress:
         result = run(
             loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids, task=task, outputs=outputs,
             releases=None if releases is None else releases.split(","), references=references,
-            random_split=random_split, shadows=shadows,
+            budget=seconds(budget, "--budget"), random_split=random_split, shadows=shadows,
             retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, margin=margin, seed=seed,
             workers=workers, cluster=cluster, cache=cache, epsilon=epsilon, delta=delta,
             command=command_line(context), model_digest=digest, progress=progress,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -24,6 +25,12 @@ Retrain = Annotated[bool, typer.Option(help="Train reference models and controls
 References = Annotated[
     int | None,
     typer.Option(help="Reference models for the strongest attacks: 4 by default, 2 is quicker, 0 for none.", min=0),
+]
+Budget = Annotated[
+    str | None,
+    typer.Option(
+        help="Time for training, such as 90s, 10m or 2h: reference models are trained in pairs until it is over, at most 64."
+    ),
 ]
 RandomSplit = Annotated[
     bool,
@@ -75,6 +82,22 @@ def show_audit(audit: Audit) -> None:
         console.print(audit)
     else:
         print(audit)
+
+
+def seconds(text: str | None, option: str) -> float | None:
+    """A duration such as 90s, 10m or 2h in seconds.
+
+    Examples
+    --------
+    >>> seconds("10m", "--budget"), seconds("1.5h", "--budget"), seconds("45", "--budget")
+    (600.0, 5400.0, 45.0)
+    """
+    if text is None:
+        return None
+    found = re.fullmatch(r"(\d+(?:\.\d*)?)\s*([smh]?)", text.strip())
+    if found is None or not float(found[1]):
+        raise InputError(f"{option} takes a time such as 90s, 10m or 2h, not {text!r}")
+    return float(found[1]) * {"": 1, "s": 1, "m": 60, "h": 3600}[found[2]]
 
 
 def numbers(text: str, option: str, kind: Callable[[str], Any]) -> list[Any]:

@@ -38,7 +38,7 @@ def design_of(train, holdout, references=4, seed=0):
     target = ls.make_target(lookup_model(*train), train, holdout)
     hashes = tuple(row_hashes(side.X, side.y) for side in (target.members, target.nonmembers))
     sample = Sample.draw(*hashes, np.random.default_rng(seed))
-    design = make_design(target, sample, hashes, Numbers(references, FOLDS, 2), np.random.default_rng(seed))
+    design = make_design(target, sample, hashes, Numbers(references, FOLDS, 2), seed)
     return design, sample, np.concatenate(hashes), design.judged
 
 
@@ -53,7 +53,7 @@ def test_references_have_the_size_of_the_target_and_every_judged_record_is_in_ha
     assert (inside.sum(axis=0) == 3).all()
     assert (inside[::2] != inside[1::2]).all()
     for model in range(6):
-        trained = design.draw(1 + model)
+        trained = design.draw(design.models("reference")[model])
         assert abs(len(trained) - members) <= 4  # classes are dealt one by one on each side
         np.testing.assert_array_equal(np.isin(judged, trained), inside[model])
         shares = [np.mean(y[trained]), np.mean(y)]

@@ -101,7 +101,7 @@ def attack_version(case: Case, version: Planned, trained: Trained, place: int) -
     """Run every attack on one version, the one at ``place`` of those that share the models."""
     target, show, attacks = case.target, version.show(case.target), case.attacks[version.name]
     names = [name for attack, _ in attacks for name in attack.releases]
-    observed = observe_version(target, case.sample, case.design, trained, place, show, names)
+    observed = observe_version(target, case.sample, trained, place, show, names)
     bare = Judging(case.sample, case.labels, case.blind, {}, case.seed, case.fprs)
     found = [evaluate(attack, bare, observed, (chance,)) for attack, chance in attacks]
     assert case.blind is not None
@@ -110,5 +110,5 @@ def attack_version(case: Case, version: Planned, trained: Trained, place: int) -
         tuple(one.risks[0] for one in found),
         tuple(split(one.trial.target.guesses.score, one.trial.target.member, scale) for one in found),
         tuple(one.trial for one in found),
-        fit_of_members(target, case.sample, case.design, trained, place, show, case.confidence),
+        fit_of_members(target, case.sample, trained, place, show, case.confidence),
     )

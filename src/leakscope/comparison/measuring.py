@@ -17,7 +17,6 @@ from leakscope.comparison.attacking import Case, Outcome, attack_version, explai
 from leakscope.comparison.plan import Planned
 from leakscope.comparison.utility import Floats, Quality
 from leakscope.errors import InputError
-from leakscope.evaluation.other_kind import own_or_other_kind
 from leakscope.evaluation.references import special_releases
 from leakscope.evaluation.settings import Clock
 from leakscope.evaluation.training import Trained, answers_of, ask, train
@@ -89,12 +88,10 @@ def _train(case: Case, sharing: Sequence[Planned], explained: Sequence[str], aga
     names = [name for version in sharing for name in explained_by(version, explained)]
     special = tuple(dict.fromkeys([*special_releases(attacks), *names]))
     own = learner is target.learner
-    trains, everyone = own_or_other_kind(target, case.training_seed)
     return train(
         target,
-        trains if learner is None else learner,
+        learner,
         case.design,
-        everyone,
         ask(target, (answers_of(target.model.task), *special)) if own else None,
         releases=special,
         shows=[version.show(target) for version in sharing],

@@ -6,23 +6,23 @@ Models are numbered. A study trains those that it needs, and asks each about som
 model        trained on                                                          asked about
 ============ =================================================================== ===============================================
 *whole*      all members: the audited model, or a defended version of it         all records
-*references* all members that are not judged, a random half of the judged        the judged records
-             members and a random half of the judged non-members; the partner
-             of a pair on the other halves
 *folds*      all members without one part                                        its part of the judged members and of the
                                                                                  judged non-members (the never-trained
                                                                                  control), and the other judged members
 *halves*     half of the members                                                 all members
+*references* all members that are not judged, a random half of the judged        the judged records
+             members and a random half of the judged non-members; the partner
+             of a pair on the other halves
 ============ =================================================================== ===============================================
 
 References have the size of the audited model, and every judged record is in exactly half of them. With references there are four
 folds and two halves; without, two folds, which are the halves of the members. Copies of a record train together, and classes are
-dealt evenly.
+dealt evenly. References have the last numbers and each pair is drawn by itself: the first pairs are the same whatever the number of pairs.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -32,7 +32,8 @@ from leakscope.crossfit import Hashes, Indices, Sample
 from leakscope.errors import InputError
 from leakscope.target import Target
 
-Kind = Literal["whole", "reference", "fold", "half"]
+Kind = Literal["whole", "fold", "half", "reference"]
+KINDS: tuple[Kind, ...] = ("whole", "fold", "half", "reference")
 FOLDS = 4
 #: Draws of the folds before they are given up.
 MOST_DRAWS = 1000
@@ -99,23 +100,17 @@ class Design:
 
     def models(self, kind: Kind) -> range:
         """Numbers of the models of one kind."""
-        first = 1
-        if kind == "whole":
-            return range(1)
-        for name, count in zip(
-            ("reference", "fold", "half"),
-            (self.numbers.references, self.numbers.folds, self.numbers.halves),
-            strict=True,
-        ):
-            if name == kind:
-                break
-            first += count
-        return range(first, first + count)
+        counts = (1, self.numbers.folds, self.numbers.halves, self.numbers.references)
+        at = KINDS.index(kind)
+        return range(sum(counts[:at]), sum(counts[: at + 1]))
 
     def kind(self, model: int) -> Kind:
         """The kind of a model."""
-        kinds: tuple[Kind, ...] = ("whole", "reference", "fold", "half")
-        return next(kind for kind in kinds if model in self.models(kind))
+        return next(kind for kind in KINDS if model in self.models(kind))
+
+    def first_pairs(self, pairs: int) -> Design:
+        """The same design with the first pairs of references alone."""
+        return replace(self, numbers=replace(self.numbers, references=2 * pairs), sides=self.sides[:pairs])
 
     def draw(self, model: int) -> Indices:
         """Training records of a model."""
@@ -160,10 +155,11 @@ class Design:
         return int(self.members - np.bincount(self.fold, minlength=self.numbers.folds).max())
 
 
-def make_design(
-    target: Target, sample: Sample, hashes: tuple[Hashes, Hashes], numbers: Numbers, rng: np.random.Generator
-) -> Design:
+def make_design(target: Target, sample: Sample, hashes: tuple[Hashes, Hashes], numbers: Numbers, seed: int) -> Design:
     """Draw the training sets of all models."""
+    halving, folding, *pairing = (
+        np.random.default_rng(one) for one in np.random.SeedSequence(seed).spawn(2 + numbers.references // 2)
+    )
     members, nonmembers = hashes
     classes = target.model.task == "classification"
     labels, others = (
@@ -171,10 +167,10 @@ def make_design(
     )
     judged = np.concatenate([sample.members[: sample.judged], len(members) + sample.nonmembers])
     sides = np.full((numbers.references // 2, len(members) + len(nonmembers)), NEITHER, np.int8)
-    for pair in sides:
+    for pair, rng in zip(sides, pairing, strict=True):
         pair[:] = _draw_pair(sample, hashes, (labels, others), rng)
-    half = _deal(members, labels, numbers.halves, rng) if numbers.halves else np.zeros(len(members), np.intp)
-    fold, asked = _draw_folds(sample, hashes, (labels, others), numbers.folds, rng)
+    half = _deal(members, labels, numbers.halves, halving) if numbers.halves else np.zeros(len(members), np.intp)
+    fold, asked = _draw_folds(sample, hashes, (labels, others), numbers.folds, folding)
     return Design(numbers, len(members), len(members) + len(nonmembers), judged, sides, fold, half, asked)
 
 

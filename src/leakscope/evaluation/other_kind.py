@@ -24,11 +24,11 @@ NAME = "linear model and boosted trees"
 TREES = 100
 
 
-def own_or_other_kind(target: Target, seed: int) -> tuple[Learner, Records]:
-    """The target's learner and all its records; without a learner one of another kind, and the records as that one reads them."""
+def own_or_other_kind(target: Target, learner: Learner | None, seed: int) -> tuple[Learner, Records]:
+    """The learner and all records; without a learner one of another kind, and the records as that one reads them."""
     everyone = join_records(target.members, target.nonmembers)
-    if target.learner is not None:
-        return target.learner, everyone
+    if learner is not None:
+        return learner, everyone
     table = as_numbers(everyone.X, np.random.default_rng(seed))
     records = Records(table, everyone.y, everyone.ids)
     return Learner(NAME, _Fit(target.model), f"{NAME}, {target.model.task}"), records

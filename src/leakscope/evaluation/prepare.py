@@ -15,7 +15,7 @@ from leakscope.errors import InputError
 from leakscope.evaluation.design import FOLDS, Design, Numbers, make_design
 from leakscope.evaluation.evaluate import Case
 from leakscope.evaluation.overlap import find_overlap
-from leakscope.evaluation.settings import REFERENCE_MODELS, Clock, Settings
+from leakscope.evaluation.settings import Clock, Settings
 from leakscope.facts import count, label_groups
 from leakscope.grouping import label_column
 from leakscope.models import Model
@@ -73,7 +73,7 @@ def prepare(target: Target, settings: Settings, clock: Clock, *, references_used
     wanted = settings if references_used else replace(settings, references=0)
     numbers, reason = count_models(target, wanted, sample.judged)
     seed = int(training.integers(2**31))
-    design = make_design(target, sample, hashes, numbers, np.random.default_rng(seed))
+    design = make_design(target, sample, hashes, numbers, seed)
     with clock("blind baseline"), one_thread():
         blind = blind_guesses(target.members, target.nonmembers, sample, guessing)
     groups, said = judged_groups(target.members, target.nonmembers, sample, target.model if by_class else None)
@@ -84,15 +84,15 @@ def prepare(target: Target, settings: Settings, clock: Clock, *, references_used
 
 def check_references(settings: Settings) -> None:
     """Refuse reference models that were asked for and can't be trained, before anything is."""
-    if settings.references and not settings.retrain:
-        raise InputError("reference models are trained: leave retrain on, or leave references out")
+    if (settings.references or settings.budget) and not settings.retrain:
+        raise InputError("reference models are trained: leave retrain on, or leave references and budget out")
 
 
 def count_models(target: Target, settings: Settings, judged: int) -> tuple[Numbers, str]:
     """How many models are trained, and why no references are where the usual number can't be."""
     if not settings.retrain:
         return Numbers(), "retraining was left out"
-    references = REFERENCE_MODELS if settings.references is None else settings.references
+    references = settings.planned_references
     reason = ""
     if references and judged < FEWEST_FOR_REFERENCES:
         reason = f"reference models need {FEWEST_FOR_REFERENCES} different records on each side, and there are {judged}"

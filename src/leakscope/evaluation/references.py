@@ -23,7 +23,6 @@ import numpy as np
 from leakscope import intervals
 from leakscope.attacks.references import FROM_REFERENCES, OTHER_REFERENCES, REFERENCES, combine
 from leakscope.crossfit import Sample
-from leakscope.evaluation.design import Design
 from leakscope.evaluation.evaluate import Control, Observed
 from leakscope.evaluation.training import Show, Shown, Trained, answers_of, fit_of
 from leakscope.evidence import Attack, Floats, Labels
@@ -43,10 +42,10 @@ def special_releases(attacks: Sequence[Attack]) -> tuple[str, ...]:
 
 
 def observe_version(
-    target: Target, sample: Sample, design: Design, trained: Trained, version: int, show: Show, names: Sequence[str]
+    target: Target, sample: Sample, trained: Trained, version: int, show: Show, names: Sequence[str]
 ) -> Observed:
     """What the named releases show of one version, from the answers as it gives them, with the statistics of references."""
-    fits, task = trained.fits[version], target.model.task
+    fits, design, task = trained.fits[version], trained.design, target.model.task
     sides = [
         _released(target, shown, records.y, show, names)
         for shown, records in ((trained.members, target.members), (trained.nonmembers, target.nonmembers))
@@ -84,10 +83,10 @@ def _released(target: Target, shown: Shown, y: Labels, show: Show, names: Sequen
 
 
 def fit_of_members(
-    target: Target, sample: Sample, design: Design, trained: Trained, version: int, show: Show, confidence: float
+    target: Target, sample: Sample, trained: Trained, version: int, show: Show, confidence: float
 ) -> Fit | None:
     """Means over the judged members of ``gap``, ``curve``, ``mid`` and ``size``; None without folds and halves."""
-    fits, task = trained.fits[version], target.model.task
+    fits, design, task = trained.fits[version], trained.design, target.model.task
     if not (design.numbers.halves and design.numbers.folds and len(fits.halves)):
         return None
     rows = sample.members[: sample.judged]

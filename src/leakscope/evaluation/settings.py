@@ -19,13 +19,16 @@ from leakscope.risk import FALSE_POSITIVE_RATES
 MARGIN = 0.05
 #: Reference models unless told otherwise.
 REFERENCE_MODELS = 4
+#: The most reference models within a budget, unless told otherwise.
+MOST_REFERENCES = 64
 
 
 @dataclass(frozen=True)
 class Settings:
     """How a study is run; every default is recorded with the result.
 
-    ``references`` is None for the usual number wherever reference models can be trained.
+    ``references`` is None for the usual number wherever reference models can be trained, or for as many as the ``budget`` in seconds
+    allows.
     """
 
     seed: int = 0
@@ -36,6 +39,7 @@ class Settings:
     drop_overlap: bool = False
     references: int | None = None
     random_split: bool = False
+    budget: float | None = None
 
     def checked(self) -> Settings:
         """The settings with the seed as Python's own whole number, or an error."""
@@ -49,7 +53,15 @@ class Settings:
             raise InputError(f"margin must be between 0 and 0.5, not {self.margin}")
         if not self.fprs or not all(0 < fpr < 1 for fpr in self.fprs):
             raise InputError(f"false-positive rates must lie between 0 and 1, not {self.fprs}")
-        return replace(self, seed=int(self.seed), references=_read_references(self.references))
+        return replace(
+            self, seed=int(self.seed), references=_read_references(self.references), budget=_read_budget(self.budget)
+        )
+
+    @property
+    def planned_references(self) -> int:
+        """References to train: those asked for, the usual number, or with a budget the most."""
+        usual = REFERENCE_MODELS if self.budget is None else MOST_REFERENCES
+        return usual if self.references is None else self.references
 
 
 def _read_references(references: Any) -> int | None:
@@ -57,6 +69,13 @@ def _read_references(references: Any) -> int | None:
     if references is not None and (not whole or references < 0 or references % 2):
         raise InputError(f"references is an even number of models, or 0 for none, not {references!r}")
     return None if references is None else int(references)
+
+
+def _read_budget(budget: Any) -> float | None:
+    number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
+    if budget is not None and not (number and 0 < budget < np.inf):
+        raise InputError(f"budget is the seconds of training, a positive number, not {budget!r}")
+    return None if budget is None else float(budget)
 
 
 def instead_of_shadows(references: int | None, shadows: int | None) -> int | None:

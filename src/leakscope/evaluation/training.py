@@ -7,7 +7,7 @@ one learner share all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,8 +17,11 @@ from numpy.typing import NDArray
 from leakscope.attacks.references import likelihood_of, phi_of
 from leakscope.errors import InputError, TrainingError
 from leakscope.evaluation.design import Design
+from leakscope.evaluation.other_kind import own_or_other_kind
+from leakscope.evaluation.rounds import Rounds, Stop, TimeOverError
 from leakscope.evidence import Floats, Labels
 from leakscope.failures import cause
+from leakscope.fingerprints import fingerprint
 from leakscope.models import Model, Task
 from leakscope.records import Records, join_records
 from leakscope.releases import Progress, observe, stack
@@ -29,7 +32,7 @@ Shown = dict[str, Floats]
 #: What leaves of a model's answers.
 Show = Callable[[Floats], Floats]
 Retrain = Callable[..., list[Any]]
-#: Measures the whole model beside its releases.
+#: Measures the whole model in addition to its releases.
 Extra = Callable[[Model, Records], Mapping[str, Floats]]
 EXTRA = "extra: "
 
@@ -80,7 +83,11 @@ class Trained:
     fits
         For each version what the retrained models say of the true labels.
     extra
-        What was measured of the whole model beside its releases.
+        What was measured of the whole model in addition to its releases.
+    design
+        The design of the models that were trained: fewer references than planned where training was stopped.
+    stopped
+        What stopped it.
     """
 
     members: Shown
@@ -88,6 +95,8 @@ class Trained:
     control: Shown | None
     fits: tuple[Fits, ...]
     extra: Shown
+    design: Design
+    stopped: Stop | None = None
 
 
 def ask(
@@ -126,6 +135,14 @@ class _Observation:
     releases: tuple[str, ...]
     answers: str
     extra: Extra | None
+
+    @property
+    def key(self) -> str:
+        """Name in the cache: all that decides what a model is asked, but not the number of references, so that more can be added."""
+        design = self.design
+        numbers = replace(design.numbers, references=int(design.numbers.references > 0))
+        asked = (design.judged, design.asked, design.fold, str(numbers), self.models[0])
+        return fingerprint(*asked, list(self.releases), self.answers, fingerprint(self.extra, fitted=True))
 
     def __call__(self, model: Model, world: int, trained_on: Any) -> Shown:  # noqa: ARG002
         number = self.models[world]
@@ -180,7 +197,6 @@ def train(
     target: Target,
     learner: Learner | None,
     design: Design,
-    everyone: Records,
     shown: tuple[Shown, Shown] | None,
     *,
     releases: tuple[str, ...],
@@ -189,11 +205,15 @@ def train(
     retrain: Retrain,
     measure: Callable[[Floats, Labels], float] | None = None,
     extra: Extra | None = None,
+    stoppable: bool = False,
+    budget: float | None = None,
 ) -> Trained:
     """Train all models of a learner and give what they show.
 
     Parameters
     ----------
+    learner
+        None for models of another kind (`other_kind`), where the target can't be trained again.
     shown
         What the whole model shows of members and non-members, where it is there already; otherwise it is trained too.
     releases
@@ -204,30 +224,40 @@ def train(
         Scores answers by the true labels, for `Fits.unseen`.
     extra
         Gives more named arrays about the whole model, from the model and all records.
+    stoppable, budget
+        Whether Ctrl-C ends the training with what exists after the first round, and after how many seconds it ends (`rounds`).
     """
     task = target.model.task
     models = tuple(range(len(design)))[0 if shown is None else 1 :]
-    keep = _Keep(design, models, everyone.y, task, tuple(shows), measure)
-    found: list[dict[str, Any]] = []
-    more = dict(extra(target.model, everyone)) if extra is not None and shown is not None else {}
-    if learner is not None and models:
+    found, stopped, more = [], None, {}
+    if extra is not None and shown is not None:
+        more = dict(extra(target.model, join_records(target.members, target.nonmembers)))
+    if models:
+        trains, everyone = own_or_other_kind(target, learner, seed)
+        keep = _Keep(design, models, everyone.y, task, tuple(shows), measure)
+        references = design.numbers.references
+        rounds = Rounds(keep, len(models) - references, references, budget)
         observation = _Observation(everyone, design, models, releases, answers_of(task), extra)
-        found = _retrain(learner, observation, keep, seed, retrain)
+        try:
+            _retrain(trains, observation, rounds, seed, retrain)
+        except (KeyboardInterrupt, TimeOverError) as error:
+            if not stoppable:
+                raise
+            rounds.end(error)
+        found, stopped, design = rounds.kept, rounds.stopped, design.first_pairs(len(rounds.kept) - rounds.base >> 1)
     if shown is None:
         whole, found = found[0]["shown"], found[1:]
         more = {name.removeprefix(EXTRA): whole.pop(name) for name in list(whole) if name.startswith(EXTRA)}
         shown = _sides(whole, design.members)
-    by_model = dict(zip(models[-len(found) :], found, strict=True)) if found else {}
-    return Trained(*shown, _control(design, by_model), _fits(design, by_model, len(shows)), more)
+    by_model = dict(zip(range(1, len(design)), found, strict=True))
+    return Trained(*shown, _control(design, by_model), _fits(design, by_model, len(shows)), more, design, stopped)
 
 
-def _retrain(
-    learner: Learner, observation: _Observation, keep: _Keep, seed: int, retrain: Retrain
-) -> list[dict[str, Any]]:
+def _retrain(learner: Learner, observation: _Observation, rounds: Rounds, seed: int, retrain: Retrain) -> None:
     everyone, design, models = observation.everyone, observation.design, observation.models
     worlds = Worlds(len(everyone), len(models), partial(_drawn, design, models), partial(_stream, models))
     try:
-        return retrain(learner, everyone.X, everyone.y, worlds, observation, seed=seed, keep=keep)
+        retrain(learner, everyone.X, everyone.y, worlds, observation, seed=seed, keep=rounds)
     except TrainingError as error:
         advice = "" if 0 in models else ": mend that, or leave retraining out with retrain=False (--no-retrain)"
         raise InputError(f"{learner.name} could not be trained again ({str(error).rstrip('.')}){advice}") from cause(
@@ -245,7 +275,7 @@ def _stream(models: tuple[int, ...], world: int) -> int:
 
 def _control(design: Design, found: dict[int, dict[str, Any]]) -> Shown | None:
     """What the fold models show of the judged records, in their order."""
-    parts = [found[model]["control"] for model in design.models("fold") if model in found]
+    parts = [found[model]["control"] for model in design.models("fold")]
     if not parts:
         return None
     rows = [np.flatnonzero(design.asked == number) for number in range(len(parts))]
@@ -256,14 +286,13 @@ def _control(design: Design, found: dict[int, dict[str, Any]]) -> Shown | None:
 def _fits(design: Design, found: dict[int, dict[str, Any]], versions: int) -> tuple[Fits, ...]:
     judged, place = len(design.judged), np.full(design.records, -1)
     place[design.judged_members] = np.arange(judged // 2)
-    kept = {kind: [found[model] for model in design.models(kind) if model in found] for kind in ("reference", "half")}
+    kept = {kind: [found[model] for model in design.models(kind)] for kind in ("reference", "half")}
     fits = []
     for version in range(versions):
         folds = np.full((design.numbers.folds, judged // 2), np.nan)
         for row, model in enumerate(design.models("fold")):
-            if model in found:
-                at = place[design.rows(model)]
-                folds[row, at[at >= 0]] = found[model]["fit"][version][at >= 0]
+            at = place[design.rows(model)]
+            folds[row, at[at >= 0]] = found[model]["fit"][version][at >= 0]
         phi, fit = (
             np.array([part[name][version] for part in kept["reference"]]).reshape(-1, judged) for name in ("phi", "fit")
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from leakscope.report.stronger import stronger_options
 from leakscope.report.words import SENTENCE_LENGTH, count, describe, percent, safe_text
 from leakscope.results import AuditedModel, Findings, Overlap, Risk
 
@@ -26,6 +27,7 @@ def summarize_caveats(findings: Findings) -> dict[str, Any]:
             }
             for left_out in findings.not_run
         ],
+        "stronger": stronger_options(findings),
     }
 
 

@@ -207,6 +207,7 @@ def _doubts(caveats: dict[str, Any]) -> list[str]:
         caveats["overlap"],
         *caveats["bounds"],
         *(f"Not run: {item['attack']} on {item['release']}: {item['reason']}" for item in caveats["not_run"]),
+        *(f"Would be stronger: {item['text']}." for item in caveats["stronger"]),
     ]
     return ["## How this audit could mislead you", "", *(f"- {escape(sentence)}" for sentence in said), ""]
 

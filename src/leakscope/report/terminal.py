@@ -73,7 +73,8 @@ def _text(estimate: dict[str, Any] | None) -> str:
 def _doubts(caveats: dict[str, Any]) -> list[tuple[str, str]]:
     not_run = [f"{item['attack']} on {item['release']}: {item['reason']}" for item in caveats["not_run"]]
     said = []
-    for name, sentences in (("Warning", caveats["warnings"]), ("Not run", not_run)):
+    stronger = [item["text"] for item in caveats["stronger"]]
+    for name, sentences in (("Warning", caveats["warnings"]), ("Not run", not_run), ("Stronger", stronger)):
         said += [(name, sentence) for sentence in sentences[:LISTED]]
         if len(sentences) > LISTED:
             said.append((name, f"and {len(sentences) - LISTED:,} more: see the report"))

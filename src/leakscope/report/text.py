@@ -133,6 +133,8 @@ def _doubts(summary: dict[str, Any]) -> list[str]:
         *(_wrap(f"Groups: {groups['finding']}", most=2) if groups else []),
         *_list(caveats["warnings"], "Warning: ", LISTED),
         *_list(not_run, "Not run: ", LISTED),
+        # Without the time that it would take, so that the same audit prints the same.
+        *_list([f"{item['what']} ({item['option']})" for item in caveats["stronger"]], "Would be stronger: ", LISTED),
     ]
 
 
