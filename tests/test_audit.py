@@ -233,7 +233,17 @@ def test_a_pipeline_on_text_columns_with_groups():
     assert any("1 group of race" in warning for warning in result.warnings)
     assert result.target.performance.train.value == 1.0
     assert result.target.control_models.records == 600
-    assert list(result.records.columns) == ["id", "score", "rank", "p_value"]
+    assert list(result.records.columns) == [
+        "id",
+        "score",
+        "low",
+        "high",
+        "rank",
+        "p_value",
+        "loss",
+        "label",
+        "group: race",
+    ]
     assert result.records["id"].tolist() == list(range(800))
     assert result.records["score"].between(0, 1).all()
     by_score = result.records.sort_values("score", ascending=False)

@@ -11,19 +11,22 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
+from leakscope.crossfit import Sample
 from leakscope.defenses.defense import gives_labels_only, say_labels
 from leakscope.evaluation.claims import bound_epsilon
 from leakscope.evaluation.concluding import Tried, try_attacks
 from leakscope.evaluation.design import Numbers
 from leakscope.evaluation.evaluate import Evaluated
+from leakscope.evaluation.exposure import Exposures, exposure_by_references
 from leakscope.evaluation.overlap import shared_share
 from leakscope.evaluation.prepare import Prepared, check_references, prepare
 from leakscope.evaluation.procedure import procedure_risk
 from leakscope.evaluation.references import fit_of_members, observe_version, special_releases
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
-from leakscope.evaluation.training import Retrain, Show, Trained, answers_of, ask, train
+from leakscope.evaluation.training import Retrain, Show, Trained, answers_in, answers_of, ask, fit_of, train
 from leakscope.evidence import Attack, Floats
 from leakscope.extra import extra_leakage
 from leakscope.facts import count_copies, describe, much_near_overlap, trained_share, warn_about
@@ -196,14 +199,20 @@ def _run(
         claim=_claim(claimed, tried.found, prepared, settings),
         exposed=most_exposed_group(tried.careful, [one.trial for one in tried.found], case.blind, case.groups),
     )
-    fits = trained.fits[0] if trained.design.numbers.references else None
     audited = describe(target, case.sample, observed, settings.confidence)
     warnings = warn_about(
         target, case.sample, prepared.overlap, count_copies(prepared.hashes[0]), audited, prepared.said,
         random_split=settings.random_split,
     )  # fmt: skip
     mixture = trained_share(tried.strongest.trial.target)
-    found = tried.conclude(basis, target.members, case.sample, settings, fits, target.model.task)
+    found = tried.conclude(
+        basis,
+        target.members,
+        case.sample,
+        settings,
+        _exposures(target, case.sample, trained, settings.confidence),
+        _about_records(target, trained),
+    )
     refuted = found["verdict"].kind == "claim refuted"
     return Audit(
         **found,
@@ -220,6 +229,24 @@ def _run(
         bounds=() if claimed is None else (replace(claimed, contradicted=refuted),),
         procedure=_procedure(target, trained, settings),
     )
+
+
+def _exposures(target: Target, sample: Sample, trained: Trained, confidence: float) -> Exposures | None:
+    if not trained.design.numbers.references:
+        return None
+    return exposure_by_references(sample, trained.fits[0], trained.design.inside(), target.model.task, confidence)
+
+
+def _about_records(target: Target, trained: Trained) -> dict[str, Any]:
+    """Loss, label and groups of the training records."""
+    model, members = target.model, target.members
+    answers = as_released(target)(answers_in(trained.members, model.task))
+    loss = fit_of(answers, members.y, model.task)
+    if model.task == "classification":
+        loss = -np.log(np.maximum(loss, np.finfo(np.float64).eps))
+    label = members.y if model.classes is None else np.asarray(model.classes)[members.y]
+    texts = {"label": label} | {f"group: {name}": levels for name, levels in members.groups.items()}
+    return {"loss": loss} | {name: pd.Series(values).map(str).astype("str") for name, values in texts.items()}
 
 
 def _stopped(prepared: Prepared, trained: Trained) -> list[str]:

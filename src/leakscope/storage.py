@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 FILES = ("records.csv", "report.html", "audit.json")
 #: Files with one row per record, of all commands.
 PER_RECORD = ("records.csv",)
+#: Columns of it with real numbers; versions 1 and 2 have scores only.
+MEASURED = ("score", "low", "high", "p_value", "loss")
 #: Versions of the record that can be read: what a later version added is empty in a record of an earlier one. Version 3 added the
 #: digest and the basis of the verdict; the gate refuses records without them.
 READABLE = (1, 2, SCHEMA_VERSION)
@@ -218,8 +220,10 @@ def _id_type(records: pd.DataFrame) -> str:
 
 
 def records_to_csv(records: pd.DataFrame) -> bytes:
-    """CSV in which no id can act as a formula: a text that could gets an apostrophe before it."""
-    shown = records.assign(id=inert(records["id"]))
+    """CSV in which no id, label or group can act as a formula: a text that could gets an apostrophe before it."""
+    shown = records.assign(
+        **{name: inert(records[name]) for name in records.columns if records[name].dtype.kind not in "iuf"}
+    )
     return shown.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).encode()
 
 
@@ -241,12 +245,12 @@ def records_from_csv(table: bytes, id_type: str) -> pd.DataFrame:
     >>> records_from_csv(records_to_csv(table), "text").equals(table)
     True
     """
-    types = {"id": "str" if id_type == "text" else np.dtype(id_type), "score": "str", "rank": "int64", "p_value": "str"}
-    read = pd.read_csv(io.BytesIO(table), dtype=types, keep_default_na=False, na_filter=False)
-    for name in {"score", "p_value"} & set(read.columns):  # versions 1 and 2 have no p-values
-        read[name] = np.array(
-            [text or "nan" for text in read[name]], dtype=np.float64
-        )  # every bit, as pandas does not promise
-    if id_type == "text":
-        read["id"] = read["id"].map(lambda text: text[1:] if text.startswith("'") else text).astype("str")
+    read = pd.read_csv(io.BytesIO(table), dtype="str", keep_default_na=False, na_filter=False)
+    for name in read.columns:
+        if name in MEASURED:  # every bit, as pandas does not promise
+            read[name] = np.array([text or "nan" for text in read[name]], dtype=np.float64)
+        elif name == "rank" or (name == "id" and id_type != "text"):
+            read[name] = read[name].astype(np.dtype("int64" if name == "rank" else id_type))
+        else:
+            read[name] = read[name].map(lambda text: text[1:] if text.startswith("'") else text).astype("str")
     return read

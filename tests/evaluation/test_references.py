@@ -15,7 +15,8 @@ from leakscope.attacks.references import REFERENCES
 from leakscope.crossfit import Sample
 from leakscope.errors import InputError
 from leakscope.evaluation.design import FOLDS, Numbers, make_design
-from leakscope.evaluation.exposure import count_named
+from leakscope.evaluation.exposure import count_named, exposure_by_references
+from leakscope.evaluation.training import Fits
 from leakscope.evidence import Guesses
 from leakscope.fingerprints import row_hashes
 from leakscope.ranking import Scale
@@ -295,6 +296,26 @@ def test_the_named_are_members_up_to_the_false_discovery_rate():
         assert 0.2 * n < named.count < 0.45 * n
         false, all_named = false + named.false, all_named + named.false + named.count
     assert false / all_named < 0.1 + 4 * np.sqrt(0.1 * 0.9 / all_named)
+
+
+@pytest.mark.parametrize("models", [4, 8])
+def test_the_interval_of_an_exposure_covers_its_mean_over_trainings(models):
+    """Likelihoods are Gaussian around one mean with the record and another without it: Student's t is exact with equal variances."""
+    rng, n = np.random.default_rng(0), 4000
+    inside = np.zeros((models, 2 * n), bool)
+    inside[::2] = rng.random((models // 2, 2 * n)) < 0.5
+    inside[1::2] = ~inside[::2]
+    likelihood = rng.normal(np.where(inside, 0.7, 0.3), 0.05)
+    fits = Fits(likelihood, likelihood, np.empty((0, n)), np.empty((0, n)), ())
+    sample = Sample(np.arange(n), np.arange(n), n, np.arange(2 * n) % 2, np.empty(0, np.intp))
+    found = exposure_by_references(sample, fits, inside, "classification", 0.9)
+    assert np.mean((found.low <= 0.5) & (found.high >= 0.5)) == pytest.approx(0.9, abs=4 * math.sqrt(0.09 / n))
+
+
+def test_an_exposure_without_a_second_model_on_each_side_has_no_interval():
+    X, y = people(400)
+    found = ls.audit(forest().fit(X[:200], y[:200]), (X[:200], y[:200]), (X[200:], y[200:]), references=2, workers=1)
+    assert found.records[["low", "high"]].isna().all(axis=None)
 
 
 def test_the_procedure_is_free_of_shift():

@@ -19,7 +19,7 @@ from leakscope.comparison.utility import Floats, Quality
 from leakscope.errors import InputError
 from leakscope.evaluation.references import special_releases
 from leakscope.evaluation.settings import Clock
-from leakscope.evaluation.training import Trained, answers_of, ask, train
+from leakscope.evaluation.training import Trained, answers_in, answers_of, ask, train
 from leakscope.intervals import mean_of_runs
 from leakscope.records import Records, take_rows
 from leakscope.releases import Progress
@@ -104,8 +104,7 @@ def _train(case: Case, sharing: Sequence[Planned], explained: Sequence[str], aga
 
 def _measure(case: Case, version: Planned, models: Trained, place: int, explained: Sequence[str]) -> Seen:
     target, task = case.target, case.target.model.task
-    answers = models.nonmembers[answers_of(task)]
-    shown = version.shown(target, answers[:, 0] if task == "regression" else answers)
+    shown = version.shown(target, answers_in(models.nonmembers, task))
     # Models of another kind say nothing of how well this kind does on other draws of records.
     unseen = models.fits[place].unseen if version.learner(target) is not None else ()
     return Seen(

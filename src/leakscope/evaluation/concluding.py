@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from typing import Any
 
+import numpy as np
+
 from leakscope.crossfit import Sample
 from leakscope.evaluation.evaluate import Case, Evaluated, Observed, evaluate
-from leakscope.evaluation.exposure import count_named, exposure_by_references, p_values, record_table
+from leakscope.evaluation.exposure import Exposures, count_named, p_values, record_table
 from leakscope.evaluation.settings import Clock, Settings
-from leakscope.evaluation.training import Fits
 from leakscope.evidence import Attack
-from leakscope.models import Task
 from leakscope.records import Records
 from leakscope.releases import Progress
 from leakscope.results import Basis, Risk
@@ -50,15 +50,25 @@ class Tried:
         members: Records,
         sample: Sample,
         settings: Settings,
-        fits: Fits | None = None,
-        task: Task = "classification",
+        exposures: Exposures | None = None,
+        more: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """The fields of an `Audit` that follow from the attacks; ``fits`` are those of reference models, if there are any."""
+        """The fields of an `Audit` that follow from the attacks.
+
+        Parameters
+        ----------
+        exposures
+            Those from reference models, where there are any; otherwise they follow from the strongest attack.
+        more
+            Further columns of the table of records.
+        """
         careful, verdict = self.careful[self.best], judge(self.careful[self.best], basis)
         ranking = self.strongest.trial.target.ranking
-        evidence = p_values(sample, self.strongest, judged_only=fits is not None)
-        exposures = 1 - evidence if fits is None else exposure_by_references(sample, fits, task)
-        records = record_table(members, exposures, evidence)
+        evidence = p_values(sample, self.strongest, judged_only=exposures is not None)
+        if exposures is None:
+            unknown = np.full(len(evidence), np.nan)
+            exposures = Exposures(1 - evidence, unknown, unknown)
+        records = record_table(members, exposures, evidence, {} if more is None else more)
         named = None
         if verdict.leaks:
             named = count_named(self.strongest.trial.target, settings.confidence, settings.seed)

@@ -13,9 +13,14 @@ false-discovery rate of 10 % from equally many members and non-members (Bates et
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy import stats
 
 from leakscope import intervals
 from leakscope.crossfit import Sample
@@ -44,28 +49,55 @@ def p_values(sample: Sample, found: Evaluated, *, judged_only: bool) -> Floats:
     return values
 
 
-def exposure_by_references(sample: Sample, fits: Fits, task: Task) -> Floats:
-    """One minus the mean likelihood of each member: over the references if it is judged, otherwise over the halves.
+@dataclass(frozen=True, eq=False)
+class Exposures:
+    """Exposure of every member, in the order of the training set, with the ends of its interval; nan where there is none."""
 
-    Half of the models in each mean had the record.
+    score: Floats
+    low: Floats
+    high: Floats
+
+
+def exposure_by_references(
+    sample: Sample, fits: Fits, inside: NDArray[np.bool_], task: Task, confidence: float
+) -> Exposures:
+    r"""One minus the mean likelihood of each member: over the references if it is judged, otherwise over the halves.
+
+    Half of the models in each mean had the record. The interval is over trainings of reference models, of which K/2 had the record and
+    K/2 did not: with the variances :math:`s^2` among each, the mean over all K has variance
+    :math:`(s_{in}^2 + s_{out}^2)/2K`, and Student's t has K - 2 degrees of freedom. It needs four references.
+
+    Parameters
+    ----------
+    inside
+        Which reference had which judged record, (references, judged).
     """
     references, halves = fits.references[:, : sample.judged], fits.halves
     if task == "regression":
         scale = 2 * max(float(references.mean()), np.finfo(np.float64).tiny)
         references, halves = np.exp(-references / scale), np.exp(-halves / scale)
-    exposure = np.zeros(len(sample.members))
+    score, reach = np.zeros(len(sample.members)), np.full(len(sample.members), np.nan)
     if len(halves):
-        exposure = 1 - halves.mean(axis=0)
-    exposure[sample.members[: sample.judged]] = 1 - references.mean(axis=0)
-    return np.asarray(exposure)
+        score = 1 - halves.mean(axis=0)
+    judged = sample.members[: sample.judged]
+    score[judged] = 1 - references.mean(axis=0)
+    models = len(references)
+    if models >= 4:
+        variance = np.zeros(sample.judged)
+        for part in (inside[:, : sample.judged], ~inside[:, : sample.judged]):
+            mean = np.where(part, references, 0).sum(axis=0) / (models // 2)
+            variance += (np.where(part, references - mean, 0) ** 2).sum(axis=0) / (models // 2 - 1)
+        reach[judged] = stats.t.ppf((1 + confidence) / 2, models - 2) * np.sqrt(variance / (2 * models))
+    return Exposures(score, np.maximum(score - reach, 0), np.minimum(score + reach, 1))
 
 
-def record_table(members: Records, exposures: Floats, evidence: Floats) -> pd.DataFrame:
-    """Exposure, rank and membership evidence of every training record."""
-    shown, ids = pd.Series(exposures), pd.Series(members.ids)
+def record_table(members: Records, exposures: Exposures, evidence: Floats, more: Mapping[str, Any]) -> pd.DataFrame:
+    """Exposure with its interval, rank and membership evidence of every training record; ``more`` are columns about it."""
+    shown, ids = pd.Series(exposures.score), pd.Series(members.ids)
     rank = shown.rank(method="min", ascending=False).astype("int64")
     names = ids if ids.dtype.kind in "iu" else ids.astype("str")
-    return pd.DataFrame({"id": names, "score": shown, "rank": rank, "p_value": evidence})
+    columns = {"id": names, "score": shown, "low": exposures.low, "high": exposures.high, "rank": rank}
+    return pd.DataFrame(columns | {"p_value": evidence} | dict(more))
 
 
 def count_named(judged: Judged, confidence: float, seed: int) -> Named:

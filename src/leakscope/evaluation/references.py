@@ -24,7 +24,7 @@ from leakscope import intervals
 from leakscope.attacks.references import FROM_REFERENCES, OTHER_REFERENCES, REFERENCES, combine
 from leakscope.crossfit import Sample
 from leakscope.evaluation.evaluate import Control, Observed
-from leakscope.evaluation.training import Show, Shown, Trained, answers_of, fit_of
+from leakscope.evaluation.training import Show, Shown, Trained, answers_in, fit_of
 from leakscope.evidence import Attack, Floats, Labels
 from leakscope.models import Task
 from leakscope.releases import from_answers, needs_model
@@ -75,8 +75,7 @@ def observe_version(
 
 def _released(target: Target, shown: Shown, y: Labels, show: Show, names: Sequence[str]) -> Shown:
     task = target.model.task
-    answers = shown[answers_of(task)]
-    released = show(answers[:, 0] if task == "regression" else answers)
+    released = show(answers_in(shown, task))
     read = [name for name in dict.fromkeys(names) if name not in FROM_REFERENCES]
     derived = from_answers(target.model, y, released, [name for name in read if not needs_model(name)])
     return {name: shown[name] for name in read if needs_model(name)} | derived
@@ -90,8 +89,7 @@ def fit_of_members(
     if not (design.numbers.halves and design.numbers.folds and len(fits.halves)):
         return None
     rows = sample.members[: sample.judged]
-    answers = trained.members[answers_of(task)][rows]
-    own = _log_fit(fit_of(show(answers[:, 0] if task == "regression" else answers), target.members.y[rows], task), task)
+    own = _log_fit(fit_of(show(answers_in(trained.members, task)[rows]), target.members.y[rows], task), task)
     folds, halves = _log_fit(fits.folds, task), _log_fit(fits.halves[:, rows], task)
     unseen = np.arange(len(folds))[:, None] == design.fold[rows]
     out = folds[unseen.argmax(axis=0), np.arange(len(rows))]

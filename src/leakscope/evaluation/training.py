@@ -42,6 +42,12 @@ def answers_of(task: Task) -> str:
     return "predictions" if task == "regression" else "probabilities"
 
 
+def answers_in(shown: Mapping[str, Floats], task: Task) -> Floats:
+    """A model's answers among what it shows: probabilities, or one prediction per record."""
+    answers = shown[answers_of(task)]
+    return answers[:, 0] if task == "regression" else answers
+
+
 def fit_of(answers: Floats, y: Labels, task: Task) -> Floats:
     """Likelihood of the true label, or the squared error of a regression."""
     return np.asarray((answers - y) ** 2) if task == "regression" else likelihood_of(answers, y)
@@ -176,8 +182,8 @@ class _Keep:
         if kind == "whole":
             return {"shown": shown}
         rows = design.rows(model)
+        released = [show(answers_in(shown, self.task)) for show in self.shows]
         answers = shown.pop(answers_of(self.task))
-        released = [show(answers[:, 0] if self.task == "regression" else answers) for show in self.shows]
         labels = self.y[rows]
         found: dict[str, Any] = {"fit": np.stack([fit_of(part, labels, self.task) for part in released])}
         unseen = np.zeros(len(rows), bool)
