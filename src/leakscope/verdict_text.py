@@ -185,8 +185,7 @@ _WORDS: dict[str, Callable[[Statement], str]] = {
     "obstacle": lambda one: one.text,
     "sample_size": lambda one: "the sample is too small",
     "control": lambda one: (
-        f"{_within(one)}the never-trained control, the same attack on a model that never saw the members, has AUC "
-        f"{one.estimates['control']}"
+        f"{_within(one)}the never-trained control (a model that never saw the members) has AUC {one.estimates['control']}"
     ),
     "permuted": lambda one: f"the same attack with permuted memberships has AUC {one.estimates['permuted']}",
     "blind": lambda one: (
