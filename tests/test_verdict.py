@@ -129,7 +129,7 @@ def test_the_records_said_to_be_needed_do_suffice():
 
 
 def test_a_leak_about_few_members_stands_although_its_auc_is_not_surely_beyond_the_control():
-    """The AUC is just above chance and not surely above the control's; the share of members found is."""
+    """The AUC is just above chance and not significantly above the control's; the TPR is."""
     rng = np.random.default_rng(7)
     n = 4000
     member = np.repeat([True, False], n)

@@ -53,7 +53,7 @@ def hold_claim(
     if claim is None:
         found = smallest_epsilon(case, outcome, alone, 0.0, confidence)
         if found.value > 0 and differ_anyway(case, outcome):
-            method = "members and others differ by themselves, so that nothing is shown"
+            method = "there may be a distribution shift between members and non-members, so that nothing is shown"
             return replace(found, value=0.0, low=0.0, high=0.0, method=method), "none"
         return found, "none"
     epsilon, delta = claim.for_swaps()
