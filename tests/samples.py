@@ -158,7 +158,7 @@ def with_names(audit: Audit, name: str) -> Audit:
     plain = next(one for one in audit.risks if one.attack == audit.strongest.attack)
     return replace(
         audit,
-        verdict=Verdict(audit.verdict.kind, name, (name,)),
+        verdict=_verdict_with_names(audit.verdict, name),
         strongest=risk,
         risks=(replace(risk, auc=plain.auc), *audit.risks),
         not_run=(NotRun(name, name, name),),
@@ -176,6 +176,17 @@ def with_names(audit: Audit, name: str) -> Audit:
         studies=sample_studies(name),
         command=name,
         records=pd.DataFrame({"id": [name], "score": [0.5], "rank": [1]}),
+    )
+
+
+def _verdict_with_names(verdict: Verdict, name: str) -> Verdict:
+    assert verdict.finding is not None
+    return replace(
+        verdict,
+        sentence=name,
+        reasons=(name,),
+        finding=replace(verdict.finding, attack=name, release=name),
+        support=tuple(replace(one, attack=name, release=name, column=name, level=name) for one in verdict.support),
     )
 
 

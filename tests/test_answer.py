@@ -13,7 +13,7 @@ from samples import around, sample_audit, sample_risk, sample_studies
 from leakscope.conditions import Condition
 from leakscope.report.releases import plain_name
 from leakscope.report.summary import summarize
-from leakscope.results import Basis, Bound, Estimate, NotRun, Performance
+from leakscope.results import Basis, Bound, Estimate, Fit, NotRun, Overlap, Performance, Risk
 from leakscope.risk import most_exposed
 from leakscope.study import attach, promised
 from leakscope.verdict import judge, strongest_by_release
@@ -37,19 +37,66 @@ def test_the_answer_is_two_sentences_for_each_verdict() -> None:
     assert all(len(sentences) == 2 for sentences in first.values())
     assert first["leaks"][0] == "This model gives away who was in the training data."
     assert first["no evidence"][0].startswith("No attack that was run")
-    assert "about 5,100 held out" in first["cannot tell"][1]
+    assert "5,100" in first["cannot tell"][1]
 
 
-def test_cannot_tell_is_said_in_plain_words() -> None:
+LOUD = sample_risk("labels", "threshold", 0.6)
+FIT = Fit(around(0.1, 0.01), around(0.0, 0.01), around(0.0, 0.1), around(0.1, 0.01))
+
+
+@pytest.mark.parametrize(
+    ("risk", "basis"),
+    [
+        (sample_risk("labels", "threshold", 0.0, half=0.07), Basis(0.05)),
+        (sample_risk("labels", "threshold", 0.0), Basis(0.05, overlap=1.0)),
+        (sample_risk("labels", "threshold", 0.0), Basis(0.05, obstacles=("the model gives random answers",))),
+        (replace(LOUD, beyond_control=around(0.0, 0.02), tpr_beyond={}), Basis(0.05)),
+        (replace(LOUD, blind=around(0.7, 0.01), beyond_blind=around(0.0, 0.02), tpr_beyond={}), Basis(0.05)),
+        (replace(LOUD, blind=around(0.7, 0.01), tpr_beyond={}), Basis(0.05, random_split=True)),
+        (replace(LOUD, blind=None, beyond_blind=None), Basis(0.05)),
+        (LOUD, Basis(0.05, fit=FIT)),
+        (LOUD, Basis(0.05, fit=replace(FIT, curve=around(0.2, 0.01), mid=around(0.1, 0.01)))),
+    ],
+)
+def test_cannot_tell_is_said_without_figures_of_the_field(risk: Risk, basis: Basis) -> None:
+    verdict = judge(risk, basis)
+    assert verdict.kind == "cannot tell"
+    said = summarize(replace(sample_audit("cannot tell"), strongest=risk, verdict=verdict))["answer"]["sentences"][1]
+    assert not re.search(r"AUC|log-likelihood|true-positive|\[|surely", said)
+    assert said.endswith(".")
+    assert ".." not in said
+
+
+def test_the_lay_summary_shows_the_numbers_of_the_verdict() -> None:
     weak = sample_risk("labels", "threshold", 0.0, half=0.07)
-    audit = replace(sample_audit("cannot tell"), strongest=weak, verdict=judge(weak, Basis(0.05)))
-    said = summarize(audit)["answer"]["sentences"][1]
-    assert said.startswith("No attack surely beat a coin, but with so few people one that picks the right one")
-    assert "AUC" not in said
-    assert "held out" in said
-    artefact = replace(sample_risk("labels", "threshold", 0.6), beyond_control=around(0.0, 0.02), tpr_beyond={})
-    audit = replace(sample_audit("cannot tell"), strongest=artefact, verdict=judge(artefact, Basis(0.05)))
-    assert "may be the data's doing and not the model's" in summarize(audit)["answer"]["sentences"][1]
+    verdict = judge(weak, Basis(0.05))
+    assert verdict.not_excluded == weak.auc.high
+    summary = summarize(replace(sample_audit("cannot tell"), strongest=weak, verdict=verdict))
+    assert f"{round(100 * weak.auc.high)} times" in summary["answer"]["sentences"][1]
+    steps = {step["title"]: step["text"] for step in summary["next_steps"]}
+    assert f"{verdict.records_needed:,}" in summary["answer"]["sentences"][1]
+    assert f"{verdict.records_needed:,}" in steps["Judge more people"]
+
+
+def test_more_people_are_asked_for_only_where_they_would_help() -> None:
+    alike = replace(LOUD, beyond_control=around(0.0, 0.02), tpr_beyond={})
+    shifted = replace(alike, control=replace(alike.control, auc=around(0.6, 0.02)))
+    hungry = replace(FIT, curve=around(0.2, 0.01), mid=around(0.1, 0.01))
+    for risk, basis, asked in (
+        (alike, Basis(0.05), True),
+        (shifted, Basis(0.05), False),
+        (LOUD, Basis(0.05, fit=hungry), False),
+    ):
+        audit = replace(sample_audit("cannot tell"), strongest=risk, verdict=judge(risk, basis), overlap=Overlap(0))
+        assert ("Judge more people" in [step["title"] for step in summarize(audit)["next_steps"]]) == asked
+
+
+def test_a_comparison_of_groups_is_advised_where_no_column_was_named() -> None:
+    audit = sample_audit("no evidence", groups=False)
+    for named in ([], ["sex"]):
+        asked = replace(audit, settings=audit.settings | {"groups": named}, warnings=())
+        titles = [step["title"] for step in summarize(asked)["next_steps"]]
+        assert ("Compare groups of people" in titles) == (not named)
 
 
 def test_how_sure_names_the_confidence_the_choice_and_the_control() -> None:
@@ -85,7 +132,7 @@ def test_a_row_says_how_many_of_a_hundred_at_one_false_alarm_per_hundred() -> No
         0.1: around(0.3, 0.02), 0.01: Estimate(0.06, 0.042, 0.088), 0.001: Estimate(0.2, 0.0, 0.2, kind="upper bound")})  # fmt: skip
     row = summarize(replace(sample_audit(), by_release=strongest_by_release([risk])))["releases"]["rows"][0]
     assert row["plain"] == (
-        "Of 100 people in the training data, an attacker who accepts 1 false alarm per 100 outsiders would identify "
+        "Of 100 people in the training data, an attacker who accepts 1 false alarm per 100 non-members would identify "
         "4 to 9; guessing identifies 1."
     )
     assert row["people"] == "4 to 9"

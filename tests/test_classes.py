@@ -54,7 +54,9 @@ def test_the_class_that_is_remembered_is_named_where_the_average_shows_little(ma
     assert (exposed.column, exposed.level) == ("class", "cancer")
     assert exposed.auc.value > 0.75
     assert mammography.verdict.kind == "leaks"
-    assert "“class = cancer”" in mammography.verdict.reasons[0]
+    named = mammography.verdict.support[0]
+    assert (named.code, named.column, named.level) == ("exposed_group", "class", "cancer")
+    assert named.estimates["gap"].low > 0
     assert "class = cancer" in str(mammography)
     assert mammography.largest.group_auc.low == exposed.auc.low
     assert any("class: cancer" in str(row["label"]) for row in html.summarize(mammography)["groups"]["rows"])
@@ -73,9 +75,9 @@ def test_a_leak_for_one_class_is_one_although_no_attack_beats_chance_over_all():
     )
     assert verdict._judge_all(audit.strongest, audit.basis).kind != "leaks"
     assert audit.verdict.kind == "leaks"
-    assert audit.verdict.sentence.startswith(
-        "leaks: within the group “class = cancer” members are told from non-members"
-    )
+    finding = audit.verdict.finding
+    assert (finding.code, finding.column, finding.level) == ("group_auc", "class", "cancer")
+    assert finding.estimates == {"auc": audit.basis.exposed.auc}
     assert "Within the group “class = cancer”" in html.render(audit)
 
 
@@ -83,7 +85,7 @@ def test_without_a_control_one_exposed_class_rules_out_no_evidence():
     train, holdout = screening(1500, seed=1)
     audit = ls.audit(remember_the_ill(*train), train, holdout, classes=["cancer", "healthy"])
     assert audit.verdict.kind == "cannot tell"
-    assert "class = cancer" in " ".join([audit.verdict.sentence, *audit.verdict.reasons])
+    assert ("class", "cancer") in {(one.column, one.level) for one in (audit.verdict.finding, *audit.verdict.support)}
 
 
 GROUP = ExposedGroup(
@@ -97,24 +99,51 @@ QUIET = replace(
 
 
 @pytest.mark.parametrize(
-    ("group", "kind"),
+    ("group", "kind", "doubts"),
     [
-        (None, "no evidence"),
-        (GROUP, "leaks"),
-        (replace(GROUP, beyond_control=around(0.1, 0.15)), "cannot tell"),
-        (replace(GROUP, control=None, beyond_control=None), "cannot tell"),
-        (replace(GROUP, beyond_blind=around(0.1, 0.15)), "leaks"),  # a baseline at chance explains nothing
-        (replace(GROUP, blind=around(0.8, 0.1), beyond_blind=around(0.1, 0.15)), "cannot tell"),
-        (replace(GROUP, blind=around(0.8, 0.01), beyond_blind=around(0.1, 0.05)), "leaks"),
+        (None, "no evidence", []),
+        (GROUP, "leaks", []),
+        (replace(GROUP, beyond_control=around(0.1, 0.15)), "cannot tell", ["not_above_control"]),
+        (replace(GROUP, control=None, beyond_control=None), "cannot tell", ["no_control"]),
+        (replace(GROUP, beyond_blind=around(0.1, 0.15)), "leaks", []),  # a baseline at chance explains nothing
+        (
+            replace(GROUP, blind=around(0.8, 0.1), beyond_blind=around(0.1, 0.15)),
+            "cannot tell",
+            ["not_above_blind"],
+        ),
+        (replace(GROUP, blind=around(0.8, 0.01), beyond_blind=around(0.1, 0.05)), "leaks", []),
     ],
 )
-def test_the_rule_for_a_group_where_all_records_show_nothing(group, kind):
-    assert verdict.judge(QUIET, Basis(0.05, exposed=group)).kind == kind
+def test_the_rule_for_a_group_where_all_records_show_nothing(group, kind, doubts):
+    found = verdict.judge(QUIET, Basis(0.05, exposed=group))
+    assert (found.kind, [doubt.code for doubt in found.doubts]) == (kind, doubts)
+    assert {(doubt.column, doubt.level) for doubt in found.doubts} <= {("class", "cancer")}
+    if group is None:
+        return
+    assert (found.finding.code, found.finding.estimates) == ("group_auc", {"auc": group.auc})
+    if kind == "leaks":
+        control, overall = found.support
+        assert (control.code, control.level, control.estimates) == ("control", "cancer", {"control": group.control})
+        assert (overall.code, overall.estimates) == ("overall", {"auc": QUIET.auc})
 
 
 def test_a_model_that_does_not_fit_its_members_does_not_leak_for_a_group_either():
     fit = Fit(around(0.1, 0.01), around(0.0, 0.01), around(0.0, 0.1), around(0.0, 0.1))
-    assert verdict.judge(QUIET, Basis(0.05, exposed=GROUP, fit=fit)).kind == "cannot tell"
+    found = verdict.judge(QUIET, Basis(0.05, exposed=GROUP, fit=fit, obstacles=("the answers are random",)))
+    assert found.kind == "cannot tell"
+    assert [doubt.code for doubt in found.doubts] == ["not_fitted_as_member", "obstacle"]
+
+
+def test_a_doubted_group_is_named_where_all_records_are_doubted_too():
+    group = replace(GROUP, beyond_control=around(0.1, 0.15))
+    loud = replace(QUIET, auc=around(0.7, 0.02), beyond_control=around(0.0, 0.02), tpr_beyond={})
+    found = verdict.judge(loud, Basis(0.05, exposed=group))
+    assert (found.kind, found.finding.code) == ("cannot tell", "auc")
+    assert [(one.code, one.level) for one in found.doubts] == [("not_above_control", "")]
+    assert [(one.code, one.level) for one in found.support] == [
+        ("group_auc", "cancer"),
+        ("not_above_control", "cancer"),
+    ]
 
 
 def test_scores_of_a_random_split_may_leak_for_a_group():

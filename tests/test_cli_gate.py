@@ -23,6 +23,7 @@ from leakscope.cli_audit import command_line
 from leakscope.conditions import parse_condition
 from leakscope.results import Study
 from leakscope.study import study_to_json
+from leakscope.verdict_text import headline
 
 PAGE = Path(__file__).parents[1] / "docs" / "pipeline.md"
 TRUST = ("--trust", "sklearn.tree._tree.Tree")
@@ -126,10 +127,13 @@ def test_an_audit_that_cannot_tell_fails_by_default(capsys, tmp_path):
     sample_audit("cannot tell").save(tmp_path)
     code, out, _ = run(capsys, "gate", tmp_path, "--fail-if", "auc > 0.99")
     assert code == 1
-    assert out.startswith("gate uncertain: the audit cannot tell (no attack beats chance, but an AUC of up to 0.59 ")
+    assert out.startswith(f"gate uncertain: the audit cannot tell ({headline(sample_audit('cannot tell').verdict)}")
     code, out, _ = run(capsys, "gate", tmp_path, "--fail-if", "auc > 0.99", "--on-uncertain", "pass")
     assert code == 0
     assert out.splitlines()[-1] == "gate passed: 2 conditions, 1 uncertain"
+    shown = json.loads(run(capsys, "gate", tmp_path, "--fail-if", "auc > 0.99", "--json")[1])["verdict"]
+    assert (shown["kind"], shown["finding"], shown["doubts"]) == ("cannot tell", "not_detected", ["sample_size"])
+    assert shown["records_needed"] == 5100
 
 
 AUDIT_REFUSES = {

@@ -102,9 +102,9 @@ def test_ratios_read_as_they_print() -> None:
 
 
 def test_false_alarms_in_words() -> None:
-    assert false_alarms(0.1) == "1 false alarm per 10 outsiders"
-    assert false_alarms(0.001) == "1 false alarm per 1,000 outsiders"
-    assert plain(false_alarms(0.03)) == "false alarms for 3 % of the outsiders"
+    assert false_alarms(0.1) == "1 false alarm per 10 non-members"
+    assert false_alarms(0.001) == "1 false alarm per 1,000 non-members"
+    assert plain(false_alarms(0.03)) == "false alarms for 3 % of the non-members"
 
 
 # --- the dict -------------------------------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ def test_lay_sentences(audit: Audit) -> None:
     reading = summarize(replace(audit, strongest=risk))["reading"]
     assert "picks the right one 64 to 68 times out of 100; a coin gets 50." in reading[0]
     assert reading[1] == (
-        "Of 100 people in the training data, an attacker who accepts 1 false alarm per 100 outsiders would identify "
+        "Of 100 people in the training data, an attacker who accepts 1 false alarm per 100 non-members would identify "
         "4 to 9; guessing identifies 1."
     )
 

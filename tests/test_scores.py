@@ -105,7 +105,7 @@ def test_the_order_of_rows_does_not_matter():
     assert here.strongest.attack == there.strongest.attack == "the given score"
     assert given(here).auc == given(there).auc
     assert given(here).tpr_at_fpr == given(there).tpr_at_fpr
-    assert here.verdict.sentence == there.verdict.sentence
+    assert (here.verdict.kind, here.verdict.finding) == (there.verdict.kind, there.verdict.finding)
     table = [result.records.sort_values("id", ignore_index=True) for result in (here, there)]
     assert table[0].equals(table[1])
 
@@ -133,7 +133,8 @@ def test_without_control_or_random_split_the_verdict_never_says_leaks():
     scores, member = normals(500, 2.0)
     result = audit_scores(scores, member)
     assert result.verdict.kind == "cannot tell"
-    assert "--random-split" in result.verdict.sentence
+    assert [doubt.code for doubt in result.verdict.doubts] == ["scores_only"]
+    assert result.verdict.finding.estimates == {"auc": result.strongest.auc}
     assert result.strongest.blind is None
     assert result.strongest.control.kind == "permuted"
 
@@ -176,8 +177,8 @@ def test_no_evidence_and_too_few_records():
     assert audit_scores(*normals(6000, 0.0), random_split=True).verdict.kind == "no evidence"
     few = audit_scores(*normals(20, 0.0))
     assert few.verdict.kind == "cannot tell"
-    assert "more records" in few.verdict.sentence
-    assert not any("word" in reason for reason in few.verdict.reasons)
+    assert [doubt.code for doubt in few.verdict.doubts] == ["sample_size"]
+    assert [one.code for one in few.verdict.support] == ["permuted"]
 
 
 def said(result, words):

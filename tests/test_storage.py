@@ -14,7 +14,7 @@ from samples import sample_audit, with_names
 from leakscope import storage
 from leakscope.errors import InputError
 from leakscope.integrity import DIGEST, content_digest
-from leakscope.results import SCHEMA_VERSION
+from leakscope.results import SCHEMA_VERSION, Verdict
 
 SCHEMA = Path(__file__).parents[1] / "docs" / "audit.schema.json"
 
@@ -51,13 +51,15 @@ def test_a_saved_audit_follows_the_schema(kind, tmp_path):
     jsonschema.validate(json.loads((tmp_path / "audit.json").read_text()), json.loads(SCHEMA.read_text()))
 
 
-def test_a_record_of_version_1_loads_with_what_it_has(tmp_path):
-    audit = sample_audit()
+@pytest.mark.parametrize("kind", ["leaks", "no evidence", "cannot tell"])
+def test_a_record_of_version_1_loads_with_what_it_has(kind, tmp_path):
+    audit = sample_audit(kind)
     audit.save(tmp_path)
     path = tmp_path / "audit.json"
     document = json.loads(path.read_text()) | {"schema_version": 1}
     for name in ("by_release", "largest", "exposed", "bounds", "studies", "command", "basis", DIGEST):
         del document[name]
+    document["verdict"] = {name: document["verdict"][name] for name in ("kind", "sentence", "reasons")}
     for risk in (document["strongest"], *document["risks"]):
         del risk["roc"]["low"], risk["roc"]["high"]
     path.write_text(json.dumps(document))
@@ -65,6 +67,7 @@ def test_a_record_of_version_1_loads_with_what_it_has(tmp_path):
     assert again.exposed == audit.exposed
     assert again.strongest.auc == audit.strongest.auc
     assert again.schema_version == SCHEMA_VERSION
+    assert again.verdict == Verdict(audit.verdict.kind, audit.verdict.sentence, audit.verdict.reasons)
     again.save(tmp_path)
     assert storage.load(tmp_path) == again
 

@@ -1,12 +1,18 @@
-"""The verdict follows from the intervals, and choosing the strongest of many attacks is paid for."""
+"""The verdict follows from the intervals, which are corrected for selection among attacks; no code reads its sentences."""
+
+import ast
+from dataclasses import replace
+from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import pytest
+from samples import around, sample_risk
 
-from leakscope import verdict
+from leakscope import verdict, verdict_text
 from leakscope.evidence import Attack, Guesses
 from leakscope.ranking import Scale
-from leakscope.results import Basis
+from leakscope.results import Basis, Claim, DoubtCode, Estimate, FindingCode, Fit, Statement, SupportCode
 from leakscope.risk import FALSE_POSITIVE_RATES, Judged, Trial, assess
 
 
@@ -62,7 +68,8 @@ def test_one_good_attack_among_useless_ones_is_found():
     said, strongest, _ = assess_all(scores, member, rng.normal(size=1000))
     assert said.kind == "leaks"
     assert strongest.attack == "attack 7"
-    assert str(strongest.auc) in said.sentence
+    assert (said.finding.code, said.finding.attack, said.finding.release) == ("auc", "attack 7", "log_loss")
+    assert said.finding.estimates == {"auc": strongest.auc}
 
 
 def test_a_leak_about_few_members_is_found_though_the_auc_is_chance():
@@ -75,37 +82,40 @@ def test_a_leak_about_few_members_is_found_though_the_auc_is_chance():
     said, strongest, _ = assess_all([scores, rng.normal(size=2 * n)], member, rng.normal(size=2 * n))
     assert strongest.auc.low <= 0.5
     assert said.kind == "leaks"
-    assert "false-positive rate" in said.sentence
+    assert (said.finding.code, said.finding.fpr) == ("tpr_at_fpr", 0.01)
+    assert said.finding.estimates == {"tpr": strongest.tpr_at_fpr[0.01]}
 
 
 def test_an_attack_that_does_not_beat_the_blind_baseline_is_not_called_a_leak():
     rng = np.random.default_rng(3)
     member = np.repeat([True, False], 1000)
     shift = rng.normal(1.0 * member, 1.0)
-    said, _, _ = assess_all([shift + 0.3 * rng.normal(size=2000)], member, shift)
+    said, strongest, _ = assess_all([shift + 0.3 * rng.normal(size=2000)], member, shift)
     assert said.kind == "cannot tell"
-    assert "without the model" in said.sentence
+    assert said.doubts == (Statement("not_above_blind", {"blind": strongest.blind}, remedy="matched_holdout"),)
 
 
 def test_an_attack_that_does_as_well_on_a_model_that_never_saw_the_members_is_not_called_a_leak():
     rng = np.random.default_rng(4)
     member = np.repeat([True, False], 1000)
-    said, _, _ = assess_all(
+    said, strongest, _ = assess_all(
         [rng.normal(0.5 * member, 1.0)], member, rng.normal(size=2000), control=rng.normal(0.5 * member, 1.0)
     )
     assert said.kind == "cannot tell"
-    assert "never saw the members" in said.sentence
+    doubt = Statement("not_above_control", {"control": strongest.control.auc}, remedy="matched_holdout")
+    assert said.doubts == (doubt,)
 
 
 @pytest.mark.parametrize(("n", "kind"), [(4000, "no evidence"), (60, "cannot tell")])
 def test_without_a_leak_the_number_of_records_decides_what_can_be_said(n, kind):
     rng = np.random.default_rng(5)
     member = np.repeat([True, False], n)
-    said, _, _ = assess_all(rng.normal(size=(3, 2 * n)), member, rng.normal(size=2 * n))
+    said, strongest, _ = assess_all(rng.normal(size=(3, 2 * n)), member, rng.normal(size=2 * n))
     assert said.kind == kind
+    assert (said.finding.code, said.not_excluded) == ("not_detected", strongest.auc.high)
     if kind == "cannot tell":
-        assert "records" in said.sentence
-        assert "needed" in said.sentence
+        assert [doubt.code for doubt in said.doubts] == ["sample_size"]
+        assert said.records_needed == verdict.records_needed(0.05, strongest.auc.confidence)
 
 
 def test_the_records_said_to_be_needed_do_suffice():
@@ -119,7 +129,7 @@ def test_the_records_said_to_be_needed_do_suffice():
 
 
 def test_a_leak_about_few_members_stands_although_its_auc_is_not_surely_beyond_the_control():
-    """The AUC is just above chance and not surely above the control's; the share of members found is."""
+    """The AUC is just above chance and not significantly above the control's; the TPR is."""
     rng = np.random.default_rng(7)
     n = 4000
     member = np.repeat([True, False], n)
@@ -145,18 +155,23 @@ def test_a_leak_about_few_members_is_doubted_where_the_control_finds_as_many():
     said, strongest, _ = assess_all([few(rng)], member, rng.normal(size=2 * n), control=few(rng))
     assert said.kind == "cannot tell"
     assert strongest.auc.low <= 0.5
-    assert f"the share {strongest.control.tpr_at_fpr[0.01]}" in said.sentence  # a rate is doubted by a rate
+    shared = {"control": strongest.control.tpr_at_fpr[0.01]}
+    assert said.doubts == (Statement("not_above_control", shared, fpr=0.01),)  # a rate is doubted by a rate
     without, _, _ = assess_all([few(rng)], member, few(rng))
     assert without.kind == "cannot tell"
-    assert "the records alone" in without.sentence
+    assert without.doubts == (Statement("not_above_blind", fpr=0.01),)
 
 
 def test_overlap_stretches_what_is_not_excluded():
     rng = np.random.default_rng(9)
     member = np.repeat([True, False], 4000)
     _, strongest, _ = assess_all([rng.normal(size=8000)], member, rng.normal(size=8000))
-    kinds = {overlap: verdict.judge(strongest, Basis(0.05, overlap)).kind for overlap in (0.0, 0.9, 1.0)}
+    found = {overlap: verdict.judge(strongest, Basis(0.05, overlap)) for overlap in (0.0, 0.9, 1.0)}
+    kinds = {overlap: one.kind for overlap, one in found.items()}
     assert kinds == {0.0: "no evidence", 0.9: "cannot tell", 1.0: "cannot tell"}
+    assert found[0.9].not_excluded == pytest.approx(0.5 + 10 * (strongest.auc.high - 0.5))
+    assert found[1.0].not_excluded == 1.0
+    assert [(doubt.code, doubt.estimates["share"].value) for doubt in found[0.9].doubts] == [("copies_in_holdout", 0.9)]
 
 
 def test_an_obstacle_rules_out_no_evidence_and_nothing_else():
@@ -166,3 +181,224 @@ def test_an_obstacle_rules_out_no_evidence_and_nothing_else():
         found, strongest, _ = assess_all([rng.normal(shift * member)], member, rng.normal(size=8000))
         blocked = verdict.judge(strongest, Basis(0.05, obstacles=("the model gives random answers",)))
         assert (found.kind, blocked.kind) == kinds
+
+
+# --- every branch, by codes and numbers -------------------------------------------------------------------------------
+
+ROOT = Path(__file__).parents[1]
+LOUD = replace(
+    sample_risk("log_loss", "loss threshold", 0.5, groups=False),
+    auc=around(0.7, 0.02), tpr_at_fpr={0.1: around(0.1, 0.02)}, tpr_beyond={}, blind=around(0.5, 0.02),
+    beyond_control=around(0.2, 0.02), beyond_blind=around(0.2, 0.02),
+)  # fmt: skip
+QUIET = replace(LOUD, auc=around(0.5, 0.02))
+RARE = replace(QUIET, tpr_at_fpr={0.1: around(0.3, 0.02)}, tpr_beyond={0.1: around(0.2, 0.02)})
+UNLIKE = around(0.6, 0.02)
+FIT = Fit(gap=around(0.2, 0.01), curve=around(0.1, 0.01), mid=around(0.1, 0.01), size=around(0.1, 0.01))
+NEVER, SHUFFLED = LOUD.control, LOUD.permuted
+FINDINGS = {
+    "leaks by AUC": (LOUD, Basis(0.05), "leaks", Statement("auc", {"auc": LOUD.auc})),
+    "leaks by rate": (RARE, Basis(0.05), "leaks", Statement("tpr_at_fpr", {"tpr": RARE.tpr_at_fpr[0.1]}, fpr=0.1)),
+    "no evidence": (QUIET, Basis(0.05), "no evidence", Statement("not_detected", {"auc": QUIET.auc})),
+}
+
+
+@pytest.mark.parametrize("case", FINDINGS)
+def test_a_finding_names_the_attack_the_release_and_the_figure(case):
+    risk, basis, kind, finding = FINDINGS[case]
+    found = verdict.judge(risk, basis)
+    assert found.kind == kind
+    assert found.finding == replace(finding, attack="loss threshold", release="log_loss")
+    assert found.doubts == ()
+    assert found.support == (Statement("control", {"control": NEVER.auc}), Statement("blind", {"blind": risk.blind}))
+
+
+def doubt(code, remedy=None, fpr=None, **estimates):
+    return Statement(code, estimates, remedy=remedy, fpr=fpr)
+
+
+ALIKE = around(0.0, 0.02)
+SCORES = replace(LOUD, blind=None, beyond_blind=None, control=SHUFFLED)
+DOUBTS = {
+    "control": (
+        replace(LOUD, beyond_control=ALIKE), Basis(0.05),
+        [doubt("not_above_control", "more_records", control=NEVER.auc)],
+    ),
+    "shifted control": (
+        replace(LOUD, beyond_control=ALIKE, control=replace(NEVER, auc=UNLIKE)), Basis(0.05),
+        [doubt("not_above_control", "matched_holdout", control=UNLIKE)],
+    ),
+    "blind baseline": (
+        replace(LOUD, beyond_blind=ALIKE, blind=UNLIKE), Basis(0.05),
+        [doubt("not_above_blind", "matched_holdout", blind=UNLIKE)],
+    ),
+    "blind baseline without a control": (
+        replace(LOUD, beyond_blind=ALIKE, control=SHUFFLED), Basis(0.05),
+        [doubt("not_above_blind", "more_records", blind=LOUD.blind)],
+    ),
+    "both": (
+        replace(LOUD, beyond_control=ALIKE, beyond_blind=ALIKE, blind=UNLIKE), Basis(0.05),
+        [doubt("not_above_control", "more_records", control=NEVER.auc),
+         doubt("not_above_blind", "matched_holdout", blind=UNLIKE)],
+    ),
+    "scores": (SCORES, Basis(0.05), [doubt("scores_only")]),
+    "scores by a rate": (replace(RARE, blind=None, beyond_blind=None, control=SHUFFLED), Basis(0.05), [doubt("scores_only")]),
+    "split contradicted by the records": (
+        replace(LOUD, blind=UNLIKE), Basis(0.05, random_split=True), [doubt("contradicted_split", blind=UNLIKE)],
+    ),
+    "split contradicted by the control": (
+        replace(LOUD, control=replace(NEVER, auc=UNLIKE)), Basis(0.05, random_split=True),
+        [doubt("contradicted_split", control=UNLIKE)],
+    ),
+    "fit": (
+        replace(LOUD, blind=UNLIKE), Basis(0.05, fit=Fit(around(0.2, 0.01), around(0.3, 0.01), ALIKE, ALIKE)),
+        [doubt("data_hungry", curve=around(0.3, 0.01), gap=FIT.gap),
+         doubt("not_fitted_as_member", mid=ALIKE, gap=FIT.gap),
+         doubt("shift_explains_fit", "matched_holdout", blind=UNLIKE, size=ALIKE)],
+    ),
+    "rate on the control": (
+        replace(RARE, tpr_beyond={0.1: ALIKE}, control=replace(NEVER, tpr_at_fpr=RARE.tpr_at_fpr)), Basis(0.05),
+        [doubt("not_above_control", fpr=0.1, control=RARE.tpr_at_fpr[0.1])],
+    ),
+    "rate of the blind baseline": (
+        replace(RARE, tpr_beyond={0.1: ALIKE}), Basis(0.05), [doubt("not_above_blind", fpr=0.1)],
+    ),
+    "rate and fit": (
+        RARE, Basis(0.05, fit=replace(FIT, mid=ALIKE)), [doubt("not_fitted_as_member", mid=ALIKE, gap=FIT.gap)],
+    ),
+    "obstacles": (
+        QUIET, Basis(0.05, obstacles=("one", "two")),
+        [Statement("obstacle", text="one"), Statement("obstacle", text="two")],
+    ),
+    "copies": (
+        QUIET, Basis(0.05, overlap=0.8), [doubt("copies_in_holdout", share=Estimate(0.8, 0.8, 0.8, kind="exact"))],
+    ),
+    "sample": (replace(QUIET, auc=around(0.5, 0.09)), Basis(0.05), [doubt("sample_size", "more_records")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", DOUBTS)
+def test_a_verdict_that_cannot_tell_says_why(case):
+    risk, basis, doubts = DOUBTS[case]
+    found = verdict.judge(risk, basis)
+    assert found.kind == "cannot tell"
+    assert list(found.doubts) == doubts
+    assert (found.records_needed is not None) == (case == "sample")
+    assert (found.not_excluded is not None) == (case in ("sample", "copies"))
+
+
+def test_a_random_split_needs_no_control_and_is_stated():
+    found = verdict.judge(SCORES, Basis(0.05, random_split=True))
+    assert found.kind == "leaks"
+    assert [one.code for one in found.support] == ["permuted", "random_split"]
+
+
+def test_a_refuted_claim_states_the_bound_the_claim_and_delta():
+    claim = Claim(1.0, 1e-5, Estimate(3.2, 3.2, 3.2, kind="lower bound"), "RMIA")
+    found = verdict.judge(QUIET, Basis(0.05, claim=claim))
+    assert (found.kind, found.finding.code, found.finding.attack) == ("claim refuted", "epsilon", "RMIA")
+    assert {name: one.value for name, one in found.finding.estimates.items()} == {
+        "bound": 3.2,
+        "claimed": 1.0,
+        "delta": 1e-5,
+    }
+    assert [one.code for one in found.support] == ["control", "blind", "epsilon_bound"]
+    for shifted in (replace(QUIET, blind=UNLIKE), replace(QUIET, control=replace(NEVER, auc=UNLIKE))):
+        assert verdict.judge(shifted, Basis(0.05, claim=claim)).kind != "claim refuted"
+    unclaimed = verdict.judge(QUIET, Basis(0.05, claim=replace(claim, epsilon=None)))
+    assert (unclaimed.kind, unclaimed.support[-1].code) == ("no evidence", "epsilon_bound")
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_every_code_has_words():
+    codes = {code for kind in (FindingCode, DoubtCode, SupportCode) for code in get_args(kind)}
+    assert set(verdict_text._WORDS) == codes
+
+
+@pytest.mark.parametrize("case", [*FINDINGS, *DOUBTS])
+def test_a_sentence_shows_the_numbers_that_it_is_made_from(case):
+    risk, basis = (FINDINGS | DOUBTS)[case][:2]
+    found = verdict.judge(risk, basis)
+    said = found.sentence + " ".join(found.reasons)
+    exact = ("share",)
+    shown = [found.finding, *found.doubts, *found.support]
+    shown = [one for statement in shown if statement.code != "not_detected" for one in statement.estimates.items()]
+    assert all(str(estimate) in said for name, estimate in shown if name not in exact)
+    assert "surely" not in said
+    assert len(found.reasons) == max(0, len(found.doubts) - 1) + len(found.support)
+
+
+def test_leaks_has_one_definition():
+    """The page that defines it, those that quote it, and the docstring of the rule have the same words."""
+    for place in ("docs/methods.md", "docs/index.md", "README.md"):
+        assert verdict_text.LEAKS in " ".join((ROOT / place).read_text().split()), place
+    assert verdict_text.LEAKS in " ".join(verdict.judge.__doc__.split())
+
+
+# --- no code reads sentences ------------------------------------------------------------------------------------------
+
+READERS = [
+    *(ROOT / "src" / "leakscope" / "report").rglob("*.py"),
+    *(ROOT / "src" / "leakscope" / "comparison").rglob("*.py"),
+    *(ROOT / "src" / "leakscope" / "audit_diff").rglob("*.py"),
+    *(ROOT / "src" / "leakscope" / name for name in
+      ("gating.py", "conditions.py", "integrity.py", "junit.py", "cli_gate.py", "cli_audit.py", "verdict.py")),
+]  # fmt: skip
+PROSE = {"sentence", "reasons", "warnings", "obstacles"}
+READING = {"removeprefix", "removesuffix", "startswith", "endswith", "partition", "rpartition", "split", "find", "index",
+           "replace", "search", "match", "fullmatch", "findall", "sub", "finditer"}  # fmt: skip
+
+
+def reads_prose(source):
+    """Lines that look inside the prose of a verdict or of warnings: by a method, a regular expression, a slice or ``in``."""
+    tree, found = ast.parse(source), set()
+    aliases = _aliases(tree)
+
+    def prose(node):
+        return any(
+            (isinstance(one, ast.Attribute) and one.attr in PROSE) or (isinstance(one, ast.Name) and one.id in aliases)
+            for one in ast.walk(node)
+        )
+
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in READING:
+            given = [node.func.value, *node.args]
+            found |= {node.lineno} if any(map(prose, given)) else set()
+        if isinstance(node, ast.Compare) and any(isinstance(sign, ast.In | ast.NotIn) for sign in node.ops):
+            found |= {node.lineno} if any(map(prose, node.comparators)) else set()
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and prose(node.value):
+            found.add(node.lineno)
+    return sorted(found)
+
+
+def _aliases(tree):
+    """Names that prose is assigned to, or that run over it."""
+    pairs = [(target, node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign) for target in node.targets]
+    pairs += [(node.target, node.iter) for node in ast.walk(tree) if isinstance(node, ast.For | ast.comprehension)]
+    return {
+        target.id
+        for target, value in pairs
+        if isinstance(target, ast.Name) and isinstance(value, ast.Attribute) and value.attr in PROSE
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'verdict.sentence.removeprefix("leaks:")',
+        'found = re.search(r"AUC of up to", audit.verdict.sentence)',
+        '"more records" in findings.verdict.sentence',
+        'any("nothing to compare" in said for said in findings.warnings)',
+        'text = verdict.sentence\nif text.startswith("leaks"): pass',
+        "verdict.reasons[0][:5]",
+    ],
+)
+def test_code_that_reads_prose_is_found(line):
+    assert reads_prose(line)
+
+
+@pytest.mark.parametrize("path", READERS, ids=lambda path: str(path.relative_to(ROOT / "src" / "leakscope")))
+def test_no_code_recognises_a_sentence(path):
+    assert reads_prose(path.read_text()) == []

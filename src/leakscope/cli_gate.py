@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from leakscope.conditions import Scope
     from leakscope.gating import GateResult
     from leakscope.policy import Policy
-    from leakscope.results import Findings
+    from leakscope.results import Findings, Verdict
 
 GATE_FAILED = 1
 FailIf = Annotated[
@@ -60,12 +60,23 @@ def gate(
     rules.check(Scope.of(audit))
     result = decide(rules, audit, junit)
     if as_json:
-        verdict = {"kind": audit.verdict.kind, "sentence": audit.verdict.sentence}
-        document = {"verdict": verdict, "gate": result.as_dict()}
+        document = {"verdict": _shown(audit.verdict), "gate": result.as_dict()}
         print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
     else:
         print(result)
     stop_if_failed(result)
+
+
+def _shown(verdict: Verdict) -> dict[str, Any]:
+    """The verdict for programs, by its codes, and in words for people."""
+    return {
+        "kind": verdict.kind,
+        "sentence": verdict.sentence,
+        "finding": None if verdict.finding is None else verdict.finding.code,
+        "doubts": [doubt.code for doubt in verdict.doubts],
+        "not_excluded": verdict.not_excluded,
+        "records_needed": verdict.records_needed,
+    }
 
 
 def read_gate(

@@ -13,6 +13,7 @@ from leakscope.integrity import check_gated
 from leakscope.policy import Choice, Policy, make_policy
 from leakscope.provenance import check_model
 from leakscope.results import Estimate, Findings
+from leakscope.verdict_text import headline
 
 CANNOT_TELL = "the audit cannot tell"
 
@@ -121,9 +122,8 @@ def judge_policy(policy: Policy, audit: Findings) -> GateResult:
     judged = [replace(rule.condition.judge(audit), because=rule.because) for rule in policy.rules]
     asked = any(isinstance(rule.condition, VerdictCondition) for rule in policy.rules)
     if audit.verdict.kind == "cannot tell" and not asked:
-        # Where the two sets of records may differ by themselves, no number is surely about the model.
-        sentence = audit.verdict.sentence.removeprefix("cannot tell:").strip()
-        judged.append(Judgement(CANNOT_TELL, "uncertain", None, sentence))
+        # Where a distribution shift is not ruled out, no number need be about the model.
+        judged.append(Judgement(CANNOT_TELL, "uncertain", None, headline(audit.verdict)))
     stops = {"failed", "uncertain"} if policy.on_uncertain == "fail" else {"failed"}
     outcome: Literal["failed", "passed"] = "failed" if any(one.outcome in stops for one in judged) else "passed"
     return GateResult(outcome, policy.on_uncertain, tuple(judged))

@@ -134,7 +134,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class Risk:
-    """What one attack learns from one release, beside its controls and its blind baseline.
+    """What one attack learns from one release, with its controls and its blind baseline.
 
     Parameters
     ----------
@@ -222,7 +222,7 @@ class ReleaseRisk:
 
     @property
     def beats_chance(self) -> bool:
-        """Whether the attack surely tells members from others, by its AUC or at a low false-positive rate."""
+        """Whether the attack is significantly above chance, by its AUC or at a low false-positive rate."""
         return self.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in self.tpr_at_fpr.items())
 
 
@@ -271,7 +271,7 @@ class Bound:
     epsilon, delta
         The differential privacy that it follows from, where it does.
     contradicted
-        Whether an attack of the audit surely went beyond it: then the promise does not hold, and nothing may rest on it.
+        Whether an attack of the audit shows significantly more: then the promise does not hold, and nothing may rest on it.
     """
 
     advantage: Estimate
@@ -385,13 +385,90 @@ class Study:
         return self.kind, self.release, self.measured
 
 
+#: What an attack found.
+FindingCode = Literal["auc", "tpr_at_fpr", "group_auc", "epsilon", "not_detected"]
+#: What keeps a finding from deciding the question.
+DoubtCode = Literal[
+    "contradicted_split",
+    "scores_only",
+    "no_control",
+    "not_above_control",
+    "not_above_blind",
+    "data_hungry",
+    "not_fitted_as_member",
+    "shift_explains_fit",
+    "copies_in_holdout",
+    "obstacle",
+    "sample_size",
+]
+#: What else a reader needs to judge a verdict.
+SupportCode = Literal["control", "permuted", "blind", "random_split", "epsilon_bound", "exposed_group", "overall"]
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement of a verdict, as data; `verdict_text` has the sentences.
+
+    Parameters
+    ----------
+    code
+        What is stated. Of a finding: ``auc``, ``tpr_at_fpr`` and ``group_auc`` are significantly above chance; ``epsilon`` is a lower
+        bound above the claim; ``not_detected`` means that no attack is significantly above chance. `verdict` has the doubts.
+    estimates
+        The numbers behind it by name: ``auc``, ``tpr``, ``control``, ``blind``, ``bound``, …
+    attack, release
+        The attack that it is about, where it is about one.
+    column, level
+        The group that it is about; empty for all records.
+    fpr
+        The false-positive rate that it is about; None for the AUC.
+    remedy
+        What would resolve a doubt: more records, or a holdout from the same population as the training data; None elsewhere.
+    text
+        What an ``obstacle`` is, in words.
+    """
+
+    code: FindingCode | DoubtCode | SupportCode
+    estimates: dict[str, Estimate] = field(default_factory=dict)
+    attack: str = ""
+    release: str = ""
+    column: str = ""
+    level: str = ""
+    fpr: float | None = None
+    remedy: Literal["more_records", "matched_holdout"] | None = None
+    text: str = ""
+
+
 @dataclass(frozen=True)
 class Verdict:
-    """The answer in words. It is drawn from the intervals, never from the points."""
+    """The answer. It is drawn from the intervals, never from the points; `verdict.judge` has the rule.
+
+    Parameters
+    ----------
+    kind
+        The answer.
+    sentence, reasons
+        The same in words, for people: made from the other fields, and never read by code.
+    finding
+        What was found. None in a record of version 1 or 2, which has words only.
+    doubts
+        What keeps the finding from deciding, the most important first; not empty where the verdict is ``cannot tell``.
+    support
+        What else the verdict rests on: controls, the blind baseline, statements of the caller, exposed groups.
+    not_excluded
+        The largest AUC that is not excluded for any attack, where none is significantly above chance.
+    records_needed
+        Held-out records, and as many training records, that could exclude an AUC above 0.5 + margin, where the sample is too small.
+    """
 
     kind: Literal["leaks", "claim refuted", "no evidence", "cannot tell"]
-    sentence: str
+    sentence: str = ""
     reasons: tuple[str, ...] = ()
+    finding: Statement | None = None
+    doubts: tuple[Statement, ...] = ()
+    support: tuple[Statement, ...] = ()
+    not_excluded: float | None = None
+    records_needed: int | None = None
 
     @property
     def leaks(self) -> bool:

@@ -53,7 +53,7 @@ def score(
     confidence: float = 0.95,
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
 ) -> Figures:
-    """Figures with intervals from scores (higher: more surely a member) and the true memberships.
+    """Figures with intervals from scores (higher: more likely a member) and the true memberships.
 
     ``scale`` says which scores can be compared; by default all can. Without ``says_member`` the advantage is taken at the
     threshold that is best on other records.
@@ -191,7 +191,7 @@ def assess(
     confidences: Sequence[float | Confidence],
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
 ) -> list[Risk]:
-    """The risk of one release under one attack, beside its controls and the blind baseline, at each confidence.
+    """The risk of one release under one attack, with its controls and the blind baseline, at each confidence.
 
     ``blind`` is None where nothing is known of the records but what the release shows. A plain number is the confidence of all
     intervals.
@@ -305,24 +305,24 @@ def assess_groups(
 def most_exposed_group(
     risks: Sequence[Risk], trials: Sequence[Trial], blind: Judged | None, groups: Mapping[str, NDArray[Any]]
 ) -> ExposedGroup | None:
-    """The group with the largest lower end of its AUC under any attack, if that is above chance, beside its control and baseline.
+    """The group with the largest lower end of its AUC under any attack, if that is above chance, with its control and baseline.
 
-    ``risks`` and ``trials`` are those of the same attacks; the intervals of the risks must pay for the choice.
+    ``risks`` and ``trials`` are those of the same attacks; the intervals of the risks must be simultaneous.
     """
     found = [(risk, trial, group) for risk, trial in zip(risks, trials, strict=True) for group in risk.by_group]
     risk, trial, group = max(found, key=lambda one: one[2].auc.low, default=(None, None, None))
     if risk is None or trial is None or group is None or group.auc.low <= 0.5:
         return None
     rows, confidence = groups[group.column] == group.level, group.auc.confidence
-    beside: dict[str, Estimate] = {}
+    rivals: dict[str, Estimate] = {}
     if trial.control is not None:
-        beside["control"] = intervals.auc(trial.control.take(rows).ranking, confidence)
-        beside["beyond_control"] = intervals.difference(group.auc, beside["control"])
+        rivals["control"] = intervals.auc(trial.control.take(rows).ranking, confidence)
+        rivals["beyond_control"] = intervals.difference(group.auc, rivals["control"])
     if blind is not None:
         own, theirs = trial.target.take(rows), blind.take(rows)
         within = split(own.guesses.score, own.member, theirs.scale)
-        beside["blind"] = intervals.auc(theirs.ranking, confidence)
-        beside["beyond_blind"] = intervals.paired_auc_difference(within, theirs.scores)(confidence)
+        rivals["blind"] = intervals.auc(theirs.ranking, confidence)
+        rivals["beyond_blind"] = intervals.paired_auc_difference(within, theirs.scores)(confidence)
     return ExposedGroup(
         risk.release,
         risk.attack,
@@ -331,7 +331,7 @@ def most_exposed_group(
         group.members,
         group.nonmembers,
         group.auc,
-        **beside,
+        **rivals,
     )
 
 

@@ -1,8 +1,19 @@
-r"""One verdict in words, drawn from the intervals and never from the points.
+r"""The verdict of an audit, decided from the intervals and never from the points; `verdict_text` has its sentences.
 
-The strongest of several attacks looks strong by chance alone. Its interval pays for the choice: with :math:`a` attacks and
-:math:`f` figures each (the AUC and the true-positive rates), every interval behind the verdict is taken at confidence
-:math:`1 - \alpha/(af)`, so that all of them hold together at :math:`1 - \alpha` (Bonferroni).
+The strongest of several attacks looks strong by chance alone. Its intervals are therefore corrected for selection among attacks
+(`confidences_for_choice`): all intervals behind the verdict are simultaneous at confidence :math:`1 - \alpha` (Bonferroni). Where the
+primary attack runs (RMIA, or the residual), its AUC gets :math:`\alpha/2` of the error and its true-positive rates :math:`3\alpha/10`,
+divided equally among them; the other attacks share :math:`\alpha/5`, divided equally among all their figures. Where it does not run, or
+runs alone, each of the :math:`f` figures (the AUC and the true-positive rates) of :math:`a` attacks gets :math:`\alpha/(af)`.
+
+Where a verdict is *cannot tell*, its ``doubts`` are some of
+
+- ``contradicted_split``: the caller states a random split, and the blind baseline or the never-trained control is above chance;
+- ``scores_only``: there are no records, so that a distribution shift can't be ruled out;
+- ``no_control``: the attack within a group was not run on a never-trained control;
+- ``not_above_control``, ``not_above_blind``: the attack is not significantly better than the control, or the blind baseline;
+- ``data_hungry``, ``not_fitted_as_member``, ``shift_explains_fit``: the fit of the members is not that of a model trained on them;
+- ``copies_in_holdout``, ``obstacle``, ``sample_size``: no attack is above chance, and a leak is not excluded either.
 """
 
 from __future__ import annotations
@@ -10,34 +21,32 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Literal
 
 from leakscope.attacks import membership_residual, membership_rmia
 from leakscope.evidence import Attack
-from leakscope.intervals import largest, normal_quantile, suspicious
-from leakscope.report.words import safe_text
+from leakscope.intervals import difference, largest, normal_quantile, suspicious
 from leakscope.results import (
     Basis,
     Claim,
+    DoubtCode,
     Estimate,
     ExposedGroup,
     Fit,
-    GroupRisk,
     Largest,
     ReleaseRisk,
     Risk,
+    Statement,
+    SupportCode,
     Verdict,
 )
 from leakscope.risk import Confidence
+from leakscope.verdict_text import put_into_words
 
 #: The attacks with reference models that get the larger part of the error.
 PRIMARY = (membership_rmia.NAME, membership_residual.NAME)
 #: Shares of the error that the AUC of the primary attack gets, and its true-positive rates together.
 AUC_SHARE, RATES_SHARE = 0.5, 0.3
-#: The doubt about scores, of which no records are known.
-NOTHING_RULES_OUT = (
-    "scores do not show whether the two sets of records differ by themselves: say so if they were split at random (random_split, "
-    "--random-split)"
-)
 #: Share of copies in the holdout from which on they are named before a lack of records.
 MUCH_OVERLAP = 0.1
 
@@ -78,10 +87,10 @@ def confidences_for_choice(confidence: float, attacks: Sequence[Attack], rates: 
 
 
 def choose_strongest(risks: Sequence[Risk] | Sequence[ReleaseRisk]) -> int:
-    """Position of the attack that surely has the largest AUC: of the largest lower end, if that is above chance.
+    """Position of the strongest attack: the one with the largest lower end of its AUC, if that is above chance.
 
-    Otherwise of one that surely beats chance at a low false-positive rate, if there is one; otherwise of the one whose
-    interval reaches highest, since that is what can't be excluded. The intervals must pay for the choice.
+    Otherwise one whose true-positive rate is significantly above a false-positive rate, if there is one; otherwise the one whose
+    interval reaches highest, since that is what is not excluded. The intervals must be simultaneous.
     """
     everyone = range(len(risks))
     best = max(everyone, key=lambda at: risks[at].auc.low)
@@ -92,7 +101,7 @@ def choose_strongest(risks: Sequence[Risk] | Sequence[ReleaseRisk]) -> int:
 
 
 def strongest_by_release(risks: Sequence[Risk]) -> tuple[ReleaseRisk, ...]:
-    """For each release its strongest attack, in the order of the releases. The intervals must pay for the choice."""
+    """For each release its strongest attack, in the order of the releases. The intervals must be simultaneous."""
     found = []
     for release in dict.fromkeys(risk.release for risk in risks):
         rivals = [risk for risk in risks if risk.release == release]
@@ -113,7 +122,7 @@ def strongest_by_release(risks: Sequence[Risk]) -> tuple[ReleaseRisk, ...]:
 
 
 def largest_figures(risks: Sequence[Risk]) -> Largest:
-    """The largest that any of these attacks reaches, figure by figure. The intervals must pay for the choice."""
+    """The largest that any of these attacks reaches, figure by figure. The intervals must be simultaneous."""
     rates = risks[0].tpr_at_fpr
     groups = [group.auc for risk in risks for group in risk.by_group]
     return Largest(
@@ -126,7 +135,7 @@ def largest_figures(risks: Sequence[Risk]) -> Largest:
 
 
 def _caught_at(risk: Risk | ReleaseRisk) -> list[float]:
-    """False-positive rates at which surely more members than non-members are called members."""
+    """False-positive rates at which the true-positive rate is significantly larger."""
     return [fpr for fpr, rate in risk.tpr_at_fpr.items() if rate.low > fpr]
 
 
@@ -137,258 +146,240 @@ def _lift(risk: Risk | ReleaseRisk) -> float:
 def judge(strongest: Risk, basis: Basis) -> Verdict:
     """Leaks, claim refuted, no evidence, or cannot tell, over all records and then within the most exposed group.
 
-    `_judge_all` states the rule for all records. Where it does not find a leak and some group has an AUC significantly above chance
-    (``basis.exposed``), the verdict is *leaks* if that AUC is also significantly above the same attack within the group on a model
-    that never saw the members, and above the blind baseline within the group where that may beat chance too. Otherwise it is
-    *cannot tell*: an average that shows nothing is no all-clear for the group.
+    *Leaks* means: an attack that was run distinguishes members from non-members significantly better than chance, over all records or
+    within a group, and a random split, the never-trained control or the blind baseline rules out that a distribution shift explains it.
 
-    These intervals are corrected for all groups and attacks beside those over all records. A leak is claimed from lower ends only,
-    so that both families together are wrong with a probability of at most one minus the confidence.
+    `_judge_all` has the rule for all records. Where it does not find a leak and some group has an AUC significantly above chance
+    (``basis.exposed``), the verdict is *leaks* if that AUC is also significantly above the never-trained control within the group, and
+    above the blind baseline within the group where that may be better than chance too. Otherwise it is *cannot tell*: an average that
+    shows nothing does not rule out a leak for the group.
+
+    The intervals of groups are corrected for all groups and attacks, apart from those over all records. A leak is claimed from lower
+    ends only, so that both families together are wrong with a probability of at most one minus the confidence.
     """
     found = _judge_all(strongest, basis)
     if found.leaks:
-        return replace(found, reasons=(*_most_exposed(strongest), *found.reasons))
-    if basis.exposed is None:
-        return found
-    return _judge_group(basis.exposed, found, strongest, basis)
+        found = replace(found, support=(*_most_exposed(strongest), *found.support))
+    elif basis.exposed is not None:
+        found = _judge_group(basis.exposed, found, strongest, basis)
+    return put_into_words(found)
 
 
 def _judge_group(group: ExposedGroup, found: Verdict, strongest: Risk, basis: Basis) -> Verdict:
     """The verdict where some group is significantly above chance and all records together show no leak."""
-    attack, level = f"{group.attack} on {group.release}", _named(group)
-    finding = f"within the group “{level}” members are told from non-members by “{attack}” with AUC {group.auc}"
+    finding = Statement("group_auc", {"auc": group.auc}, group.attack, group.release, group.column, group.level)
     doubts = _doubts_about_group(group, strongest, basis)
     if not doubts:
-        reasons = [] if group.control is None else [
-            f"the same attack within the group on a model that never saw the members reaches AUC {group.control}"
-        ]  # fmt: skip
-        over_all = f"over all records “{strongest.attack} on {strongest.release}” reaches AUC {strongest.auc}"
-        return Verdict("leaks", f"leaks: {finding} (0.5 is chance, 1 is certainty)", (*reasons, over_all))
+        support = [Statement("overall", {"auc": strongest.auc}, strongest.attack, strongest.release)]
+        if group.control is not None:
+            support.insert(0, _about(group, "control", control=group.control))
+        return Verdict("leaks", finding=finding, support=tuple(support))
     if strongest.auc.low > 0.5 or _caught_at(strongest):
-        return replace(found, reasons=(*found.reasons, f"{finding}, but {doubts[0]}"))
-    sentence = f"cannot tell: no attack beats chance over all records, but {finding}, and {doubts[0]}"
-    return Verdict("cannot tell", sentence, (*doubts[1:], *basis.obstacles, *_reasons(strongest, basis)))
+        return replace(found, support=(*found.support, finding, doubts[0]))
+    return Verdict(
+        "cannot tell",
+        finding=finding,
+        doubts=(*doubts, *_obstacles(basis)),
+        support=_support(strongest, basis),
+    )
 
 
-def _doubts_about_group(group: ExposedGroup, strongest: Risk, basis: Basis) -> list[str]:
+def _about(
+    group: ExposedGroup | None,
+    code: DoubtCode | SupportCode,
+    remedy: Literal["more_records", "matched_holdout"] | None = None,
+    **estimates: Estimate,
+) -> Statement:
+    """A statement about a group, or about all records (None)."""
+    column, level = ("", "") if group is None else (group.column, group.level)
+    return Statement(code, estimates, column=column, level=level, remedy=remedy)
+
+
+def _doubts_about_group(group: ExposedGroup, strongest: Risk, basis: Basis) -> list[Statement]:
     """Ways in which the AUC of a group could come from a difference between the two sets of records and not from the model."""
     if _randomised(strongest, basis) and (group.blind is None or group.blind.low <= 0.5):
         return []
     if strongest.blind is None:
-        return [NOTHING_RULES_OUT]
+        return [_about(group, "scores_only")]
     if group.control is None or group.beyond_control is None:
-        return ["this was not compared with a model that never saw the members"]
+        return [_about(group, "no_control")]
     doubts = []
     if group.beyond_control.low <= 0:
-        doubts.append(
-            f"that is not significantly more than the AUC {group.control} of the same attack within the group on a model that never "
-            f"saw the members: {_advice(group.control)}"
-        )
+        doubts.append(_about(group, "not_above_control", _remedy(group.control), control=group.control))
     shifted = [blind for blind in (group.blind, strongest.blind) if blind is not None and suspicious(blind)]
-    if shifted and group.beyond_blind is not None and group.beyond_blind.low <= 0:
-        doubts.append(
-            f"that is not significantly more than the AUC {group.blind} of telling the records of the group apart without the model: "
-            f"{_advice(shifted[0])}"
-        )
+    if shifted and group.blind is not None and group.beyond_blind is not None and group.beyond_blind.low <= 0:
+        doubts.append(_about(group, "not_above_blind", _remedy(shifted[0]), blind=group.blind))
     return doubts + ([] if basis.fit is None else _doubts_of_fit(basis.fit, strongest))
 
 
-def _most_exposed(risk: Risk) -> list[str]:
+def _most_exposed(risk: Risk) -> list[Statement]:
     """The group that is significantly more exposed than the rest by the most, if there is one."""
     group = max((one for one in risk.by_group if one.gap.low > 0), key=lambda one: one.gap.low, default=None)
     if group is None:
         return []
-    return [f"the most exposed group is “{_named(group)}”: AUC {group.auc}, above the rest by {group.gap}"]
-
-
-def _named(group: GroupRisk | ExposedGroup) -> str:
-    return f"{safe_text(group.column, 40)} = {safe_text(group.level, 40)}"
+    estimates = {"auc": group.auc, "gap": group.gap}
+    return [Statement("exposed_group", estimates, risk.attack, risk.release, group.column, group.level)]
 
 
 def _judge_all(strongest: Risk, basis: Basis) -> Verdict:
     """Leaks, claim refuted, no evidence, or cannot tell, over all records.
 
-    - *claim refuted*: the model leaks more than the claimed ε of differential privacy allows, and nothing suggests that the two sets
-      of records differ by themselves.
+    - *claim refuted*: the lower bound on ε is above the claimed ε of differential privacy, and nothing suggests a distribution shift
+      between members and non-members.
 
     - *leaks*: the strongest attack is significantly better than chance, in its AUC or in its true-positive rate at some
-      false-positive rate, and one of these rules out a difference between the two sets of records:
+      false-positive rate, and one of these rules out that a distribution shift explains it:
 
       - the caller states that members and non-members were split at random (``random_split``), and neither the blind baseline
-        nor the never-trained control contradicts that significantly;
+        nor the never-trained control contradicts that significantly (where one does, only a true-positive rate can still decide, by
+        one of the rules below);
       - in the same figure the attack is significantly better than on the never-trained control; the model fits the members as
         one that was trained on them (``basis.fit``, where reference models were trained); and where the blind baseline may be
         better than chance, a larger training set does not explain that fit, or (without ``fit``) the attack is significantly
         better than the blind baseline;
       - without a control, the attack is significantly better than the blind baseline.
-    - *no evidence*: no attack is significantly better than chance, for every attack an AUC above 0.5 + ``margin`` is
+    - *no evidence*: no attack that was run is significantly better than chance, for each of them an AUC above 0.5 + ``margin`` is
       excluded, and there are no ``obstacles``.
     - *cannot tell*: neither.
 
-    The intervals of ``strongest`` are corrected for the choice among attacks. Non-members that are members too draw any
+    The intervals of ``strongest`` are corrected for selection among attacks. Non-members that are members too draw any
     AUC towards one half, in proportion to ``basis.overlap``.
     """
     if basis.claim is not None and basis.claim.refuted and not _may_differ(strongest, basis):
-        return _refuted(basis.claim, strongest, basis)
-    auc, name = strongest.auc, f"{strongest.attack} on {strongest.release}"
-    caught = _caught_at(strongest)
-    if auc.low <= 0.5 and not caught:
+        return Verdict("claim refuted", finding=_refuted(basis.claim), support=_support(strongest, basis))
+    caught, by_auc = _caught_at(strongest), strongest.auc.low > 0.5
+    if not by_auc and not caught:
         return _not_beyond_chance(strongest, basis)
-    by_auc = f"members are told from non-members by “{name}” with AUC {auc} (0.5 is chance, 1 is certainty)"
-    doubts = _doubts(strongest, basis)
-    if auc.low > 0.5 and not doubts:
-        return Verdict("leaks", f"leaks: {by_auc}", tuple(_reasons(strongest, basis)))
-    proven = [fpr for fpr in caught if fpr in strongest.tpr_beyond and strongest.tpr_beyond[fpr].low > 0]
-    if _randomised(strongest, basis):
-        proven = caught
-    elif (basis.fit is not None and _doubts_of_fit(basis.fit, strongest)) or strongest.blind is None:
-        proven = []
-    at = min(proven or caught, default=0.0)
-    by_tpr = f"“{name}” identifies a share {strongest.tpr_at_fpr.get(at)} of members at a false-positive rate of {at:g}"
-    if proven:
-        return Verdict("leaks", f"leaks: {by_tpr}", tuple(_reasons(strongest, basis)))
-    if strongest.blind is not None and auc.low <= 0.5:
-        doubts = [_doubt_about_rate(strongest, at)]
-    finding = by_auc if auc.low > 0.5 else by_tpr
-    return Verdict("cannot tell", f"cannot tell: {finding}, but {doubts[0]}", tuple(doubts[1:]))
+    found = Statement("auc", {"auc": strongest.auc}, strongest.attack, strongest.release)
+    if by_auc and not _doubts(strongest, basis):
+        return Verdict("leaks", finding=found, support=_support(strongest, basis))
+    shown = [fpr for fpr in caught if not _doubts(strongest, basis, fpr)]
+    if shown or not by_auc:
+        fpr = min(shown or caught)
+        found = replace(found, code="tpr_at_fpr", estimates={"tpr": strongest.tpr_at_fpr[fpr]}, fpr=fpr)
+    if shown:
+        return Verdict("leaks", finding=found, support=_support(strongest, basis))
+    return Verdict("cannot tell", finding=found, doubts=tuple(_doubts(strongest, basis, found.fpr)))
 
 
 def _randomised(risk: Risk, basis: Basis) -> bool:
     """Whether the caller states that chance decided on membership, and neither blind baseline nor control contradict it."""
-    return basis.random_split and _contradiction(risk) is None
+    return basis.random_split and not _contradiction(risk)
 
 
 def _may_differ(risk: Risk, basis: Basis) -> bool:
-    """Whether the two sets of records may differ by themselves, so that a bound on ε speaks of that and not of the training."""
+    """Whether there may be a distribution shift, so that a bound on ε need not be about the training."""
     doubtful = risk.blind is not None and suspicious(risk.blind) and not basis.random_split
-    return doubtful or _contradiction(risk) is not None
+    return doubtful or bool(_contradiction(risk))
 
 
-def _refuted(claim: Claim, strongest: Risk, basis: Basis) -> Verdict:
-    delta = f", δ = {claim.delta:g}" if claim.delta else ""
-    sentence = (
-        f"claim refuted: ε is {claim.bound} for the swap of one record, by “{claim.attack}”, where the training is claimed to have "
-        f"ε = {claim.epsilon:g}{delta}"
-    )
-    return Verdict("claim refuted", sentence, tuple(_reasons(strongest, basis)))
+def _refuted(claim: Claim) -> Statement:
+    assert claim.epsilon is not None
+    estimates = {"bound": claim.bound, "claimed": _exact(claim.epsilon), "delta": _exact(claim.delta)}
+    return Statement("epsilon", estimates, claim.attack)
 
 
-def _contradiction(risk: Risk) -> Estimate | None:
-    """The AUC of something that can't know who was trained on and is significantly better than chance, if there is one."""
-    unaware = [risk.blind, risk.control.auc if risk.control.kind == "never trained" else None]
-    return next((auc for auc in unaware if auc is not None and auc.low > 0.5), None)
+def _exact(value: float) -> Estimate:
+    return Estimate(value, value, value, kind="exact")
 
 
-def _doubts(risk: Risk, basis: Basis) -> list[str]:
-    """Ways in which the AUC could come from a difference between the two sets of records and not from the model."""
+def _contradiction(risk: Risk) -> dict[str, Estimate]:
+    """The AUC, by name, of something that can't know who was trained on and is significantly better than chance, if there is one."""
+    control = risk.control.auc if risk.control.kind == "never trained" else None
+    unaware = {"blind": risk.blind, "control": control}
+    above = {name: auc for name, auc in unaware.items() if auc is not None and auc.low > 0.5}
+    return dict(list(above.items())[:1])
+
+
+def _doubts(risk: Risk, basis: Basis, fpr: float | None = None) -> list[Statement]:
+    """Ways in which the AUC, or the true-positive rate at ``fpr``, could come from a distribution shift and not from the model."""
     if _randomised(risk, basis):
         return []
-    has_control = risk.control.kind == "never trained"
-    doubts = []
-    if basis.random_split:
-        doubts.append(
-            "the records contradict the statement that they were split at random: without a model that was trained on the members "
-            f"they are told apart with AUC {_contradiction(risk)}"
-        )
+    doubts = _not_above_rivals(risk, basis) if fpr is None else _rate_not_above_rivals(risk, fpr)
+    doubts += [] if basis.fit is None else _doubts_of_fit(basis.fit, risk)
     if risk.blind is None:
         # A control that was trained on fewer records shows less of a shift than the target does.
-        doubts.append(NOTHING_RULES_OUT)
-    if has_control and risk.beyond_control.low <= 0:
-        doubts.append(
-            f"that is not surely more than the AUC {risk.control.auc} of the same attack on a model that never saw the "
-            f"members: {_advice(risk.control.auc)}"
-        )
-    if basis.fit is not None:
-        return doubts + _doubts_of_fit(basis.fit, risk)
-    if (
-        risk.blind is not None
-        and risk.beyond_blind is not None
-        and (not has_control or suspicious(risk.blind))
-        and risk.beyond_blind.low <= 0
-    ):
-        doubts.append(
-            f"that is not surely more than the AUC {risk.blind} of telling the records apart without the model: "
-            f"{_advice(risk.blind)}"
-        )
+        doubts.insert(0, _about(None, "scores_only"))
+    if basis.random_split and (fpr is None or doubts):
+        # A rate may still be significantly above that of the control and of the blind baseline.
+        doubts.insert(0, Statement("contradicted_split", _contradiction(risk)))
     return doubts
 
 
-def _doubts_of_fit(fit: Fit, risk: Risk) -> list[str]:
+def _not_above_rivals(risk: Risk, basis: Basis) -> list[Statement]:
+    """Doubts where the AUC is not significantly above the never-trained control or the blind baseline."""
+    has_control = risk.control.kind == "never trained"
+    doubts = []
+    if has_control and risk.beyond_control.low <= 0:
+        doubts.append(_about(None, "not_above_control", _remedy(risk.control.auc), control=risk.control.auc))
+    if basis.fit is not None or risk.blind is None or risk.beyond_blind is None:
+        return doubts
+    if (not has_control or suspicious(risk.blind)) and risk.beyond_blind.low <= 0:
+        doubts.append(_about(None, "not_above_blind", _remedy(risk.blind), blind=risk.blind))
+    return doubts
+
+
+def _rate_not_above_rivals(risk: Risk, fpr: float) -> list[Statement]:
+    """The same for the true-positive rate at a false-positive rate; ``tpr_beyond`` is about the nearest rival."""
+    if fpr in risk.tpr_beyond and risk.tpr_beyond[fpr].low > 0:
+        return []
+    control = risk.control.tpr_at_fpr.get(fpr) if risk.control.kind == "never trained" else None
+    if control is not None and (risk.blind is None or difference(risk.tpr_at_fpr[fpr], control).low <= 0):
+        return [Statement("not_above_control", {"control": control}, fpr=fpr)]
+    return [] if risk.blind is None else [Statement("not_above_blind", fpr=fpr)]
+
+
+def _doubts_of_fit(fit: Fit, risk: Risk) -> list[Statement]:
     """Ways in which the model does not fit the members as one that was trained on them; the non-members play no part here."""
     doubts = []
     if fit.data_hungry:
-        doubts.append(
-            f"models of this kind improve more by more records (log-likelihood {fit.curve}) than by training on a record "
-            f"({fit.gap}), so that smaller models are no control for it: train on more records, or say so if members and held-out "
-            "records come from one random split (random_split, --random-split)"
-        )
+        doubts.append(_about(None, "data_hungry", curve=fit.curve, gap=fit.gap))
     if fit.gap.low <= 0 or fit.mid.low <= 0:
-        doubts.append(
-            f"the model does not fit the members significantly better than midway between models with and without them ({fit.mid} "
-            f"of log-likelihood, where training on a record gives {fit.gap}): check that these records were trained on"
-        )
+        doubts.append(_about(None, "not_fitted_as_member", mid=fit.mid, gap=fit.gap))
     if risk.blind is not None and suspicious(risk.blind) and fit.size.low <= 0:
-        doubts.append(
-            f"members and non-members differ without the model (AUC {risk.blind}), and a larger training set could explain how the "
-            f"model fits the members ({fit.size} beyond it): {_advice(risk.blind)}"
-        )
+        doubts.append(_about(None, "shift_explains_fit", _remedy(risk.blind), blind=risk.blind, size=fit.size))
     return doubts
 
 
-def _doubt_about_rate(risk: Risk, fpr: float) -> str:
-    """The same for the share of members found at a false-positive rate."""
-    if risk.control.kind == "never trained":
-        share = risk.control.tpr_at_fpr[fpr]
-        return (
-            f"that is not surely more than the share {share} that the same attack finds on a model that never saw them"
-        )
-    return "that is not surely more than the records alone, without the model, give away"
+def _remedy(rival: Estimate) -> Literal["more_records", "matched_holdout"]:
+    return "matched_holdout" if suspicious(rival) else "more_records"
 
 
-def _advice(rival: Estimate) -> str:
-    return "use a holdout drawn like the training data" if suspicious(rival) else "more records are needed"
+def _obstacles(basis: Basis) -> list[Statement]:
+    return [Statement("obstacle", text=text) for text in basis.obstacles]
 
 
-def _reasons(risk: Risk, basis: Basis) -> list[str]:
-    kind = "a model that never saw the members" if risk.control.kind == "never trained" else "shuffled memberships"
-    said = [f"the same attack on {kind} reaches AUC {risk.control.auc}"]
+def _support(risk: Risk, basis: Basis) -> tuple[Statement, ...]:
+    never = risk.control.kind == "never trained"
+    stated = [
+        _about(None, "control", control=risk.control.auc)
+        if never
+        else _about(None, "permuted", permuted=risk.control.auc)
+    ]
     if risk.blind is not None:
-        said.append(f"the blind baseline, which sees the records and not the model, reaches AUC {risk.blind}")
+        stated.append(_about(None, "blind", blind=risk.blind))
     if basis.random_split:
-        said.append("that members and non-members were split at random is a statement of the caller")
-    if basis.claim is not None and not _may_differ(risk, basis):
-        said.append(
-            f"the attacks show that ε is {basis.claim.bound} for the swap of one record (δ = {basis.claim.delta:g})"
-        )
-    return said
+        stated.append(_about(None, "random_split"))
+    if (claim := basis.claim) is not None and not _may_differ(risk, basis):
+        stated.append(_about(None, "epsilon_bound", bound=claim.bound, delta=_exact(claim.delta)))
+    return tuple(stated)
 
 
 def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
     """The strongest is then the risk whose interval reaches highest: what it does not exclude is not excluded."""
     auc, margin, overlap = strongest.auc, basis.margin, basis.overlap
-    reasons = tuple(_reasons(strongest, basis))
-    if basis.obstacles:
-        first, *more = basis.obstacles
-        return Verdict("cannot tell", f"cannot tell: no attack beats chance, but {first}", (*more, *reasons))
+    finding = Statement("not_detected", {"auc": auc}, strongest.attack, strongest.release)
+    support = _support(strongest, basis)
+    if obstacles := _obstacles(basis):
+        return Verdict("cannot tell", finding=finding, doubts=tuple(obstacles), support=support)
     high = min(1.0, 0.5 + (auc.high - 0.5) / (1 - overlap)) if overlap < 1 else 1.0
     if high <= 0.5 + margin:
-        sentence = (
-            f"no evidence of leakage beyond chance: no attack beats chance, and an AUC above {high:.3f} is excluded "
-            f"for all of them"
-        )
-        return Verdict("no evidence", sentence, reasons)
+        return Verdict("no evidence", finding=finding, support=support, not_excluded=high)
+    undecided = Verdict("cannot tell", finding=finding, support=support, not_excluded=high)
     if auc.high <= 0.5 + margin or overlap >= MUCH_OVERLAP:
-        sentence = (
-            f"cannot tell: no attack beats chance, but {100 * overlap:.0f} % of the judged held-out records are copies or near "
-            "copies of training records: remove them (drop_overlap, --drop-overlap, removes the exact copies)"
-        )
-        return Verdict("cannot tell", sentence, reasons)
+        return replace(undecided, doubts=(_about(None, "copies_in_holdout", share=_exact(overlap)),))
     needed = records_needed(margin, auc.confidence)
-    sentence = (
-        f"cannot tell: no attack beats chance, but an AUC of up to {high:.2f} is not excluded; more records are needed, "
-        f"about {needed:,} held out and as many trained on"
-    )
-    return Verdict("cannot tell", sentence, reasons)
+    return replace(undecided, doubts=(_about(None, "sample_size", "more_records"),), records_needed=needed)
 
 
 def records_needed(margin: float, confidence: float) -> int:

@@ -24,6 +24,7 @@ from leakscope.results import Basis, Estimate
 from leakscope.risk import Judged
 from leakscope.telling import finite
 from leakscope.verdict import judge
+from leakscope.verdict_text import headline
 
 
 def smallest_epsilon(
@@ -52,7 +53,7 @@ def hold_claim(
     if claim is None:
         found = smallest_epsilon(case, outcome, alone, 0.0, confidence)
         if found.value > 0 and differ_anyway(case, outcome):
-            method = "members and others differ by themselves, so that nothing is shown"
+            method = "there may be a distribution shift between members and non-members, so that nothing is shown"
             return replace(found, value=0.0, low=0.0, high=0.0, method=method), "none"
         return found, "none"
     epsilon, delta = claim.for_swaps()
@@ -62,25 +63,26 @@ def hold_claim(
     return found, "in doubt" if differ_anyway(case, outcome) else "broken"
 
 
-def differ_anyway(case: Case, outcome: Outcome, *, surely: bool = False) -> bool:
-    """Whether the two sets of records may differ by themselves, or ``surely`` do, so that an attack needs no leak."""
+def differ_anyway(case: Case, outcome: Outcome, *, significantly: bool = False) -> bool:
+    """Whether there may be a distribution shift, or ``significantly`` is one, so that an attack needs no leak."""
     assert case.blind is not None
     blind = auc(case.blind.ranking, case.together)
     controls = [risk.control.auc for risk in outcome.careful if risk.control.kind == "never trained"]
-    return (blind.low > 0.5 if surely else suspicious(blind)) or any(control.low > 0.5 for control in controls)
+    return (blind.low > 0.5 if significantly else suspicious(blind)) or any(control.low > 0.5 for control in controls)
 
 
 def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, str]:
-    """Whether an attack surely beats chance, and why that, or a change of it, may not be the model's doing; else no reason."""
+    """Whether an attack is significantly above chance, and why that, or a change of it, need not come from the model; else no reason."""
     best = outcome.careful[outcome.strongest]
     verdict = judge(best, replace(basis, fit=outcome.fit))
     beats = verdict.kind == "leaks" or best.auc.low > 0.5
     if beats and verdict.kind != "leaks":
-        return True, verdict.sentence.removeprefix("cannot tell: ")
-    if beats and differ_anyway(case, outcome, surely=True):
+        return True, headline(verdict)
+    if beats and differ_anyway(case, outcome, significantly=True):
+        control = "never-trained control" if best.control.kind == "never trained" else "permuted control"
         return True, (
-            f"members and held-out records differ by themselves (without the model they are told apart with AUC {best.blind}, and "
-            f"on a model that never saw the members with AUC {best.control.auc}), so that a change of the risk need not be a "
-            "change of what the model gives away: use a holdout drawn like the training data"
+            f"there is a distribution shift between members and held-out records (AUC {best.blind} of the blind baseline, AUC "
+            f"{best.control.auc} of the {control}), so that a change of the risk need not be a change of what the model "
+            "gives away: use a holdout from the same population as the training data"
         )
     return beats, ""

@@ -57,7 +57,7 @@ def summarize(comparison: Comparison) -> dict[str, Any]:
         "sentences": list(answer(comparison)),
         "recommendation": safe_text(comparison.recommendation.sentence, SENTENCE_LENGTH),
         "alarm": words.BROKEN[:1].upper() + words.BROKEN[1:],
-        "alarms": [words.promise(one).removeprefix(f"{words.BROKEN}: ") for one in comparison.broken],
+        "alarms": [words.broken_promise(one) for one in comparison.broken],
         "promises": [
             {"place": "broken" if one.promise == "broken" else "mislead", "text": words.in_short(one)}
             for one in comparison.versions

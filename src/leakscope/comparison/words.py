@@ -90,15 +90,24 @@ def rounded_up(epsilon: float) -> str:
 
 def promise(version: Version) -> str:
     """What the attacks make of the claim, in a sentence; empty where nothing is claimed."""
-    found = f"the attacks show that ε is {said(version.epsilon)} for the swap of one record"
+    found = _shown_epsilon(version)
     match version.promise:
         case "broken":
-            return f"{BROKEN}: {quoted(version.name)} claims {claim(version)}, and {found}."
+            return f"{BROKEN}: {broken_promise(version)}"
         case "in doubt":
             return f"The guarantee of {quoted(version.name)} ({claim(version)}) is {IN_DOUBT}; {found}."
         case "holds":
             return f"The guarantee of {quoted(version.name)} ({claim(version)}) holds as far as these attacks tell; {found}."
     return ""
+
+
+def broken_promise(version: Version) -> str:
+    """What is claimed and what the attacks show, of a claim that is broken."""
+    return f"{quoted(version.name)} claims {claim(version)}, and {_shown_epsilon(version)}."
+
+
+def _shown_epsilon(version: Version) -> str:
+    return f"the attacks show that ε is {said(version.epsilon)} for the swap of one record"
 
 
 def in_short(version: Version) -> str:

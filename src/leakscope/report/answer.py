@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from leakscope.grouping import label_column
 from leakscope.intervals import difference
 from leakscope.report.releases import in_pairs, in_plain_words, plain_name, prediction, speaks_in_pairs
 from leakscope.report.words import (
     SENTENCE_LENGTH,
+    as_sentence,
     count,
     describe,
     out_of,
@@ -19,10 +18,11 @@ from leakscope.report.words import (
     safe_text,
     shown_rate,
 )
-from leakscope.results import Findings, GroupRisk, Named, Risk
+from leakscope.results import Findings, GroupRisk, Named, Risk, Statement
+from leakscope.verdict_text import describe_statement, headline, name_group
 
 MOST_STEPS = 3
-#: The model does this much better on its training records than on others: then it has learned some by heart.
+#: The model does this much better on its training records than on held-out ones: then it is overfitted.
 OVERFIT = 0.05
 
 
@@ -59,23 +59,33 @@ def _first(findings: Findings) -> str:
 
 
 def _second(findings: Findings) -> str:
-    risk = findings.strongest
     if findings.verdict.leaks:
-        said = in_plain_words(risk) if _beats_chance(risk) else _leaks_within(findings)
-        return f"{said} {_named(findings.named)}".strip()
+        return f"{_leak(findings)} {_named(findings.named)}".strip()
     if findings.verdict.kind == "no evidence":
-        return f"{in_pairs(risk)} Stronger attacks may exist."
+        return f"{in_pairs(findings.strongest)} Stronger attacks may exist."
     return _why_not(findings)
+
+
+def _leak(findings: Findings) -> str:
+    verdict = findings.verdict
+    if verdict.finding is not None and verdict.finding.code == "group_auc":
+        return _leaks_within(verdict.finding)
+    if verdict.kind == "claim refuted" and not _beats_chance(findings.strongest):
+        return as_sentence(headline(verdict))
+    return in_plain_words(findings.strongest)
 
 
 def _beats_chance(risk: Risk) -> bool:
     return risk.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in risk.tpr_at_fpr.items())
 
 
-def _leaks_within(findings: Findings) -> str:
+def _leaks_within(group: Statement) -> str:
     """What the attack reaches within the group that the model leaks for, where all records together show no leak."""
-    shown = findings.verdict.sentence.removeprefix("leaks:").strip()
-    return safe_text(shown[:1].upper() + shown[1:], SENTENCE_LENGTH) + "."
+    return (
+        f"Within the group “{name_group(group.column, group.level)}”, shown one person from the training data and one who was not in it, "
+        f"an attack picks the right one {out_of(100, group.estimates['auc'])} times out of 100; a coin gets 50. Over all people no "
+        "attack that was run shows a leak."
+    )
 
 
 def _named(named: Named | None) -> str:
@@ -88,36 +98,59 @@ def _named(named: Named | None) -> str:
 
 def _why_not(findings: Findings) -> str:
     """Why the audit cannot tell, in words without figures of the field, and what would help."""
-    sentence, auc = findings.verdict.sentence.removeprefix("cannot tell:").strip(), findings.strongest.auc
-    if (found := re.search(r"an AUC of up to (\d\.\d+) is not excluded; (.*)", sentence)) is not None:
-        pairs = math.ceil(100 * float(found[1]) - 1e-9)
-        said = (
-            f"no attack surely beat a coin, but with so few people one that picks the right one of a member and an outsider "
-            f"{pairs} times out of 100 is not excluded; {found[2]}"
+    verdict = findings.verdict
+    if verdict.finding is None:  # a record of version 1 or 2
+        return as_sentence(headline(verdict))
+    doubt = verdict.doubts[0]
+    if doubt.code == "sample_size":
+        assert verdict.not_excluded is not None
+        pairs = math.ceil(100 * round(verdict.not_excluded, 2) - 1e-9)
+        return (
+            "No attack that was run did significantly better than a coin, but there are too few people to exclude one that picks the "
+            f"right one of a member and a non-member {pairs} times out of 100. That takes about {count(verdict.records_needed or 0)} "
+            "held-out records and as many training records."
         )
-    elif auc.low > 0.5 and ", but " in sentence:
-        said = f"members and outsiders can be told apart, but that may be the data's doing and not the model's: {_doubt(sentence)}"
-    else:
-        said = sentence
-    shown = safe_text(said, SENTENCE_LENGTH).rstrip(".")
-    return shown[:1].upper() + shown[1:] + ("" if shown.endswith("…") else ".")
+    remedy = "" if doubt.remedy is None else f" {_REMEDIES[doubt.remedy]}"
+    return as_sentence(f"{_LAY_FINDINGS[verdict.finding.code]}, but {_lay_doubt(doubt)}{remedy}")
 
 
-def _doubt(sentence: str) -> str:
-    """What stands after "but" in a verdict, without figures of the field."""
-    _, _, doubt = sentence.partition(", but ")
-    advice = doubt.rpartition(": ")[2]
-    if "never saw the members" in doubt and "not surely more" in doubt:
-        return f"a model that never saw these people does not surely fare worse under the same attack, so {advice}"
-    if "without the model" in doubt and "not surely more" in doubt:
-        return f"their records alone, without the model, tell them apart about as well, so {advice}"
-    return doubt
+_LAY_FINDINGS = {
+    "auc": "an attack distinguishes people in the training data from people who were not in it",
+    "tpr_at_fpr": "an attack recognises some of the people in the training data",
+    "group_auc": "an attack distinguishes people in the training data from people who were not in it for one group only",
+    "not_detected": "no attack that was run did significantly better than a coin",
+}
+_LAY_DOUBTS = {
+    "contradicted_split": "the two sets of people differ also without the model, so they were not split at random as was stated.",
+    "scores_only": "the two sets of people may differ without the model. If they were split at random, state it (random_split, "
+    "--random-split).",
+    "no_control": "the attack was not run on a model that never saw these people.",
+    "not_above_control": "it does not do significantly worse on a model that never saw these people, so that may come from the data "
+    "and not from the model.",
+    "not_above_blind": "the records without the model distinguish them about as well, so that may come from the data and not from the "
+    "model.",
+    "data_hungry": "models of this kind gain so much from more training records that smaller models are no control for it. Train on "
+    "more records, or state that the two sets come from one random split (random_split, --random-split), if they do.",
+    "not_fitted_as_member": "the model does not fit them as if it had been trained on them. Check that these records were trained on.",
+    "shift_explains_fit": "the two sets of people differ also without the model, so that may come from the data and not from the model.",
+}
+_REMEDIES = {
+    "more_records": "More records are needed.",
+    "matched_holdout": "Use held-out records from the same population as the training data.",
+}
+
+
+def _lay_doubt(doubt: Statement) -> str:
+    """The doubt without figures of the field; copies and obstacles are about the data, and have none."""
+    return _LAY_DOUBTS.get(doubt.code) or describe_statement(doubt)
 
 
 def _picture(findings: Findings) -> dict[str, Any] | None:
     """The second sentence as a hundred dots; None where it is not about a hundred."""
     risk, rate = findings.strongest, shown_rate(findings.strongest.tpr_at_fpr)
-    if findings.verdict.kind == "cannot tell" or (findings.verdict.leaks and not _beats_chance(risk)):
+    finding = findings.verdict.finding
+    of_group = finding is not None and finding.code == "group_auc"
+    if findings.verdict.kind == "cannot tell" or of_group or (findings.verdict.leaks and not _beats_chance(risk)):
         return None
     if findings.verdict.leaks and rate is not None and not speaks_in_pairs(risk):
         found, guess, title = risk.tpr_at_fpr[rate], 100 * rate, "of 100 people identified"
@@ -141,16 +174,16 @@ def _how_sure(findings: Findings) -> str:
     target, risk = findings.target, findings.strongest
     confidence = findings.settings.get("confidence", risk.auc.confidence)
     tried = len(findings.risks)
-    chosen = f", also after the strongest of {count(tried)} attacks was picked" if tried > 1 else ""
+    chosen = f", also after the strongest of {count(tried)} attacks was selected" if tried > 1 else ""
     if risk.control.kind == "never trained":
         control = "the same attack was tried on models that never saw these people"
     elif target.task == "scores":
-        control = "only scores were given, so that no model stands beside them that never saw these people"
+        control = "only scores were given, so there is no model to compare with that never saw these people"
     else:
-        control = "the model was not retrained, so that no model stands beside it that never saw these people"
+        control = "the model was not retrained, so there is no model to compare with that never saw these people"
     return (
         f"Ranges hold with {percent(round(confidence, 4))} confidence{chosen}; they rest on {count(target.judged)} people from the "
-        f"training data and as many outsiders; {control}."
+        f"training data and as many who were not in it; {control}."
     )
 
 
@@ -174,22 +207,13 @@ def _steps(findings: Findings) -> Iterator[Step]:
         yield from _look_at_group(findings)
         yield from _scores_leak(findings)
     yield from _advised(findings, comparisons=False)
-    if not _names_groups(findings) and not any("nothing to compare" in said for said in findings.warnings):
+    if not findings.settings.get("groups"):
         yield Step(
             "Compare groups of people",
             "An average hides people: name columns with --groups, so that a group that is hit harder is seen.",
         )
     yield from _not_measured(findings)
     yield from _watch(findings)
-
-
-def _names_groups(findings: Findings) -> bool:
-    """Whether there are other groups than the classes or deciles of the label, which every audit of a model has."""
-    columns = {group.column for group in findings.strongest.by_group}
-    own = label_column(findings.target.task)
-    if findings.target.task != "scores" and own in columns and label_column(findings.target.task, [own]) not in columns:
-        columns.remove(own)
-    return bool(columns)
 
 
 def _advised(findings: Findings, *, comparisons: bool) -> Iterator[Step]:
@@ -236,24 +260,23 @@ def _cannot_tell(findings: Findings) -> Iterator[Step]:
             "Held-out records are near copies of training records, such as rounded exports: use records that were never trained on.",
         )
     for obstacle in () if findings.basis is None else findings.basis.obstacles:
-        said = safe_text(obstacle, SENTENCE_LENGTH)
-        yield Step("Make the answers comparable", f"{said[:1].upper()}{said[1:]}.")
+        yield Step("Make the answers comparable", as_sentence(obstacle))
     risk = findings.strongest
     if risk.blind is not None and risk.blind.low > 0.5:
         yield Step(
             "Draw another holdout",
-            "Training and held-out records differ by themselves, so that an attack on the model can't be told from a "
-            "difference in the data: draw both from the same people, at random.",
+            "There is a distribution shift between training and held-out records, so that an attack on the model can't be told "
+            "from a difference in the data: draw both from the same people, at random.",
         )
-    elif "more records" in findings.verdict.sentence:
-        known = "about" in findings.verdict.sentence
-        how = "the answer above says how many it takes" if known else "four times as many halve the width of a range"
+    elif any(doubt.remedy == "more_records" for doubt in findings.verdict.doubts[:1]):
+        needed = findings.verdict.records_needed
+        how = f"about {count(needed)}" if needed else "four times as many halve the width of a range"
         yield Step("Judge more people", f"Hold out more records: {how}.")
     if risk.control.kind != "never trained" and findings.target.task == "scores":
         yield Step(
             "Say more about the scores",
-            "Give the scores of a model that never saw these people (--control), or say that members and others were split at "
-            "random (--random-split), if they were: without either, a difference in the data can't be told from a leak.",
+            "Give the scores of a model that never saw these people (--control), or state that members and non-members were "
+            "split at random (--random-split), if they were: without either, a difference in the data can't be told from a leak.",
         )
     elif risk.control.kind != "never trained" and findings.settings.get("retrain") is False:
         yield Step(
@@ -278,14 +301,14 @@ def _scores_leak(findings: Findings) -> Iterator[Step]:
 
 
 def _release_less(findings: Findings) -> Iterator[Step]:
-    """A release that surely gives less away than the strongest: the intervals of `by_release` hold together."""
+    """A release that gives significantly less away than the strongest: the intervals of `by_release` are simultaneous."""
     strongest = max(findings.by_release, key=lambda one: one.auc.low, default=None)
     if strongest is None or strongest.release == "labels":
         return
     labels = next((one for one in findings.by_release if one.release == "labels"), None)
     if labels is None or not strongest.auc.low > labels.auc.high:
         return
-    still = "which still beats chance" if labels.beats_chance else "not surely better than a coin"
+    still = "significantly above chance" if labels.beats_chance else "not significantly above chance"
     yield Step(
         "Release labels only",
         f"Where the label is enough, release nothing else: the best attack on labels has an AUC of "
@@ -316,7 +339,7 @@ def _overfit(findings: Findings) -> Iterator[Step]:
         yield Step(
             "Let the model learn less by heart",
             f"It is right on {describe(performance.train, 'percent')['text']} of its training records and on "
-            f"{describe(performance.holdout, 'percent')['text']} of others: stronger regularisation, fewer features, smaller trees "
+            f"{describe(performance.holdout, 'percent')['text']} of held-out records: stronger regularisation, fewer features, smaller trees "
             "or earlier stopping usually lower both this gap and the leak: leakscope compare measures what each of them buys and "
             "costs.",
         )

@@ -41,7 +41,7 @@ def _control(risk: Risk, target: AuditedModel) -> str:
         limits = "Its training records are others than those of the audited model, and may be fewer."
     elif target.task == "scores":
         start = f"Only scores were given, so the control shuffles who was a member: AUC {text}"
-        limits = "This finds an attack that is broken, not a difference between members and outsiders as such."
+        limits = "This finds an attack that is broken, not a difference between members and non-members as such."
     else:
         start = f"The model was not retrained, so the control shuffles who was a member: AUC {text}"
         limits = (
@@ -55,15 +55,15 @@ def _control(risk: Risk, target: AuditedModel) -> str:
 
 def _blind(risk: Risk) -> str:
     if risk.blind is None or risk.beyond_blind is None:
-        return "Only scores were given, and no records: whether the two sets of records differ by themselves can't be seen here."
+        return "Only scores were given, and no records: whether there is a distribution shift can't be seen here."
     start = (
-        f"Members told from outsiders by the records alone, without the model: AUC {describe(risk.blind)['text']}; "
-        f"the attack stands {describe(risk.beyond_blind)['text']} above it."
+        f"The blind baseline distinguishes members from non-members by the records alone, without the model: AUC {describe(risk.blind)['text']}; "
+        f"the attack is {describe(risk.beyond_blind)['text']} above it."
     )
     if risk.beyond_blind.low <= 0:
         return f"{start} That may be chance: what the attack finds may be a difference in the data, not in the model."
     if risk.blind.low > 0.5:
-        return f"{start} Training and held-out records differ by themselves, so part of every AUC here is the data's."
+        return f"{start} There is a distribution shift between training and held-out records, so part of every AUC here reflects the shift."
     return start
 
 

@@ -104,7 +104,7 @@ def roc_chart(curves: Sequence[Curve], marks: Sequence[Mark], smallest: float, t
     strongest = ("ranged", "strongest, with range") if curves[-1].low else ("strongest", "strongest")
     others = [("curve", "others")] if len(curves) > 1 else []
     parts += [
-        svg.text((left + RIGHT) / 2, bottom + 40, "False alarms among outsiders", "axis middle"),
+        svg.text((left + RIGHT) / 2, bottom + 40, "False alarms among non-members", "axis middle"),
         svg.text(8, TOP - 14, "Members found", "axis"),
         *_legend([strongest, *others, ("chance", "guessing")], left),
     ]
@@ -145,7 +145,7 @@ def histogram_chart(bins: Sequence[Bin], title: str, description: str) -> Markup
     parts += [
         svg.text((left + RIGHT) / 2, bottom + 40, "Exposure score (1: stands out most)", "axis middle"),
         svg.text(8, TOP - 14, "Share of the records", "axis"),
-        *_legend([("bar", "members"), ("outline", "outsiders")], left),
+        *_legend([("bar", "members"), ("outline", "non-members")], left),
     ]
     return _svg(parts, 394, title, description)
 

@@ -7,36 +7,38 @@ from typing import Any
 from leakscope.evaluation.settings import REFERENCE_MODELS
 from leakscope.report.words import SENTENCE_LENGTH, safe_text
 from leakscope.results import Findings
+from leakscope.verdict_text import LEAKS
 
 HOW_TO_READ = (
-    "A member is a person whose record the model was trained on; an outsider is somebody like them whose record it was not.",
+    "A member is a person whose record the model was trained on; a non-member is somebody from the same population whose record it was not.",
     "The audit plays attacker: it looks at what the model releases about a person and guesses whether they are a member. If "
     "the guesses beat chance, whoever sees the release learns who was in the training data, which may itself be a secret: that "
     "somebody was a patient, a debtor, a suspect.",
-    "Every number has a range beside it. The truth lies inside with the confidence stated; conclusions are drawn from the ends "
-    "of ranges, never from the middle.",
-    "Every attack is also tried where there is nothing to find (the control), and beside it stands somebody who never asks the "
-    "model (the blind baseline). Only what goes beyond both is the model's doing.",
+    "Every number has a range. The truth lies inside with the confidence stated; conclusions are drawn from the ends of ranges, "
+    "never from the middle.",
+    "Every attack is compared with the same attack on a model that never saw the members (the never-trained control) and with a "
+    "classifier that never asks the model (the blind baseline).",
 )
 
 GLOSSARY = (
     ("Member", "a person whose record was in the training data."),
-    ("Outsider", "a person drawn like the members whose record the model never saw (a non-member)."),
+    ("Non-member", "a person from the same population as the members whose record the model never saw."),
     ("Release", "what leaves the building: labels, probabilities, explanations, the parameters of the model."),
     ("Attack", "a rule that turns a release into a guess about who is a member."),
-    ("False alarm", "an outsider taken for a member; its share is the false-positive rate (FPR)."),
+    ("False alarm", "a non-member taken for a member; its share is the false-positive rate (FPR)."),
     ("Found", "the share of members that the attack recognises, the true-positive rate (TPR), at a rate of false alarms."),
-    ("AUC", "how often the attack ranks a random member above a random outsider: 0.5 is a coin, 1 is certainty."),
-    ("Advantage", "members found minus false alarms, at the attack's own threshold: 0 is guessing, 1 is certainty."),
+    ("AUC", "how often the attack ranks a random member above a random non-member: 0.5 is a coin, 1 is perfect."),
+    ("Advantage", "members found minus false alarms, at the attack's own threshold: 0 is guessing, 1 is perfect."),
     ("Control", "the same attack where there is nothing to find: on a model that never saw the members, or with shuffled "
                 "memberships. It should do no better than chance."),
-    ("Blind baseline", "members told from outsiders by their records alone, without the model: what the data give away by "
-                       "themselves."),
+    ("Blind baseline", "a classifier of members against non-members that sees the records and not the model: what a "
+                       "distribution shift gives away."),
     ("Bound", "what no attack can pass, however clever; it comes from a proof, not from trying."),
-    ("Exposure", "of one record: the share of outsiders that look less like a member than it does. With reference models: one "
+    ("Exposure", "of one record: the share of non-members that look less like a member than it does. With reference models: one "
                  "minus the mean probability of its true label under them."),
     ("Reference model", "a model that the audit trains in the same way on a known subset of the records, to see how a record fares "
                         "with and without being trained on."),
+    ("Leaks", f"the verdict where {LEAKS}."),
     ("Gap", "how much more exposed a group is than everybody else."),
     ("Interval, range", "the numbers between which the truth lies with the confidence stated."),
 )  # fmt: skip

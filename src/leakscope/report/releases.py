@@ -53,9 +53,9 @@ def identified(risk: Risk | ReleaseRisk) -> str:
 
 
 def in_pairs(risk: Risk | ReleaseRisk) -> str:
-    """How often the attack is right about a pair of one member and one outsider, in one sentence."""
+    """How often the attack is right about a pair of one member and one non-member, in one sentence."""
     return (
-        f"Shown one person from the training data and one outsider, the strongest attack picks the right one "
+        f"Shown one person from the training data and one who was not in it, the strongest attack picks the right one "
         f"{out_of(100, risk.auc)} times out of 100; a coin gets 50."
     )
 
@@ -66,7 +66,7 @@ def in_plain_words(risk: Risk | ReleaseRisk) -> str:
 
 
 def speaks_in_pairs(risk: Risk | ReleaseRisk) -> bool:
-    """Whether the AUC surely beats guessing and the number of people found does not, so that pairs say more."""
+    """Whether the AUC is significantly above chance and the number of people found does not, so that pairs say more."""
     rate = shown_rate(risk.tpr_at_fpr)
     return rate is None or (risk.auc.low > 0.5 and risk.tpr_at_fpr[rate].low <= rate)
 
@@ -201,8 +201,8 @@ def _bound_note(findings: Findings) -> str:
 def _bound_words(bound: Bound) -> str:
     if bound.contradicted:
         return (
-            f"A promise is contradicted by this audit, so that no bound is shown: {safe_text(bound.why, 600)}, and an attack went "
-            "surely beyond what that allows."
+            f"A promise is contradicted by this audit, so that no bound is shown: {safe_text(bound.why, 600)}, and an attack shows "
+            "significantly more than that allows."
         )
     most = described(bound.advantage)["text"].removeprefix("at most").strip()
     return f"No attack can gain an advantage of more than {most}: {safe_text(bound.why, 600)} ({safe_text(bound.source, 200)})."
@@ -243,12 +243,12 @@ def _not_measured(findings: Findings) -> list[dict[str, str]]:
 
 
 def summarize_exposure(findings: Findings) -> dict[str, Any]:
-    """How many people are how exposed: the share of members that look more like members than almost every outsider."""
+    """How many people are how exposed: the share of members that look more like members than almost every non-member."""
     tpr = findings.strongest.tpr_at_fpr
     rows = [
         {
             "rate": rate,
-            "name": f"{percent(1 - rate)} of outsiders",
+            "name": f"{percent(1 - rate)} of non-members",
             "share": described(found, "percent"),
             "expected": percent(rate),
             "people": f"{out_of(1000, found)} of {count(1000)}",
@@ -257,7 +257,7 @@ def summarize_exposure(findings: Findings) -> dict[str, Any]:
     ]
     return {
         "title": "How many people are how exposed",
-        "description": "Share of the people in the training data whom the strongest attack takes for a member more surely than "
-        "so many outsiders. Without any leak it would be the expected share.",
+        "description": "Share of the people in the training data whom the strongest attack scores higher than so many "
+        "non-members. Without any leak it would be the expected share.",
         "rows": rows,
     }

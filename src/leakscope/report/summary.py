@@ -20,6 +20,7 @@ from leakscope.report.studies import summarize_studies
 from leakscope.report.words import (
     SENTENCE_LENGTH,
     Style,
+    as_sentence,
     count,
     describe,
     described,
@@ -27,6 +28,7 @@ from leakscope.report.words import (
     safe_text,
 )
 from leakscope.results import AuditedModel, Estimate, Findings, GroupRisk, Risk, Verdict
+from leakscope.verdict_text import headline
 
 CHARTED_GROUPS = 30
 #: How far apart the readings of a curve are, in powers of ten.
@@ -72,7 +74,7 @@ def summarize(findings: Findings) -> dict[str, Any]:
         "rates": [{"rate": rate, "text": percent(rate)} for rate in rates],
         "strongest": _risk(strongest, rates, is_strongest=True),
         "risks": [
-            # The same attack has the same numbers everywhere: those that pay for the choice.
+            # The same attack has the same numbers everywhere: those corrected for selection.
             _risk(strongest if same else risk, rates, is_strongest=same)
             for risk in findings.risks
             for same in [_is_same(risk, strongest)]
@@ -93,16 +95,11 @@ def _verdict(verdict: Verdict) -> dict[str, Any]:
     return {
         "kind": verdict.kind,
         "word": _VERDICT_WORDS[verdict.kind],
-        "sentence": _sentence(verdict.sentence),
+        "sentence": as_sentence(verdict.sentence),
         # Under the word there is no need to say "leaks:" again.
-        "headline": _sentence(verdict.sentence.removeprefix(f"{verdict.kind}:").strip()),
-        "reasons": [_sentence(reason) for reason in verdict.reasons],
+        "headline": as_sentence(headline(verdict)),
+        "reasons": [as_sentence(reason) for reason in verdict.reasons],
     }
-
-
-def _sentence(text: str) -> str:
-    safe = safe_text(text, SENTENCE_LENGTH).rstrip(".")
-    return safe[:1].upper() + safe[1:] + ("" if safe.endswith("…") else ".")
 
 
 def _reading(risk: Risk) -> list[str]:
@@ -114,10 +111,10 @@ def _reading(risk: Risk) -> list[str]:
     if risk.blind is None or risk.beyond_blind is None:
         return said
     more = describe(risk.beyond_blind)["text"]
-    added = f"the model adds {more}" if risk.beyond_blind.low > 0 else f"the model adds nothing sure: {more}"
+    added = f"the model adds {more}" if risk.beyond_blind.low > 0 else f"the model adds nothing significant: {more}"
     return [
         *said,
-        f"From the records alone, without the model, the two can be told apart with an AUC of "
+        f"From the records alone, without the model, the blind baseline distinguishes the two with an AUC of "
         f"{describe(risk.blind)['text']}; {added}.",
     ]
 
@@ -128,8 +125,8 @@ def _facts(findings: Findings) -> list[dict[str, str]]:
         ("Model", safe_text(target.model)),
         ("Task", _task(target)),
         ("Training records (members)", count(target.members)),
-        ("Held-out records (outsiders)", count(target.nonmembers)),
-        ("Judged", f"{count(target.judged)} members and {count(target.judged)} outsiders"),
+        ("Held-out records (non-members)", count(target.nonmembers)),
+        ("Judged", f"{count(target.judged)} members and {count(target.judged)} non-members"),
     ]
     if (performance := target.performance) is not None:
         style: Style = "percent" if performance.metric == "accuracy" else "significant"
@@ -288,23 +285,23 @@ def _histogram(risk: Risk) -> dict[str, Any]:
     ends = zip(histogram.edges[:-1], histogram.edges[1:], strict=True)
     bins: list[dict[str, Any]] = [
         {
-            "label": f"exposure {low:.4g} to {high:.4g}: {count(members)} members, {count(outsiders)} outsiders",
+            "label": f"exposure {low:.4g} to {high:.4g}: {count(members)} members, {count(nonmembers)} non-members",
             "range": f"{low:.4g} to {high:.4g}",
             "low": low,
             "high": high,
             "members": members,
             "members_text": count(members),
-            "nonmembers": outsiders,
-            "nonmembers_text": count(outsiders),
+            "nonmembers": nonmembers,
+            "nonmembers_text": count(nonmembers),
         }
-        for (low, high), members, outsiders in zip(ends, histogram.members, histogram.nonmembers, strict=True)
+        for (low, high), members, nonmembers in zip(ends, histogram.members, histogram.nonmembers, strict=True)
     ]
     highest = max(
         (item for item in bins if item["members"] or item["nonmembers"]), key=lambda item: item["low"], default=bins[-1]
     )
     return {
-        "title": "Exposure scores of members and outsiders",
-        "description": "The more the members pile up on the right, above the outsiders, the more the model gives away. "
+        "title": "Exposure scores of members and non-members",
+        "description": "The more the members pile up on the right, above the non-members, the more the model gives away. "
         f"Highest scores: {highest['label']}.",
         "bins": bins,
     }
@@ -333,7 +330,7 @@ def _groups(risk: Risk) -> dict[str, Any] | None:
 def _group(group: GroupRisk) -> dict[str, Any]:
     column, level = safe_text(group.column), safe_text(group.level)
     auc, gap = describe(group.auc), describe(group.gap)
-    records = f"{count(group.members)} members, {count(group.nonmembers)} outsiders"
+    records = f"{count(group.members)} members, {count(group.nonmembers)} non-members"
     return {
         "label": f"{column}: {level} — AUC {auc['text']}, gap to the rest {gap['text']} ({records})",
         "column": column,
@@ -368,7 +365,7 @@ def _exposed(findings: Findings) -> dict[str, Any]:
         "leaks": "Score: one minus the mean probability of the true label under models of which half had the record; records that "
         "are hard to predict without training on them are the most vulnerable."
         if findings.settings.get("references")
-        else "A record with score 0.99 is caught by an attacker who accepts 1 false alarm per 100 outsiders.",
+        else "A record with score 0.99 is caught by an attacker who accepts 1 false alarm per 100 non-members.",
         "no evidence": "Without evidence of leakage, this order is no more than chance.",
         "cannot tell": "The audit cannot tell, so this order may be no more than chance.",
     }

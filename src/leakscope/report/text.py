@@ -52,7 +52,7 @@ def _next_steps(summary: dict[str, Any]) -> list[str]:
 def _audited(summary: dict[str, Any]) -> list[str]:
     facts = {fact["name"]: fact["value"] for fact in summary["facts"]}
     sizes = (
-        f"{facts['Training records (members)']} training and {facts['Held-out records (outsiders)']} held-out records"
+        f"{facts['Training records (members)']} training and {facts['Held-out records (non-members)']} held-out records"
     )
     lines = _wrap(f"Audited: {facts['Model']}; {facts['Task']}; {sizes}.", most=2)
     metric = next((name.removesuffix(TRAINED) for name in facts if name.endswith(TRAINED)), None)

@@ -36,6 +36,16 @@ def safe_text(text: object, limit: int = NAME_LENGTH) -> str:
     return shown[: limit - 1] + "…" if len(whole) > limit else shown
 
 
+def as_sentence(text: object) -> str:
+    """Safe text that starts with a capital letter and ends with a full stop.
+
+    >>> as_sentence("the holdout is small"), as_sentence("Add records.")
+    ('The holdout is small.', 'Add records.')
+    """
+    safe = safe_text(text, SENTENCE_LENGTH).rstrip(".")
+    return safe[:1].upper() + safe[1:] + ("" if safe.endswith("…") else ".")
+
+
 def count(number: int) -> str:
     """A whole number with thousands separators.
 
@@ -109,12 +119,12 @@ def false_alarms(rate: float) -> str:
     """A false-positive rate in plain words.
 
     >>> false_alarms(0.01)
-    '1 false alarm per 100 outsiders'
+    '1 false alarm per 100 non-members'
     """
     per = 1 / rate
     if math.isclose(per, round(per)):
-        return f"1 false alarm per {count(round(per))} outsiders"
-    return f"false alarms for {percent(rate)} of the outsiders"
+        return f"1 false alarm per {count(round(per))} non-members"
+    return f"false alarms for {percent(rate)} of the non-members"
 
 
 def out_of(people: int, estimate: Estimate) -> str:
