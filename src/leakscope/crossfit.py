@@ -56,14 +56,11 @@ class Sample:
         """The judged part of an array over all members and one over all non-members."""
         return np.concatenate([of_members[self.members[: self.judged]], of_nonmembers[self.nonmembers]])
 
-    def permuted(self, rng: np.random.Generator, stratum: Indices | None = None) -> Booleans:
-        """Memberships shuffled within each stratum, so that each stays balanced: the control with nothing to find.
-
-        The strata are the halves, unless others are given.
-        """
-        member, strata = self.member, self.half if stratum is None else stratum
-        for number in np.unique(strata):
-            rows = np.flatnonzero(strata == number)
+    def permuted(self, rng: np.random.Generator) -> Booleans:
+        """Memberships shuffled within each half, so that each stays balanced: the control with nothing to find."""
+        member = self.member
+        for number in (0, 1):
+            rows = np.flatnonzero(self.half == number)
             member[rows] = member[rng.permutation(rows)]
         return member
 

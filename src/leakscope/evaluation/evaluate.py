@@ -79,8 +79,8 @@ class Case:
         Column name to the level of each judged record.
     model
         Which model each judged record was shown to, where the target is several models and each one's control is another one
-        of them. Scores are then compared within a model, every member is judged, and the attack draws the same random
-        numbers on target and control, so that their difference is that of the models.
+        of them. Scores are then compared within a model, every member is judged, memberships are not shuffled, and the attack
+        draws the same random numbers on target and control, so that their difference is that of the models.
     """
 
     sample: Sample
@@ -143,19 +143,15 @@ def _try(attack: Attack, case: Case, observed: Observed, rngs: Sequence[np.rando
         model=case.model,
         known=None if observed.known is None else _learned(attack, case, seen, observed.known, observed.known.target),
     )
-    shuffled = sample.permuted(rngs[1], case.scales[0].stratum)
-    permuted, _ = cross_guess(
-        attack,
-        seen[attack.release],
-        labels,
-        shuffled,
-        sample.half,
-        rngs[1],
-        beside=_beside(attack, seen),
-        model=case.model,
-    )
+    permuted = None
+    if case.model is None:
+        shuffled = sample.permuted(rngs[1])
+        answers, _ = cross_guess(
+            attack, seen[attack.release], labels, shuffled, sample.half, rngs[1], beside=_beside(attack, seen)
+        )
+        permuted = Judged(answers, shuffled, scale)
     unseen = None if observed.control is None else _on_control(attack, case, labels, observed, rngs[2])
-    return Trial(attack, Judged(guesses, sample.member, scale), Judged(permuted, shuffled, scale), unseen), scores
+    return Trial(attack, Judged(guesses, sample.member, scale), permuted, unseen), scores
 
 
 def _beside(attack: Attack, shown: Shown) -> Floats | None:
