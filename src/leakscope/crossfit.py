@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -107,12 +107,27 @@ def cross_guess(
     others: tuple[Floats, Labels, Indices] | None = None,
     beside: Floats | None = None,
     others_beside: Floats | None = None,
+    model: Indices | None = None,
+    known: Known | None = None,
 ) -> tuple[Guesses, Floats]:
     """Ask the attack about each half of the records while it knows the memberships in the other.
 
-    ``others`` are records outside the sample, (observed, labels, half), that get a score too. ``beside`` and
-    ``others_beside`` are what the second release shows of both, for an attack that reads one. Returns the guesses about the
-    sample and the scores of the others.
+    Parameters
+    ----------
+    others
+        Records outside the sample, (observed, labels, half), that get a score too.
+    beside, others_beside
+        What the second release shows of the sample and of the others, for an attack that reads one.
+    model
+        Numbers the models that the records were shown to, where there are several: the attack runs on each by itself.
+        There are no others then.
+    known
+        What the attacker knows in place of the records of the sample, row by row.
+
+    Returns
+    -------
+    tuple
+        The guesses about the sample and the scores of the others.
 
     Examples
     --------
@@ -124,24 +139,31 @@ def cross_guess(
     array([1., 1., 0., 0.])
     """
     seen, true, other_half = others if others is not None else (observed[:0], labels[:0], half[:0])
-    score, says, other_score = np.empty(len(observed)), np.empty(len(observed)), np.empty(len(seen))
-    for number in (0, 1):
-        asked, also, rest = half == number, other_half == number, half != number
-        use = attack.uses_labels
+    learned = Known(observed, labels, member, beside) if known is None else known
+    if not attack.uses_labels:
+        learned = replace(learned, labels=None)
+    asked_of = np.zeros_like(half) if model is None else model
+    models = [asked_of == number for number in np.unique(asked_of)]
+    folds = [(of_model, number) for of_model in models for number in (0, 1)]
+
+    def evidence(of_model: Booleans, number: int) -> Evidence:
+        asked, also = of_model & (half == number), other_half == number
         second = None if beside is None else beside[asked]
         if second is not None and others_beside is not None:
             second = np.concatenate([second, others_beside[also]])
-        evidence = Evidence(
+        return Evidence(
             np.concatenate([observed[asked], seen[also]]),
-            np.concatenate([labels[asked], true[also]]) if use else None,
-            Known(
-                observed[rest], labels[rest] if use else None, member[rest], None if beside is None else beside[rest]
-            ),
+            np.concatenate([labels[asked], true[also]]) if attack.uses_labels else None,
+            learned.take(of_model & (half != number)),
             second,
         )
-        guesses = attack.guess(evidence, rng)
+
+    score, says, other_score = np.empty(len(observed)), np.empty(len(observed)), np.empty(len(seen))
+    answers = attack.guess_all((evidence(*fold) for fold in folds), rng)
+    for (of_model, number), guesses in zip(folds, answers, strict=True):
+        asked = of_model & (half == number)
         here = int(asked.sum())
-        score[asked], other_score[also] = guesses.score[:here], guesses.score[here:]
+        score[asked], other_score[other_half == number] = guesses.score[:here], guesses.score[here:]
         says[asked] = guesses.says_member[:here]
     return Guesses(score, says), other_score
 

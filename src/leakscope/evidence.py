@@ -5,7 +5,7 @@ Evidence never holds the truth that the attack is to guess: membership is known 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,6 +27,10 @@ class Known:
     labels: Labels | None
     member: NDArray[np.bool_]
     beside: Floats | None = None
+
+    def take(self, rows: NDArray[np.bool_]) -> Known:
+        labels = None if self.labels is None else self.labels[rows]
+        return Known(self.observed[rows], labels, self.member[rows], None if self.beside is None else self.beside[rows])
 
 
 @dataclass(frozen=True)
@@ -90,10 +94,10 @@ class Attack:
     beside: str | None = None
     guess_many: Callable[[Sequence[Evidence], np.random.Generator], list[Guesses]] | None = None
 
-    def guess_all(self, evidences: Sequence[Evidence], rng: np.random.Generator) -> list[Guesses]:
-        """Guess about several evidences, at once where the attack can."""
+    def guess_all(self, evidences: Iterable[Evidence], rng: np.random.Generator) -> list[Guesses]:
+        """Guess about several evidences: at once where the attack can, else one at a time, so that only one is in memory."""
         if self.guess_many is not None:
-            return self.guess_many(evidences, rng)
+            return self.guess_many(list(evidences), rng)
         return [self.guess(evidence, rng) for evidence in evidences]
 
     @property

@@ -174,7 +174,7 @@ class Judged:
 class Trial:
     """All that is needed to judge one attack: it on the target, on shuffled memberships, and on the control if any.
 
-    Shuffled memberships are let go (None) once the attack was assessed.
+    Shuffled memberships are None once the attack was assessed, and where there is a control and no need for them.
     """
 
     attack: Attack
@@ -194,10 +194,9 @@ def assess(
     """The risk of one release under one attack, with its controls and the blind baseline, at each confidence.
 
     ``blind`` is None where nothing is known of the records but what the release shows. A plain number is the confidence of all
-    intervals.
+    intervals. Where memberships were not shuffled, ``permuted`` of the risk is its control.
     """
-    judged, shuffled = trial.target, trial.permuted
-    assert shuffled is not None
+    judged = trial.target
     beyond_blind = None
     if blind is not None:
         within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
@@ -209,8 +208,10 @@ def assess(
     for (confidence, rates), of_groups in zip(both, by_group, strict=True):
         chance = Confidence(confidence, rates)
         figures = _figures(judged.ranking, judged.told, judged.says, chance, fprs)
-        permuted = _control("permuted", shuffled, chance, fprs)
-        control = permuted if trial.control is None else _control("never trained", trial.control, chance, fprs)
+        unseen = None if trial.control is None else _control("never trained", trial.control, chance, fprs)
+        permuted = unseen if trial.permuted is None else _control("permuted", trial.permuted, chance, fprs)
+        assert permuted is not None
+        control = permuted if unseen is None else unseen
         blind_auc = None if blind is None else intervals.auc(blind.ranking, confidence)
         rivals = [trial.control] if trial.control is not None else []
         if blind is not None and blind_auc is not None and (not rivals or intervals.suspicious(blind_auc)):

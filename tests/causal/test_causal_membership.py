@@ -255,14 +255,14 @@ def test_at_most_so_many_are_judged():
     assert found.accuracy.n == 1200
 
 
-@pytest.mark.parametrize(("members", "outsiders"), [(19, 400), (400, 39)])
-def test_too_few_records_are_one_sentence(members, outsiders):
+@pytest.mark.parametrize(("members", "nonmembers"), [(19, 400), (400, 39)])
+def test_too_few_records_are_one_sentence(members, nonmembers):
     rng = np.random.default_rng(10)
     samples = samples_of(members, rng)
     pair = pair_of(lambda X: X[:, 1], lambda X: X[:, 2], samples)
-    others = people(outsiders, IN_P, rng)
+    others = people(nonmembers, IN_P, rng)
     for ask in (lambda: try_membership(pair, others, [TREE]), lambda: try_blind(samples, others)):
-        with pytest.raises(InputError, match=f"there are {members} members and {outsiders} others.*give more records"):
+        with pytest.raises(InputError, match=f"there are {members} members and {nonmembers} non-members"):
             ask()
 
 

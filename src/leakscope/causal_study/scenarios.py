@@ -22,17 +22,17 @@ from numpy.typing import NDArray
 
 from leakscope.causal.counting import count_table
 from leakscope.causal.encoding import Encoded
-from leakscope.causal.membership import FEWEST
 from leakscope.causal.network import Network
 from leakscope.causal.sampling import draw, to_codes
 from leakscope.causal.shifts import intervene, perturb, redraw
 from leakscope.errors import InputError
+from leakscope.evaluation.paired import FEWEST_OF_PAIR
 from leakscope.records import Records, list_names, row_name
 
 #: Environments that are held out in turn, the largest first.
 MOST_ENVIRONMENTS = 5
 #: Records in each of the three parts, for attacks to be fitted and judged.
-FEWEST_IN_PART = 6 * FEWEST
+FEWEST_IN_PART = 6 * FEWEST_OF_PAIR
 
 
 @dataclass(frozen=True)

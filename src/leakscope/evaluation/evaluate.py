@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.crossfit import Indices, Sample, cross_guess, scale_of
-from leakscope.evidence import Attack, Floats, Guesses, Labels
+from leakscope.evidence import Attack, Floats, Known, Labels
 from leakscope.ranking import Scale
 from leakscope.results import Risk
 from leakscope.risk import FALSE_POSITIVE_RATES, Confidence, Judged, Trial, assess
@@ -38,12 +38,28 @@ class Control:
 
 
 @dataclass(frozen=True, eq=False)
+class KnownNonmembers:
+    """Non-members that the attacker learns from in place of the judged ones: one for each of these, in their order.
+
+    ``target`` and ``control`` hold what the releases show of them, asked of the same models as the judged ones.
+    """
+
+    labels: Labels
+    target: Shown
+    control: Shown
+
+
+@dataclass(frozen=True, eq=False)
 class Observed:
-    """What the releases show: of all members, of all non-members, and of the judged records through the control."""
+    """What the releases show: of all members, of all non-members, and of the judged records through the control.
+
+    ``known`` is for an attacker who learns from other non-members than the judged ones.
+    """
 
     members: Shown
     nonmembers: Shown
     control: Control | None = None
+    known: KnownNonmembers | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,9 +73,14 @@ class Case:
     labels
         True labels of all members and of all non-members.
     blind
-        Scores of the blind baseline on the judged records; None where the records are not known.
+        Scores of the blind baseline on the judged records; None where the records are not known, or where the study measures
+        it by itself, once for several cases.
     groups
         Column name to the level of each judged record.
+    model
+        Which model each judged record was shown to, where the target is several models and each one's control is another one
+        of them. Scores are then compared within a model, every member is judged, memberships are not shuffled, and the attack
+        draws the same random numbers on target and control, so that their difference is that of the models.
     """
 
     sample: Sample
@@ -68,12 +89,13 @@ class Case:
     groups: Mapping[str, NDArray[Any]]
     seed: int
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES
+    model: Indices | None = None
 
     @cached_property
     def scales(self) -> tuple[Scale, Scale]:
         """Which scores can be compared (`crossfit.scale_of`), of fitted attacks and of those with a fixed scale; shared by all."""
-        block = np.zeros_like(self.sample.half)
-        return Scale(self.sample.half, block), Scale(block, block)
+        block = np.zeros_like(self.sample.half) if self.model is None else self.model
+        return Scale(self.sample.half + 2 * block, block), Scale(block, block)
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +114,10 @@ def evaluate(attack: Attack, case: Case, observed: Observed, confidences: Sequen
     whatever else runs.
     """
     seed = zlib.crc32(f"{attack.name} on {attack.release}".encode())
-    draws = [np.random.default_rng(one) for one in np.random.SeedSequence([case.seed, seed]).spawn(3)]
+    on_target, on_permuted, on_control = np.random.SeedSequence([case.seed, seed]).spawn(3)
+    draws = (on_target, on_permuted, on_control if case.model is None else on_target)
     with one_thread():
-        trial, others = _try(attack, case, observed, draws)
+        trial, others = _try(attack, case, observed, [np.random.default_rng(one) for one in draws])
     risks = assess(trial, case.blind, case.groups, confidences=confidences, fprs=case.fprs)
     # Copies without what scoring has cached, which for a million records is some 100 MB an attack.
     control = None if trial.control is None else replace(trial.control)
@@ -117,28 +140,45 @@ def _try(attack: Attack, case: Case, observed: Observed, rngs: Sequence[np.rando
         others=(others[attack.release], case.labels[0][rest], sample.other_half),
         beside=_beside(attack, seen),
         others_beside=_beside(attack, others),
+        model=case.model,
+        known=None if observed.known is None else _learned(attack, case, seen, observed.known, observed.known.target),
     )
-    shuffled = sample.permuted(rngs[1])
-    permuted, _ = cross_guess(
-        attack, seen[attack.release], labels, shuffled, sample.half, rngs[1], beside=_beside(attack, seen)
-    )
-    unseen = None if observed.control is None else _on_control(attack, sample, labels, observed.control, rngs[2])
-    return Trial(attack, Judged(guesses, sample.member, scale), Judged(permuted, shuffled, scale), unseen), scores
+    permuted = None
+    if case.model is None:
+        shuffled = sample.permuted(rngs[1])
+        answers, _ = cross_guess(
+            attack, seen[attack.release], labels, shuffled, sample.half, rngs[1], beside=_beside(attack, seen)
+        )
+        permuted = Judged(answers, shuffled, scale)
+    unseen = None if observed.control is None else _on_control(attack, case, labels, observed, rngs[2])
+    return Trial(attack, Judged(guesses, sample.member, scale), permuted, unseen), scores
 
 
 def _beside(attack: Attack, shown: Shown) -> Floats | None:
     return None if attack.beside is None else shown[attack.beside]
 
 
-def _on_control(attack: Attack, sample: Sample, labels: Any, control: Control, rng: np.random.Generator) -> Judged:
+def _learned(attack: Attack, case: Case, seen: Shown, known: KnownNonmembers, shown: Shown) -> Known:
+    """What the attacker knows: the judged members as they are, and the known non-members in place of the judged ones."""
+    judged = case.sample.judged
+    both = {name: np.concatenate([seen[name][:judged], shown[name]]) for name in attack.releases}
+    labels = np.concatenate([case.sample.judge(*case.labels)[:judged], known.labels])
+    return Known(both[attack.release], labels, case.sample.member, _beside(attack, both))
+
+
+def _on_control(attack: Attack, case: Case, labels: Any, observed: Observed, rng: np.random.Generator) -> Judged:
     """The attack again on each of the models that were not trained on the records they are asked about."""
-    member, half = sample.member, sample.half
-    score, says = np.empty(len(member)), np.empty(len(member))
-    for number in np.unique(control.model):
-        rows = np.flatnonzero(control.model == number)
-        shown = {name: control.shown[name][rows] for name in attack.releases}
-        part, _ = cross_guess(
-            attack, shown[attack.release], labels[rows], member[rows], half[rows], rng, beside=_beside(attack, shown)
-        )
-        score[rows], says[rows] = part.score, part.says_member
-    return Judged(Guesses(score, says), member, scale_of(attack, half, control.model))
+    control, known, sample = observed.control, observed.known, case.sample
+    assert control is not None
+    guesses, _ = cross_guess(
+        attack,
+        control.shown[attack.release],
+        labels,
+        sample.member,
+        sample.half,
+        rng,
+        beside=_beside(attack, control.shown),
+        model=control.model,
+        known=None if known is None else _learned(attack, case, control.shown, known, known.control),
+    )
+    return Judged(guesses, sample.member, scale_of(attack, sample.half, control.model))
