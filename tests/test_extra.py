@@ -215,7 +215,7 @@ def test_the_interval_of_the_advantage_covers():
             says = (rng.random(300) < np.where(member, hit, alarm)).astype(float)
             judged.append(Judged(Guesses(says + 1e-3 * rng.random(300), says), member, scale))
         trials = [Trial(Attack("coin", "gradient", "", None), one, one, None) for one in judged]
-        extra = extra_leakage(*trials, confidence=0.9)
+        extra = extra_leakage(*trials, "probabilities", confidence=0.9)
         covered += extra.advantage.low <= truth <= extra.advantage.high
     assert covered / 400 > 0.9 - 3 * np.sqrt(0.9 * 0.1 / 400)
 

@@ -244,8 +244,8 @@ class _Asked:
         return cls(observe(model, records, releases), records.y)
 
     def take(self, attack: Attack, rows: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.int64], Floats | None]:
-        beside = None if attack.beside is None else self.shown[attack.beside][rows]
-        return self.shown[attack.release][rows], self.labels[rows], beside
+        beside = attack.beside_in(self.shown)
+        return self.shown[attack.release][rows], self.labels[rows], None if beside is None else beside[rows]
 
 
 def _cross(attack: Attack, inside: _Asked, outside: _Asked, strangers: _Asked) -> list[Evidence]:

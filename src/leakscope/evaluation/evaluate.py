@@ -115,19 +115,15 @@ def _try(attack: Attack, case: Case, observed: Observed, rngs: Sequence[np.rando
         sample.half,
         rngs[0],
         others=(others[attack.release], case.labels[0][rest], sample.other_half),
-        beside=_beside(attack, seen),
-        others_beside=_beside(attack, others),
+        beside=attack.beside_in(seen),
+        others_beside=attack.beside_in(others),
     )
     shuffled = sample.permuted(rngs[1])
     permuted, _ = cross_guess(
-        attack, seen[attack.release], labels, shuffled, sample.half, rngs[1], beside=_beside(attack, seen)
+        attack, seen[attack.release], labels, shuffled, sample.half, rngs[1], beside=attack.beside_in(seen)
     )
     unseen = None if observed.control is None else _on_control(attack, sample, labels, observed.control, rngs[2])
     return Trial(attack, Judged(guesses, sample.member, scale), Judged(permuted, shuffled, scale), unseen), scores
-
-
-def _beside(attack: Attack, shown: Shown) -> Floats | None:
-    return None if attack.beside is None else shown[attack.beside]
 
 
 def _on_control(attack: Attack, sample: Sample, labels: Any, control: Control, rng: np.random.Generator) -> Judged:
@@ -138,7 +134,7 @@ def _on_control(attack: Attack, sample: Sample, labels: Any, control: Control, r
         rows = np.flatnonzero(control.model == number)
         shown = {name: control.shown[name][rows] for name in attack.releases}
         part, _ = cross_guess(
-            attack, shown[attack.release], labels[rows], member[rows], half[rows], rng, beside=_beside(attack, shown)
+            attack, shown[attack.release], labels[rows], member[rows], half[rows], rng, beside=attack.beside_in(shown)
         )
         score[rows], says[rows] = part.score, part.says_member
     return Judged(Guesses(score, says), member, scale_of(attack, half, control.model))

@@ -7,13 +7,14 @@ one learner share all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.attacks.membership_explanation_references import explanation_statistics
 from leakscope.attacks.references import likelihood_of, phi_of
 from leakscope.errors import InputError, TrainingError
 from leakscope.evaluation.design import Design
@@ -58,6 +59,9 @@ class Fits:
         Fit of all members under each half, (halves, members).
     unseen
         For each model, its answers' score on judged records that it was not trained on (``measure`` of `train`).
+    explained
+        For some explanations their statistics (`explanation_statistics`) at the judged records under each reference,
+        (references, judged, statistics).
     """
 
     phi: Floats
@@ -65,6 +69,7 @@ class Fits:
     folds: Floats
     halves: Floats
     unseen: tuple[float, ...]
+    explained: Mapping[str, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,6 +131,7 @@ class _Observation:
     releases: tuple[str, ...]
     answers: str
     extra: Extra | None
+    compared: tuple[str, ...] = ()
 
     def __call__(self, model: Model, world: int, trained_on: Any) -> Shown:  # noqa: ARG002
         number = self.models[world]
@@ -135,7 +141,9 @@ class _Observation:
             more = {} if self.extra is None else self.extra(model, self.everyone)
             return observe(model, self.everyone, all_releases) | {EXTRA + name: part for name, part in more.items()}
         if kind != "fold":
-            return observe(model, self.everyone.take(rows), (self.answers,))
+            compared = self.compared if kind == "reference" else ()
+            kept = dict.fromkeys(compared, explanation_statistics)
+            return observe(model, self.everyone.take(rows), (self.answers, *compared), kept=kept)
         count = len(self.design.control_rows(number))
         shown = observe(model, self.everyone.take(rows[:count]), all_releases)
         others = observe(model, self.everyone.take(rows[count:]), (self.answers,)) if count < len(rows) else {}
@@ -167,6 +175,7 @@ class _Keep:
         if kind == "reference":
             found["phi"] = np.stack([phi_of(part, labels, self.task) for part in released])
             unseen = ~design.inside()[model - design.models("reference").start]
+            found["explained"] = shown
         if kind == "fold":
             count = len(design.control_rows(model))
             unseen[:count] = True
@@ -189,6 +198,7 @@ def train(
     retrain: Retrain,
     measure: Callable[[Floats, Labels], float] | None = None,
     extra: Extra | None = None,
+    compared: tuple[str, ...] = (),
 ) -> Trained:
     """Train all models of a learner and give what they show.
 
@@ -204,6 +214,8 @@ def train(
         Scores answers by the true labels, for `Fits.unseen`.
     extra
         Gives more named arrays about the whole model, from the model and all records.
+    compared
+        Explanations that reference models are asked for too.
     """
     task = target.model.task
     models = tuple(range(len(design)))[0 if shown is None else 1 :]
@@ -211,7 +223,7 @@ def train(
     found: list[dict[str, Any]] = []
     more = dict(extra(target.model, everyone)) if extra is not None and shown is not None else {}
     if learner is not None and models:
-        observation = _Observation(everyone, design, models, releases, answers_of(task), extra)
+        observation = _Observation(everyone, design, models, releases, answers_of(task), extra, compared)
         found = _retrain(learner, observation, keep, seed, retrain)
     if shown is None:
         whole, found = found[0]["shown"], found[1:]
@@ -257,6 +269,10 @@ def _fits(design: Design, found: dict[int, dict[str, Any]], versions: int) -> tu
     judged, place = len(design.judged), np.full(design.records, -1)
     place[design.judged_members] = np.arange(judged // 2)
     kept = {kind: [found[model] for model in design.models(kind) if model in found] for kind in ("reference", "half")}
+    explained = {
+        name: np.array([part["explained"][name] for part in kept["reference"]])
+        for name in (kept["reference"][0]["explained"] if kept["reference"] else ())
+    }
     fits = []
     for version in range(versions):
         folds = np.full((design.numbers.folds, judged // 2), np.nan)
@@ -269,5 +285,5 @@ def _fits(design: Design, found: dict[int, dict[str, Any]], versions: int) -> tu
         )
         halves = np.array([part["fit"][version] for part in kept["half"]]).reshape(-1, design.members)
         unseen = tuple(part["unseen"][version] for part in found.values() if "unseen" in part)
-        fits.append(Fits(phi, fit, folds, halves, unseen))
+        fits.append(Fits(phi, fit, folds, halves, unseen, explained))
     return tuple(fits)
