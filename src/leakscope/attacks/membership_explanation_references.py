@@ -15,7 +15,8 @@ around :math:`\mu_{out}`, with the pooled deviations of `references`. Two attack
   :math:`Λ = \ln N(t; \mu_{in}, σ_{in}) - \ln N(t; \mu_{out}, σ_{out})` over the two numbers. It sees the explanation alone.
 - *learned*: the classifier of `membership_learned_references` with the features :math:`t - (\mu_{in} + \mu_{out})/2` and Λ of both
   numbers, added to all its features of the prediction. What an explanation adds to the prediction is the AUC of this attack minus that of the
-  same classifier without these four features.
+  same classifier without these four features. Beside labels the sign of the distances is turned where the label is wrong: the flatter the model
+  there, the surer it is of another class.
 
 The values are held between the 0.1 % and the 99.9 % quantile of those under the reference models: a network that rounds a gradient
 to 0 has an infinite logarithm there. In four cases (Adult with logistic regression and with a network, digits, location30; gradient,
@@ -25,14 +26,13 @@ probabilities. The entropy of the explanation, its largest and its smallest valu
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.attacks.membership_explanation_norm import log_norm
-from leakscope.attacks.membership_learned_references import answer_features, guess_by, reads_of
+from leakscope.attacks.membership_learned_references import Features, answer_features, fit_and_guess, reads_of
 from leakscope.attacks.membership_lira import log_gaussian_ratio
 from leakscope.attacks.references import (
     COLUMNS,
@@ -146,36 +146,39 @@ def learned_explanation_references(
     >>> learned_explanation_references("gradient").releases
     ('gradient', 'log_loss', 'references', 'references of gradient')
     """
-    name = parse(release).name
-    if prediction is None:
-        return Attack(LEARNED, name, SOURCE, guess_by(_features, LEARNED), beside=references_of(name))
-    answers = reads_of(task, prediction)
-    return Attack(
-        LEARNED_WITH_PREDICTION,
-        name,
-        SOURCE,
-        guess_by(_with_answers(answer_features(task, prediction)), LEARNED_WITH_PREDICTION),
-        uses_labels=answers == "labels",
-        beside=(answers, REFERENCES, references_of(name)),
-    )
+    explained = parse(release).name
+    name, read = LEARNED, [references_of(explained)]
+    features: Features = _features
+    if prediction is not None:
+        answers = reads_of(task, prediction)
+        name, read = LEARNED_WITH_PREDICTION, [answers, REFERENCES, *read]
+        features = _with_answers(answer_features(task, prediction), answers)
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+        return fit_and_guess(evidence, rng, features, name)
+
+    return Attack(name, explained, SOURCE, guess, uses_labels=prediction == "labels", beside=tuple(read))
 
 
-def _with_answers(of_answers: Callable[[Evidence | Known], Floats]) -> Callable[[Evidence | Known], Floats]:
+def _with_answers(of_answers: Features, release: str) -> Features:
+    """Features of the answers, a loss or labels, and of the explanation."""
+
     def features(seen: Evidence | Known) -> Floats:
         beside = references_in(seen, LEARNED_WITH_PREDICTION)
         answers = replace(seen, observed=beside[:, :1], beside=beside[:, 1 : 1 + COLUMNS])
-        explained = replace(seen, beside=beside[:, 1 + COLUMNS :])
-        return np.hstack([of_answers(answers), _features(explained)])
+        explained = _features(replace(seen, beside=beside[:, 1 + COLUMNS :]))
+        if release == "labels":
+            explained[:, :STATISTICS] *= np.where(beside[:, 0] == seen.labels, 1.0, -1.0)[:, None]
+        return np.hstack([of_answers(answers), explained])
 
     return features
 
 
 def _features(seen: Evidence | Known) -> Floats:
-    """For each number its distance from the middle of the two means, and Λ."""
-    columns = []
-    for t, part in zip(*_compare(seen.observed, references_in(seen, LEARNED)), strict=True):
-        columns += [t - (part[:, MEAN_IN] + part[:, MEAN_OUT]) / 2, log_gaussian_ratio(t, part)]
-    return np.column_stack(columns)
+    """The distance of each number from the middle of its two means, then Λ of each."""
+    both = list(zip(*_compare(seen.observed, references_in(seen, LEARNED)), strict=True))
+    distances = [t - (part[:, MEAN_IN] + part[:, MEAN_OUT]) / 2 for t, part in both]
+    return np.column_stack([*distances, *(log_gaussian_ratio(t, part) for t, part in both)])
 
 
 def _compare(explanation: Floats, table: Floats) -> tuple[list[Floats], list[Floats]]:

@@ -45,6 +45,7 @@ from leakscope.ranking import Booleans
 from leakscope.workers import one_thread
 
 Classifier = Literal["logistic regression", "boosted trees"]
+Features = Callable[[Evidence | Known], Floats]
 
 SOURCE = "Leakscope; after Carlini et al. 2022, Zarifzadeh et al. 2024 and Lassila et al. 2025"
 #: Parts of the known records in the choice of the features.
@@ -79,7 +80,11 @@ def learned_references(
     if classifier not in ("logistic regression", "boosted trees"):
         raise InputError(f"classifier is 'logistic regression' or 'boosted trees', not {classifier!r}")
     name, release = f"learned on reference models ({classifier})", reads_of(task, prediction)
-    guess = guess_by(answer_features(task, prediction), name, classifier)
+    features = answer_features(task, prediction)
+
+    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
+        return fit_and_guess(evidence, rng, features, name, classifier)
+
     return Attack(name, release, SOURCE, guess, uses_labels=release == "labels", beside=REFERENCES)
 
 
@@ -90,26 +95,26 @@ def reads_of(task: Task, prediction: str | None = None) -> str:
     return "squared_error" if task == "regression" else "log_loss"
 
 
-def answer_features(task: Task, prediction: str | None = None) -> Callable[[Evidence | Known], Floats]:
+def answer_features(task: Task, prediction: str | None = None) -> Features:
     """The features of what is released of the answers."""
     return _label_features if prediction == "labels" else partial(features_of, task=task)
 
 
-def guess_by(
-    features: Callable[[Evidence | Known], Floats], name: str, classifier: Classifier = "logistic regression"
-) -> Callable[[Evidence, np.random.Generator], Guesses]:
-    """The attack that fits the classifier to features of the known records."""
-    fit: Any = _fit_logistic if classifier == "logistic regression" else boosted_trees
-
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
-        references_in(evidence, name)
-        known = thin(evidence.known, rng)
-        with one_thread():  # sums in another order are rounded differently
-            model = fit(features(known), known.member)
-            score = np.asarray(model.decision_function(features(evidence)), dtype=np.float64)
-        return Guesses(score, (score > 0).astype(np.float64))
-
-    return guess
+def fit_and_guess(
+    evidence: Evidence,
+    rng: np.random.Generator,
+    features: Features,
+    name: str,
+    classifier: Classifier = "logistic regression",
+) -> Guesses:
+    """Fit the classifier to features of the known records, and score those in question."""
+    references_in(evidence, name)
+    known = thin(evidence.known, rng)
+    with one_thread():  # sums in another order are rounded differently
+        fit: Any = _fit_logistic if classifier == "logistic regression" else boosted_trees
+        model = fit(features(known), known.member)
+        score = np.asarray(model.decision_function(features(evidence)), dtype=np.float64)
+    return Guesses(score, (score > 0).astype(np.float64))
 
 
 def _label_features(seen: Evidence | Known) -> Floats:
