@@ -125,6 +125,20 @@ def test_the_model_as_it_is_has_the_risk_that_an_audit_finds(trainable: bool, op
         assert found[risk.attack, risk.release] == (risk.auc.value, risk.control.auc.value)
 
 
+@pytest.mark.parametrize("options", [{"references": 2, "workers": 1}, {"references": 0, "workers": 1}])
+def test_explanations_have_the_risk_that_an_audit_finds(options: dict[str, Any]) -> None:
+    train, holdout = people(120)
+    model = LogisticRegression().fit(*train)
+    audited = ls.audit(model, train, holdout, releases=["probabilities", "gradient"], **options)
+    target = ls.make_target(model, train, holdout)
+    compared = ls.compare(target, Rounding([1]), explanations=["gradient"], **options).as_it_is
+    found = {(one.attack, one.release): (one.auc.value, one.control.value) for one in compared.attacks}
+    explained = [risk for risk in audited.risks if risk.release == "gradient"]
+    assert len(explained) == (4 if options["references"] else 3)
+    for risk in explained:
+        assert found[risk.attack, risk.release] == (risk.auc.value, risk.control.auc.value)
+
+
 def test_equal_seeds_give_equal_results_with_any_number_of_workers() -> None:
     defenses = [Rounding([1]), Mechanism(know_nobody)]
     runs = [

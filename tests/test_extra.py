@@ -12,9 +12,19 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import leakscope as ls
 from leakscope import InputError
-from leakscope.attacks import loss_threshold
+from leakscope.attacks import (
+    explanation_references,
+    learned_explanation,
+    learned_prediction,
+    learned_references,
+    loss_threshold,
+    residual,
+)
+from leakscope.attacks.membership_explanation_references import LEARNED_WITH_PREDICTION
+from leakscope.evaluation.references import compared_explanations
 from leakscope.extra import extra_leakage
 from leakscope.report.extras import signed, summarize_extras
+from leakscope.selection import select
 
 N, COLUMNS = 400, 6
 
@@ -126,6 +136,65 @@ def test_releases_decide_what_is_attacked():
     assert alone.extras == ()
 
 
+def logistic(seed=6, n=120):
+    rng = np.random.default_rng(seed)
+    X, y = rng.normal(size=(2 * n, 4)), rng.integers(0, 2, 2 * n)
+    return LogisticRegression().fit(X[:n], y[:n]), (X[:n], y[:n]), (X[n:], y[n:])
+
+
+@pytest.mark.parametrize("prediction", ["probabilities", "labels"])
+def test_with_reference_models_the_strongest_attacker_is_asked_what_an_explanation_adds(prediction):
+    found = run(*logistic(), [prediction, "gradient"], references=2, workers=1)
+    (extra,) = found.extras
+    assert (extra.release, extra.beside) == ("gradient", prediction)
+    names = [risk.attack for risk in found.risks]
+    assert LEARNED_WITH_PREDICTION in names
+    assert not {learned_prediction(prediction).name, learned_explanation("gradient", beside=prediction).name} & {*names}
+    by_name = {(risk.attack, risk.release): risk.auc.value for risk in found.risks}
+    base = learned_references(prediction=prediction)
+    assert extra.without.value == by_name[base.name, base.release]
+    assert extra.together.value == by_name[LEARNED_WITH_PREDICTION, "gradient"]
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [({"retrain": False}, "retraining was left out"), ({"random_split": True}, None)],
+)
+def test_without_reference_models_the_trees_are_asked(options, reason):
+    """A random split needs no control, but has reference models."""
+    found = run(*logistic(), ["probabilities", "gradient"], workers=1, **options)
+    names, left_out = [risk.attack for risk in found.risks], {one.attack: one.reason for one in found.not_run}
+    trees = learned_explanation("gradient").name
+    assert len(found.extras) == 1
+    assert (trees in names) == (reason is not None)
+    assert (LEARNED_WITH_PREDICTION in names) == (reason is None)
+    assert left_out.get(LEARNED_WITH_PREDICTION) == reason
+
+
+def test_explanations_of_another_kind_of_model_are_not_compared():
+    """A network that can't be trained again has reference models of another kind, which say nothing of its slopes."""
+    train, holdout = two_sets()
+    found = run(
+        Steep(train[0]), train, holdout, ["probabilities", "gradient"], outputs="logits", references=2, workers=1
+    )
+    left_out = {one.attack: one.reason for one in found.not_run}
+    assert "fit=" in left_out[LEARNED_WITH_PREDICTION]
+    assert "fit=" in left_out[explanation_references("gradient").name]
+    assert residual().name in [risk.attack for risk in found.risks]
+    assert found.extras[0].together.value == next(
+        risk.auc.value for risk in found.risks if risk.attack == learned_explanation("gradient").name
+    )
+
+
+def test_reference_models_explain_only_what_an_attack_compares():
+    model, train, holdout = logistic()
+    target = ls.make_target(model, train, holdout)
+    names = [None, ["probabilities"], ["gradient"], ["labels", "gradient", "lrp"]]
+    asked = [compared_explanations(select(target, None, releases, references=True).attacks) for releases in names]
+    assert asked == [(), (), ("gradient",), ("gradient", "lrp")]
+    assert compared_explanations(select(target, None, ["gradient"]).attacks) == ()
+
+
 @pytest.mark.parametrize(
     ("releases", "says"),
     [
@@ -215,7 +284,7 @@ def test_the_interval_of_the_advantage_covers():
             says = (rng.random(300) < np.where(member, hit, alarm)).astype(float)
             judged.append(Judged(Guesses(says + 1e-3 * rng.random(300), says), member, scale))
         trials = [Trial(Attack("coin", "gradient", "", None), one, one, None) for one in judged]
-        extra = extra_leakage(*trials, confidence=0.9)
+        extra = extra_leakage(*trials, "probabilities", confidence=0.9)
         covered += extra.advantage.low <= truth <= extra.advantage.high
     assert covered / 400 > 0.9 - 3 * np.sqrt(0.9 * 0.1 / 400)
 

@@ -24,7 +24,7 @@ from leakscope.evaluation.exposure import Exposures, exposure_by_references
 from leakscope.evaluation.overlap import shared_share
 from leakscope.evaluation.prepare import Prepared, check_references, prepare
 from leakscope.evaluation.procedure import procedure_risk
-from leakscope.evaluation.references import fit_of_members, observe_version, special_releases
+from leakscope.evaluation.references import compared_explanations, fit_of_members, observe_version, special_releases
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
 from leakscope.evaluation.training import Retrain, Show, Trained, answers_in, answers_of, ask, fit_of, train
 from leakscope.evidence import Attack, Floats
@@ -311,6 +311,7 @@ def _train(
             releases=special, shows=(as_released(target),), seed=prepared.seed,
             retrain=partial(again, progress=_announced(progress, prepared.design.numbers, settings.budget)),
             stoppable=True, budget=settings.budget,
+            compared=compared_explanations(attacks),
         )  # fmt: skip
     return trained, consistency.obstacles + by_batch
 
@@ -350,7 +351,8 @@ def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
 def _extras(selection: Selection, trials: Sequence[Trial], confidence: float) -> tuple[Extra, ...]:
     """What each explanation adds to the prediction; the intervals hold for all of them at once (Bonferroni)."""
     together = 1 - (1 - confidence) / max(1, len(selection.pairs))
-    return tuple(extra_leakage(trials[base], trials[more], together) for base, more in selection.pairs)
+    beside = selection.prediction
+    return tuple(extra_leakage(trials[base], trials[more], beside, together) for base, more in selection.pairs)
 
 
 def recorded(settings: Settings, own: dict[str, Any], tried: Tried) -> dict[str, Any]:

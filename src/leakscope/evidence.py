@@ -5,7 +5,7 @@ Evidence never holds the truth that the attack is to guess: membership is known 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -79,7 +79,8 @@ class Attack:
         Whether a record's score does not depend on the records that the attacker knows. All scores can then be compared,
         which makes intervals narrower; the scores of a fitted attack only within a fold.
     beside
-        A second release that the attack reads, such as the prediction that an explanation comes with.
+        A second release that the attack reads, such as the prediction that an explanation comes with; or several, whose columns
+        stand side by side in the evidence.
     guess_many
         ``guess_many(evidences, rng) -> list of Guesses``, for an attack that is quicker on several at once. It draws from
         the generator as ``guess`` on one after the other does, so that the answers are the same.
@@ -91,7 +92,7 @@ class Attack:
     guess: Callable[[Evidence, np.random.Generator], Guesses]
     uses_labels: bool = False
     fixed_scale: bool = False
-    beside: str | None = None
+    beside: str | tuple[str, ...] | None = None
     guess_many: Callable[[Sequence[Evidence], np.random.Generator], list[Guesses]] | None = None
 
     def guess_all(self, evidences: Iterable[Evidence], rng: np.random.Generator) -> list[Guesses]:
@@ -103,7 +104,23 @@ class Attack:
     @property
     def releases(self) -> tuple[str, ...]:
         """All that it reads."""
-        return (self.release,) if self.beside is None else (self.release, self.beside)
+        return (self.release, *self._besides)
+
+    @property
+    def uses_references(self) -> bool:
+        """Whether it reads reference models."""
+        from leakscope.attacks.references import from_references
+
+        return any(from_references(name) for name in self._besides)
+
+    def beside_in(self, shown: Mapping[str, Floats]) -> Floats | None:
+        """The columns of all that it reads beside its release; None where it reads nothing else."""
+        parts = [shown[name] for name in self._besides]
+        return None if not parts else parts[0] if len(parts) == 1 else np.hstack(parts)
+
+    @property
+    def _besides(self) -> tuple[str, ...]:
+        return (self.beside,) if isinstance(self.beside, str) else self.beside or ()
 
     def reads(self, *releases: str) -> Attack:
         """The attack itself, if what it reads is one of these releases; otherwise an error."""
@@ -113,9 +130,9 @@ class Attack:
 
     def refuse(self, model: Model) -> NotRun | None:
         """Why this attack can't run against such a model, or None if it can; asked before anything is trained."""
-        from leakscope.attacks.references import FROM_REFERENCES
+        from leakscope.attacks.references import from_references
         from leakscope.releases import find_release
 
-        read = [name for name in self.releases if name not in FROM_REFERENCES]
+        read = [name for name in self.releases if not from_references(name)]
         reasons = [reason for name in read if (reason := find_release(name).refuse(model))]
         return NotRun(self.release, self.name, reasons[0]) if reasons else None

@@ -21,13 +21,15 @@ from leakscope.results import Estimate, Extra
 from leakscope.risk import Judged, Trial
 
 
-def extra_leakage(without: Trial, together: Trial, confidence: float) -> Extra:
+def extra_leakage(without: Trial, together: Trial, beside: str, confidence: float) -> Extra:
     """Compare an attack on the prediction and the explanation with one on the prediction alone.
 
     Parameters
     ----------
     without, together
         The two attacks, judged on the same records in the same halves.
+    beside
+        The prediction that both know.
     confidence
         Confidence of every interval.
     """
@@ -37,7 +39,7 @@ def extra_leakage(without: Trial, together: Trial, confidence: float) -> Extra:
         control = auc_difference(together.control, without.control, confidence)
     return Extra(
         release=together.attack.release,
-        beside=without.attack.release,
+        beside=beside,
         auc=added,
         advantage=advantage_difference(together.target, without.target, confidence),
         without=intervals.auc(without.target.ranking, confidence),

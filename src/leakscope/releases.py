@@ -23,7 +23,7 @@ An explanation by features is a release too, under the name of its method with i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -203,9 +203,15 @@ def _finite(name: str, release: Release, block: Block) -> Floats:
 
 
 def observe(
-    model: Model, records: Records, releases: Iterable[str], progress: Progress | None = None
+    model: Model,
+    records: Records,
+    releases: Iterable[str],
+    progress: Progress | None = None,
+    kept: Mapping[str, Callable[[Floats], Floats]] | None = None,
 ) -> dict[str, Floats]:
     """Every named release at every record. The model is asked once per block of records, in bounded memory.
+
+    ``kept`` gives for some releases what is kept of them, one row per record.
 
     Examples
     --------
@@ -223,6 +229,8 @@ def observe(
         block = Block(model, take_rows(records.X, rows), records.y[rows], answers)
         for name, release in chosen.items():
             part = _finite(name, release, block)
+            if kept is not None and name in kept:
+                part = kept[name](part)
             if name not in observed:
                 observed[name] = np.empty((len(records), part.shape[1]), part.dtype)
             observed[name][rows] = part

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from leakscope.attacks import ATTACKS, explanation_attacks, label_only, learned_prediction, reference_attacks
-from leakscope.attacks.references import FROM_REFERENCES
+from leakscope.attacks import ATTACKS, explanation_attacks, label_only, prediction_attack, reference_attacks
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.records import list_names, take_rows
@@ -31,32 +30,28 @@ PROBE = 8
 class Selection:
     """Attacks that run, those that can't, and which pairs of the first say what an explanation adds.
 
-    ``pairs`` holds for each explanation the places of the attack without it and of the one with it. ``named`` says whether the
-    caller named the attacks.
+    ``pairs`` holds for each explanation the places of the attack without it and of the one with it, and ``prediction`` what both know.
+    ``named`` says whether the caller named the attacks. ``plain`` is what runs where reference models can't be trained, if that differs.
     """
 
     attacks: tuple[Attack, ...]
     not_run: tuple[NotRun, ...]
     pairs: tuple[tuple[int, int], ...] = ()
+    prediction: str = ""
     named: bool = False
+    plain: Selection | None = None
 
     @property
     def uses_references(self) -> bool:
         """Whether any attack reads reference models."""
-        return any(attack.beside in FROM_REFERENCES for attack in self.attacks)
+        return any(attack.uses_references for attack in self.attacks)
 
     def without_references(self, reason: str) -> Selection:
         """The selection without attacks that read reference models, which are listed as not run; named ones are an error."""
-        keep = [place for place, attack in enumerate(self.attacks) if attack.beside not in FROM_REFERENCES]
-        left_out = [attack for attack in self.attacks if attack.beside in FROM_REFERENCES]
+        left_out = [attack for attack in self.attacks if attack.uses_references]
         if self.named and left_out:
             raise InputError(f"the attack “{left_out[0].name}” can't run: {reason}")
-        return Selection(
-            tuple(self.attacks[place] for place in keep),
-            (*self.not_run, *(NotRun(attack.release, attack.name, reason) for attack in left_out)),
-            tuple((keep.index(first), keep.index(second)) for first, second in self.pairs),
-            self.named,
-        )
+        return replace(self.plain or self, not_run=(*self.not_run, *_not_run(left_out, reason)))
 
 
 def select(
@@ -65,31 +60,48 @@ def select(
     """One asked for by name that can't run is an error; one of the usual set is listed as not run.
 
     With ``references``, the attacks with reference models come first wherever their release can be read: of the target's own kind if
-    it can be trained again, otherwise of another kind.
+    it can be trained again, otherwise of another kind. Explanations are compared with models of the own kind only, since those of
+    another kind say nothing of them.
     """
-    found = _select(target, attacks, releases)
-    if found.uses_references and not references:
-        name = next(attack.name for attack in found.attacks if attack.beside in FROM_REFERENCES)
+    plain = _select(target, attacks, releases)
+    if plain.uses_references and not references:
+        name = next(attack.name for attack in plain.attacks if attack.uses_references)
         raise InputError(f"the attack “{name}” needs reference models: pass references=4 (--references 4)")
     if not references or attacks is not None:
-        return found
-    read = {name for attack in found.attacks for name in attack.releases}
+        return plain
+    read = {name for attack in plain.attacks for name in attack.releases}
     own, other = (
         [attack for attack in reference_attacks(target.model.task, same_kind=same) if attack.release in read]
         for same in (True, False)
     )
-    first, left_out = (own, []) if target.learner is not None else (other, own)
-    reason = "the model can't be trained again: pass fit="
-    pairs = tuple((before + len(first), after + len(first)) for before, after in found.pairs)
-    not_run = (*found.not_run, *(NotRun(attack.release, attack.name, reason) for attack in left_out))
-    return Selection((*first, *found.attacks), not_run, pairs)
+    compared = plain if releases is None else _by_release(target, read_releases(releases), references=True)
+    if target.learner is not None:
+        return replace(_merge(own, compared), plain=plain)
+    left_out = [*own, *(attack for attack in compared.attacks if attack.uses_references)]
+    not_run = (*plain.not_run, *_not_run(left_out, "the model can't be trained again: pass fit="))
+    return replace(_merge(other, plain), not_run=not_run, plain=plain)
+
+
+def _merge(first: Sequence[Attack], found: Selection) -> Selection:
+    """The selection with some attacks before its own, each once."""
+    attacks = {(attack.name, attack.release): attack for attack in (*first, *found.attacks)}
+    place = {key: at for at, key in enumerate(attacks)}
+    at = [place[attack.name, attack.release] for attack in found.attacks]
+    return replace(
+        found, attacks=tuple(attacks.values()), pairs=tuple((at[before], at[after]) for before, after in found.pairs)
+    )
+
+
+def _not_run(attacks: Sequence[Attack], reason: str) -> list[NotRun]:
+    names = dict.fromkeys((attack.release, attack.name) for attack in attacks)
+    return [NotRun(release, name, reason) for release, name in names]
 
 
 def _select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None) -> Selection:
     if attacks is not None and releases is not None:
         raise InputError("name attacks or releases, not both: an attack says itself which release it reads")
     if releases is not None:
-        return _by_release(target, releases)
+        return _by_release(target, _check_releases(target, releases))
     given = (attacks,) if isinstance(attacks, Attack) else attacks
     wanted = ATTACKS[target.model.task] if given is None else tuple(given)
     if not all(isinstance(attack, Attack) for attack in wanted):
@@ -118,34 +130,40 @@ def read_releases(releases: Sequence[str]) -> list[Release]:
     return found
 
 
-def _by_release(target: Target, releases: Sequence[str]) -> Selection:
+def _check_releases(target: Target, releases: Sequence[str]) -> list[Release]:
+    """Releases by their names, or an error about the first that the model can't give."""
     found = read_releases(releases)
-    names = [release.name for release in found]
     for release in found:
         if reason := release.refuse(target.model) or _trouble(target, release):
             raise InputError(f"this model can't release {release.name}: {reason.rstrip('.')}")
+    return found
+
+
+def _by_release(target: Target, found: Sequence[Release], *, references: bool = False) -> Selection:
+    """The attacks on some releases; with ``references``, those on explanations compare with reference models."""
+    task, names = target.model.task, [release.name for release in found]
     plain = [release.name for release in found if release.name in RELEASES]
     readable = {name for release in plain for name in FOLLOWS.get(release, (release,))}
     chosen = [
         attack
-        for attack in (*ATTACKS[target.model.task], label_only())
+        for attack in (*ATTACKS[task], label_only())
         if set(attack.releases) <= readable and attack.refuse(target.model) is None
     ]
     explained = [release.name for release in found if release.name not in RELEASES]
     prediction = next((name for name in PREDICTIONS if name in plain), None)
     pairs: list[tuple[int, int]] = []
     if explained and prediction is not None:
-        chosen.append(learned_prediction(prediction))
+        chosen.append(prediction_attack(prediction, references=references, task=task))
     base = len(chosen) - 1
     for name in explained:
-        chosen += explanation_attacks(name, prediction=prediction)
+        chosen += explanation_attacks(name, prediction=prediction, references=references, task=task)
         if prediction is not None:  # the last of them reads both
             pairs.append((base, len(chosen) - 1))
     if not chosen:
         raise InputError(
             f"no attack reads {list_names(names)} alone: add probabilities, or predictions of a regression"
         )
-    return Selection(tuple(chosen), (), tuple(pairs))
+    return Selection(tuple(chosen), (), tuple(pairs), prediction or "")
 
 
 def _trouble(target: Target, release: Release) -> str | None:

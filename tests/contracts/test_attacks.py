@@ -10,13 +10,20 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from leakscope import toys
 from leakscope.attacks import ATTACKS, REGISTRY, confidence_network, explanation_network
+from leakscope.attacks.membership_explanation_references import explanation_statistics, explanation_table
 from leakscope.attacks.membership_record_explanation import RELEASE as RECORD_EXPLANATION
-from leakscope.attacks.references import FROM_REFERENCES, MEAN_OUT, reference_statistics
+from leakscope.attacks.references import (
+    FROM_REFERENCES,
+    MEAN_OUT,
+    OF_EXPLANATION,
+    from_references,
+    reference_statistics,
+)
 from leakscope.crossfit import cross_guess, scale_of
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence, Known
 from leakscope.explanations import METHODS
-from leakscope.releases import RELEASES, find_release
+from leakscope.releases import LOSSES, RELEASES, find_release
 from leakscope.risk import score
 from leakscope.target import Model, make_target
 
@@ -29,7 +36,7 @@ NAMED = {name: CHEAP.get(name, factory)() for name, factory in REGISTRY.items()}
 ALL = list(NAMED.values())
 #: Toy models have no explanations by features: that these attacks find members is for the theory tests to show.
 EVERY = [attack for attack in ALL if attack.release not in METHODS]
-WITH_REFERENCES = [attack for attack in ALL if attack.beside in FROM_REFERENCES]
+WITH_REFERENCES = [attack for attack in ALL if attack.uses_references]
 MODELS = 4
 
 
@@ -106,7 +113,7 @@ def guesses_on(attack, leaks, seed=0, n=600):
         seen, y = np.split(made_up_scores(attack, n, rng, leaks), 2), [np.zeros(n, int)] * 2
     sample = draw(n, n, rng)
     observed, labels = sample.judge(*seen), sample.judge(*y)
-    beside = references_on(attack, labels, rng, leaks) if attack.beside in FROM_REFERENCES else None
+    beside = references_on(attack, labels, rng, leaks) if attack.uses_references else None
     return cross_guess(attack, observed, labels, sample.member, sample.half, rng, beside=beside)[0], sample
 
 
@@ -154,12 +161,24 @@ def made_up_references(attack, labels, rng):
     return reference_statistics(rng.dirichlet(np.ones(3), (MODELS, n)), labels, inside, "classification")
 
 
+def made_up_table(n, rng):
+    """The same about explanations."""
+    statistics = [explanation_statistics(rng.normal(size=(n, 6))) for _ in range(MODELS)]
+    return explanation_table(np.array(statistics), np.arange(MODELS)[:, None] % 2 == rng.integers(0, 2, n))
+
+
 def made_up_observations(attack, n, rng):
     """What the release shows of records that are all drawn alike, their labels, and the second release if any."""
     observed, labels = made_up_release(attack.release, n, rng), rng.integers(0, 3, n)
-    if attack.beside in FROM_REFERENCES:
-        return observed, labels, made_up_references(attack, labels, rng)
-    return observed, labels, None if attack.beside is None else made_up_release(attack.beside, n, rng)
+    shown = {
+        name: made_up_references(attack, labels, rng)
+        if name in FROM_REFERENCES
+        else made_up_table(n, rng)
+        if name.startswith(OF_EXPLANATION)
+        else made_up_release(name, n, rng)
+        for name in attack.releases[1:]
+    }
+    return observed, labels, attack.beside_in(shown)
 
 
 def rows_of(values, rows):
@@ -210,7 +229,7 @@ def test_the_answer_about_a_record_does_not_depend_on_who_else_is_asked_about(at
 @pytest.mark.parametrize("attack", ALL, ids=named)
 def test_attacks_say_where_they_come_from(attack):
     assert attack.source
-    read = [name for name in attack.releases if name not in (*FROM_REFERENCES, RECORD_EXPLANATION, "score")]
+    read = [name for name in attack.releases if not from_references(name) and name not in (RECORD_EXPLANATION, "score")]
     assert [find_release(name).name for name in read] == read
 
 
@@ -229,7 +248,9 @@ SLOW = {
     "prediction",
     "value",
     "explanation",
+    "explanation learned references",
     "learned references regression",
+    "learned references labels",
     "learned references trees",
     "learned references trees regression",
     "quantile regression",
@@ -239,7 +260,7 @@ REPEATS, FEW_REPEATS, FEWEST_REPEATS = 250, 40, 20
 
 
 def repeats_of(attack):
-    if attack.name.startswith(("learned on reference", "learned on prediction and truth", "quantile")):
+    if "reference models (" in attack.name or attack.name.startswith(("learned on prediction and truth", "quantile")):
         return FEWEST_REPEATS
     return FEW_REPEATS if "boosted" in attack.name else REPEATS
 
@@ -284,7 +305,7 @@ def test_without_references_the_error_names_what_is_missing(attack):
         attack.guess(Evidence(evidence.observed, evidence.labels, known), np.random.default_rng(0))
 
 
-FIXED = [attack for attack in WITH_REFERENCES if attack.fixed_scale and attack.release != "labels"]
+FIXED = [attack for attack in WITH_REFERENCES if attack.fixed_scale and attack.release in LOSSES]
 
 
 @pytest.mark.parametrize("attack", FIXED, ids=named)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -20,8 +20,9 @@ import numpy as np
 import leakscope as ls
 from leakscope import attacks
 from leakscope.attacks import ATTRIBUTE_ATTACKS, RECONSTRUCTIONS, REGISTRY, Attack, Evidence, Known
+from leakscope.attacks.membership_explanation_references import explanation_table
 from leakscope.attacks.membership_record_explanation import RELEASE
-from leakscope.attacks.references import FROM_REFERENCES, reference_statistics
+from leakscope.attacks.references import FROM_REFERENCES, OF_EXPLANATION, reference_statistics
 from leakscope.attribute.evidence import AttributeEvidence, Reference
 from leakscope.influence import RecordExplanation, leave_one_out
 from leakscope.oracle import Oracle, Prior
@@ -46,7 +47,13 @@ WHERE = {
         "audit and compare, regression",
     ),
     **dict.fromkeys(("residual", "residual regression"), "audit and compare, where the model can't be trained again"),
-    **dict.fromkeys(("explanation norm", "explanation", "explanation and prediction"), "audit with `--releases`"),
+    **dict.fromkeys(("explanation norm", "explanation"), "audit with `--releases`"),
+    "explanation and prediction": "audit with `--releases` and no references",
+    **dict.fromkeys(
+        ("explanation references", "explanation and prediction references", "learned references labels"),
+        "audit with `--releases`, where the model can be trained again",
+    ),
+    "explanation learned references": "audit with `--releases` of an explanation alone",
     **dict.fromkeys(("self-revelation", "influence values"), "reconstruct"),
     **dict.fromkeys(("given score", "score tree"), "scores"),
 }
@@ -114,22 +121,24 @@ def count_fits(attack: Attack) -> int:
 def made_up_evidence(attack: Attack) -> Evidence:
     """Evidence of the right shape, with nothing to find in it."""
     rng = np.random.default_rng(1)
-    seen = [_made_up_release(name, rng) for name in attack.releases]
+    seen = {name: _made_up_release(name, rng) for name in attack.releases}
     labels = rng.integers(0, 3, RECORDS) if attack.uses_labels else None
     halves = slice(0, RECORDS // 2), slice(RECORDS // 2, RECORDS)
 
     def part(values: Any, rows: slice) -> Any:
         return None if values is None else values[rows]
 
-    beside = seen[1] if attack.beside is not None else None
-    known, asked = ((part(seen[0], rows), part(labels, rows), part(beside, rows)) for rows in halves)
+    beside = attack.beside_in(seen)
+    known, asked = ((part(seen[attack.release], rows), part(labels, rows), part(beside, rows)) for rows in halves)
     member = np.arange(RECORDS // 2) % 2 == 0
     return Evidence(asked[0], asked[1], Known(known[0], known[1], member, known[2]), asked[2])
 
 
 def _made_up_release(name: str, rng: np.random.Generator) -> Any:
+    inside = np.arange(4)[:, None] % 2 == rng.integers(0, 2, RECORDS)
+    if name.startswith(OF_EXPLANATION):
+        return explanation_table(rng.normal(size=(4, RECORDS, 2)), inside)
     if name in FROM_REFERENCES:
-        inside = np.arange(4)[:, None] % 2 == rng.integers(0, 2, RECORDS)
         return reference_statistics(
             rng.dirichlet(np.ones(3), (4, RECORDS)), np.zeros(RECORDS), inside, "classification"
         )
@@ -187,8 +196,6 @@ def membership_table(kinds: dict[str, Any]) -> str:
 def _runs(attack: Attack, model: Any) -> str:
     if attack.release in (RELEASE, "score"):  # `reconstruct` trains the model itself, and `scores` sees none
         return ""
-    if attack.beside in FROM_REFERENCES:  # made by the auditor
-        attack = replace(attack, beside=None)
     return "yes" if attack.refuse(model) is None else "–"
 
 

@@ -13,6 +13,7 @@ from leakscope.attacks.membership_difficulty import difficulty_calibration
 from leakscope.attacks.membership_explanation_learned import learned_explanation, learned_prediction
 from leakscope.attacks.membership_explanation_network import explanation_network
 from leakscope.attacks.membership_explanation_norm import explanation_norm
+from leakscope.attacks.membership_explanation_references import explanation_references, learned_explanation_references
 from leakscope.attacks.membership_given_score import given_score, tree_on_score
 from leakscope.attacks.membership_label_only import label_only
 from leakscope.attacks.membership_label_references import label_references
@@ -61,6 +62,7 @@ __all__ = [
     "explanation_attacks",
     "explanation_network",
     "explanation_norm",
+    "explanation_references",
     "given_score",
     "graph_traversal",
     "imputation",
@@ -71,12 +73,14 @@ __all__ = [
     "learned",
     "learned_attribute",
     "learned_explanation",
+    "learned_explanation_references",
     "learned_prediction",
     "learned_references",
     "learned_values",
     "likelihood_ratio",
     "lira",
     "loss_threshold",
+    "prediction_attack",
     "quantile_regression",
     "reference_attacks",
     "residual",
@@ -124,6 +128,7 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "difficulty regression": partial(difficulty_calibration, "regression"),
     "learned references": learned_references,
     "learned references regression": partial(learned_references, "regression"),
+    "learned references labels": partial(learned_references, prediction="labels"),
     "learned references trees": partial(learned_references, classifier="boosted trees"),
     "learned references trees regression": partial(learned_references, "regression", "boosted trees"),
     "quantile": quantile_regression,
@@ -132,6 +137,9 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "residual": residual,
     "residual regression": partial(residual, "regression"),
     "explanation norm": partial(explanation_norm, "gradient"),
+    "explanation references": partial(explanation_references, "gradient"),
+    "explanation learned references": partial(learned_explanation_references, "gradient", prediction=None),
+    "explanation and prediction references": partial(learned_explanation_references, "gradient"),
     "explanation": partial(learned_explanation, "gradient", beside=None, true_label=False),
     "explanation and prediction": partial(learned_explanation, "gradient"),
     "explanation network": partial(explanation_network, "gradient", prediction=True, true_label=True),
@@ -177,12 +185,15 @@ def reference_attacks(task: Task, *, same_kind: bool = True) -> tuple[Attack, ..
     return by_fit if task == "regression" else (*by_fit, label_references())
 
 
-def explanation_attacks(release: str, *, prediction: str | None = None) -> tuple[Attack, ...]:
+def explanation_attacks(
+    release: str, *, prediction: str | None = None, references: bool = False, task: Task = "classification"
+) -> tuple[Attack, ...]:
     """The usual attacks on an explanation by features: the tree on its 1-norm, and boosted trees on all of it.
 
     With ``prediction``, the release that comes beside it (``"probabilities"``, ``"labels"``, or ``"predictions"`` of a
-    regression model), also boosted trees on both. The attack network (`explanation_network`) takes minutes on large data,
-    and runs only where it is asked for by name.
+    regression model), also boosted trees on both. With ``references``, models of the target's kind, these trees give way to the attacks
+    that compare with reference models. The last attack is the one that sees most, and `prediction_attack` the same without the
+    explanation. The attack network (`explanation_network`) takes minutes on large data, and runs only where it is asked for by name.
 
     Examples
     --------
@@ -190,9 +201,25 @@ def explanation_attacks(release: str, *, prediction: str | None = None) -> tuple
     ['tree on the 1-norm', 'learned on explanation (boosted trees)']
     >>> explanation_attacks("gradient", prediction="probabilities")[2].name
     'learned on all (boosted trees)'
+    >>> explanation_attacks("gradient", prediction="labels", references=True)[-1].releases
+    ('gradient', 'labels', 'references', 'references of gradient')
     """
     alone = (explanation_norm(release), learned_explanation(release, beside=None, true_label=False))
+    if references:
+        learned = learned_explanation_references(release, prediction=prediction, task=task)
+        return (*alone, explanation_references(release), learned)
     return alone if prediction is None else (*alone, learned_explanation(release, beside=prediction))
+
+
+def prediction_attack(prediction: str, *, references: bool = False, task: Task = "classification") -> Attack:
+    """The attack on the prediction that the last of `explanation_attacks` is compared with.
+
+    Examples
+    --------
+    >>> prediction_attack("labels").name, prediction_attack("labels", references=True).name
+    ('learned on prediction and label (boosted trees)', 'learned on reference models (logistic regression)')
+    """
+    return learned_references(task, prediction=prediction) if references else learned_prediction(prediction)
 
 
 #: What an audit of explanations by records runs unless told otherwise, by short name.

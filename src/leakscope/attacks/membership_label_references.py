@@ -32,11 +32,12 @@ def label_references() -> Attack:
     """
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
-        return at_best_threshold(evidence, _score)
+        return at_best_threshold(evidence, right_beyond_references)
 
     return Attack(NAME, "labels", SOURCE, guess, uses_labels=True, fixed_scale=True, beside=REFERENCES)
 
 
-def _score(seen: Evidence | Known) -> Floats:
+def right_beyond_references(seen: Evidence | Known) -> Floats:
+    """The score of each record."""
     right = (seen.observed[:, 0] == seen.labels).astype(np.float64)
     return np.asarray(right - np.exp(references_in(seen, NAME)[:, LOG_MEAN_LIKELIHOOD]))

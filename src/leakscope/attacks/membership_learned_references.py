@@ -13,6 +13,9 @@ judged on the other.
   within the known records decides between the two: products help where a model leaks much, and fit chance where it leaks little.
 - *boosted trees*: the trees of `membership_explanation_learned`.
 
+Where labels alone are released, the features are :math:`1[\hat y = y]`, :math:`\mu_{in}`, :math:`\mu_{out}` and the score of
+`membership_label_references`.
+
 With four reference models and 221 to 5,000 records a side, logistic regression has an AUC at most 0.004 below the best of RMIA, LiRA and BASE in
 each of six cases, and 0.015 above it on location30 (`docs/methods.md` has the table). The label and the deviations of single records were tried
 as further features and left out: neither raised the mean AUC over the cases, and the label cost 0.008 on logistic regression.
@@ -20,7 +23,9 @@ as further features and left out: neither raised the mean AUC over the cases, an
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -28,6 +33,7 @@ from scipy.special import expit
 
 from leakscope.attacks.membership_base import tempered_ratio
 from leakscope.attacks.membership_explanation_learned import boosted_trees
+from leakscope.attacks.membership_label_references import right_beyond_references
 from leakscope.attacks.membership_learned import thin
 from leakscope.attacks.membership_lira import log_density_ratio
 from leakscope.attacks.membership_rmia import log_ratio
@@ -39,6 +45,7 @@ from leakscope.ranking import Booleans, Numbers
 from leakscope.workers import one_thread
 
 Classifier = Literal["logistic regression", "boosted trees"]
+Features = Callable[[Evidence | Known], Floats]
 
 SOURCE = "Leakscope; after Carlini et al. 2022, Zarifzadeh et al. 2024 and Lassila et al. 2025"
 #: Parts of the known records in the choice of the features.
@@ -49,8 +56,10 @@ STRENGTH = {1: 0.1, 2: 1.0}
 MOST_STEPS, SMALLEST_GAIN, SMALLEST_STEP = 50, 1e-10, 1e-6
 
 
-def learned_references(task: Task = "classification", classifier: Classifier = "logistic regression") -> Attack:
-    """The attack on ``log_loss``, or on ``squared_error`` of a regression, with ``references``.
+def learned_references(
+    task: Task = "classification", classifier: Classifier = "logistic regression", *, prediction: str | None = None
+) -> Attack:
+    """The attack on ``log_loss``, on ``squared_error`` of a regression, or on ``labels``, with ``references``.
 
     Parameters
     ----------
@@ -58,27 +67,60 @@ def learned_references(task: Task = "classification", classifier: Classifier = "
         ``"classification"`` or ``"regression"``.
     classifier
         ``"logistic regression"`` or ``"boosted trees"``.
+    prediction
+        What is released: ``"labels"``, or probabilities or values, from which a loss follows.
 
     Examples
     --------
     >>> learned_references().name
     'learned on reference models (logistic regression)'
+    >>> learned_references(prediction="labels").releases
+    ('labels', 'references')
     """
     if classifier not in ("logistic regression", "boosted trees"):
         raise InputError(f"classifier is 'logistic regression' or 'boosted trees', not {classifier!r}")
-    name = f"learned on reference models ({classifier})"
+    name, release = f"learned on reference models ({classifier})", reads_of(task, prediction)
+    features = answer_features(task, prediction)
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
-        references_in(evidence, name)
-        known = thin(evidence.known, rng)
-        with one_thread():  # sums in another order are rounded differently
-            fit: Any = _fit_logistic if classifier == "logistic regression" else boosted_trees
-            model = fit(features_of(known, task), known.member)
-            score = np.asarray(model.decision_function(features_of(evidence, task)), dtype=np.float64)
-        return Guesses(score, (score > 0).astype(np.float64))
+        return fit_and_guess(evidence, rng, features, name, classifier)
 
-    release = "squared_error" if task == "regression" else "log_loss"
-    return Attack(name, release, SOURCE, guess, beside=REFERENCES)
+    return Attack(name, release, SOURCE, guess, uses_labels=release == "labels", beside=REFERENCES)
+
+
+def reads_of(task: Task, prediction: str | None = None) -> str:
+    """The release that the attack reads of a prediction: a loss, or labels."""
+    if prediction == "labels":
+        return prediction
+    return "squared_error" if task == "regression" else "log_loss"
+
+
+def answer_features(task: Task, prediction: str | None = None) -> Features:
+    """The features of what is released of the answers."""
+    return _label_features if prediction == "labels" else partial(features_of, task=task)
+
+
+def fit_and_guess(
+    evidence: Evidence,
+    rng: np.random.Generator,
+    features: Features,
+    name: str,
+    classifier: Classifier = "logistic regression",
+) -> Guesses:
+    """Fit the classifier to features of the known records, and score those in question."""
+    references_in(evidence, name)
+    known = thin(evidence.known, rng)
+    with one_thread():  # sums in another order are rounded differently
+        fit: Any = _fit_logistic if classifier == "logistic regression" else boosted_trees
+        model = fit(features(known), known.member)
+        score = np.asarray(model.decision_function(features(evidence)), dtype=np.float64)
+    return Guesses(score, (score > 0).astype(np.float64))
+
+
+def _label_features(seen: Evidence | Known) -> Floats:
+    references = references_in(seen, "learned on reference models")
+    right = (seen.observed[:, 0] == seen.labels).astype(np.float64)
+    return np.column_stack([right, references[:, [MEAN_IN, MEAN_OUT]], right_beyond_references(seen)])
 
 
 def features_of(seen: Evidence | Known, task: Task) -> Floats:

@@ -68,7 +68,17 @@ def lira(task: Task = "classification", *, online: bool = True) -> Attack:
 
 def log_density_ratio(seen: Evidence | Known, task: Task) -> Floats:
     """Λ of each record, online."""
-    phi, references = phi_of_loss(seen.observed[:, 0], task), references_in(seen, NAME)
+    return log_gaussian_ratio(phi_of_loss(seen.observed[:, 0], task), references_in(seen, NAME))
+
+
+def log_gaussian_ratio(phi: Floats, references: Floats) -> Floats:
+    """Λ from φ of the target and the first four columns of the statistics.
+
+    Examples
+    --------
+    >>> log_gaussian_ratio(np.array([1.0, 0.0]), np.array([[1.0, 0.0, 1.0, 1.0]] * 2))
+    array([ 0.5, -0.5])
+    """
     deviation_in, deviation_out = (np.maximum(references[:, at], 1e-12) for at in (DEVIATION_IN, DEVIATION_OUT))
     far_in = (phi - references[:, MEAN_IN]) / deviation_in
     far_out = (phi - references[:, MEAN_OUT]) / deviation_out

@@ -40,6 +40,8 @@ REFERENCES = "references"
 OTHER_REFERENCES = "other references"
 #: Both. They are no releases of a model, and are made by the auditor.
 FROM_REFERENCES = (REFERENCES, OTHER_REFERENCES)
+#: How the name of the same about explanations begins (`membership_explanation_references`).
+OF_EXPLANATION = "references of "
 MEAN_IN, MEAN_OUT, DEVIATION_IN, DEVIATION_OUT, LOG_MEAN_LIKELIHOOD, VARIANCE = range(6)
 LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT = range(6, 9)
 COLUMNS = 9
@@ -55,6 +57,11 @@ OWN = 32
 #: A record's own deviation is held above this part of the pooled one.
 OWN_FLOOR = 0.5
 TINY, EPS = float(np.finfo(np.float64).tiny), float(np.finfo(np.float64).eps)
+
+
+def from_references(name: str) -> bool:
+    """Whether a release is made by the auditor from reference models."""
+    return name in FROM_REFERENCES or name.startswith(OF_EXPLANATION)
 
 
 def phi_of(answers: Floats, y: Labels, task: Task) -> Floats:
@@ -157,9 +164,7 @@ def combine(phi: Floats, fit: Floats, inside: NDArray[np.bool_], task: Task) -> 
             f"{inside.shape}: give (models, n) memberships"
         )
     table = np.empty((inside.shape[1], COLUMNS))
-    table[:, : DEVIATION_OUT + 1] = _statistics_of_phi(phi, inside)
-    if min(inside.sum(axis=0).min(), (~inside).sum(axis=0).min()) >= OWN:
-        table[:, DEVIATION_IN : DEVIATION_OUT + 1] = _own_deviations(phi, inside, table)
+    table[:, : DEVIATION_OUT + 1] = means_and_deviations(phi, inside)
     regression = task == "regression"
     table[:, VARIANCE] = max(float(fit[~inside].mean()), TINY) if regression else 1.0
     step = max(1, CELLS // len(inside))
@@ -168,6 +173,14 @@ def combine(phi: Floats, fit: Floats, inside: NDArray[np.bool_], task: Task) -> 
         outside = np.where((~inside[:, rows]).any(axis=0), ~inside[:, rows], True)
         means = _means_of_values if regression else _means_of_classes
         table[rows, LIKELIHOOD_COLUMNS] = means(fit[:, rows], outside, float(table[0, VARIANCE]))
+    return table
+
+
+def means_and_deviations(phi: Floats, inside: NDArray[np.bool_]) -> Floats:
+    """The first four columns, from φ or from another number that each model shows of each record, (models, n)."""
+    table = _statistics_of_phi(phi, inside)
+    if min(inside.sum(axis=0).min(), (~inside).sum(axis=0).min()) >= OWN:
+        table[:, DEVIATION_IN:] = _own_deviations(phi, inside, table)
     return table
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from leakscope.attacks import ATTACKS, explanation_attacks, reference_attacks
+from leakscope.attacks import membership_explanation_references as of_explanations
 from leakscope.attacks.membership_label_only import label_only
 from leakscope.comparison.plan import Planned
 from leakscope.comparison.result import REFERENCES_KNOW
@@ -38,6 +39,7 @@ KNOWS = {
         for same in (True, False)
         for attack in reference_attacks("classification", same_kind=same)
     },
+    **dict.fromkeys((of_explanations.NAME, of_explanations.LEARNED_WITH_PREDICTION), REFERENCES_KNOW),
 }
 
 
@@ -86,8 +88,9 @@ def attacks_on(
     keeps = version.made.answers is None or version.made.keeps_labels
     if masks and keeps and task == "classification":
         chosen.append(label_only())  # the copies are asked of the model itself, so the labels must be those that leave
+    prediction = "predictions" if task == "regression" else "probabilities"
     for name in explained_by(version, explained):
-        chosen += explanation_attacks(name, prediction="predictions" if task == "regression" else "probabilities")
+        chosen += explanation_attacks(name, prediction=prediction, references=references and same_kind, task=task)
     return tuple(chosen)
 
 

@@ -17,7 +17,7 @@ from leakscope.comparison.attacking import Case, Outcome, attack_version, explai
 from leakscope.comparison.plan import Planned
 from leakscope.comparison.utility import Floats, Quality
 from leakscope.errors import InputError
-from leakscope.evaluation.references import special_releases
+from leakscope.evaluation.references import compared_explanations, special_releases
 from leakscope.evaluation.settings import Clock
 from leakscope.evaluation.training import Trained, answers_in, answers_of, ask, train
 from leakscope.intervals import mean_of_runs
@@ -99,6 +99,7 @@ def _train(case: Case, sharing: Sequence[Planned], explained: Sequence[str], aga
         retrain=again,
         measure=partial(_first_metric, target.model.task),
         extra=_Faithfulness(tuple(names), case.design.members) if names else None,
+        compared=compared_explanations(attacks),
     )
 
 

@@ -138,8 +138,8 @@ def _try(attack: Attack, case: Case, observed: Observed, rngs: Sequence[np.rando
         sample.half,
         rngs[0],
         others=(others[attack.release], case.labels[0][rest], sample.other_half),
-        beside=_beside(attack, seen),
-        others_beside=_beside(attack, others),
+        beside=attack.beside_in(seen),
+        others_beside=attack.beside_in(others),
         model=case.model,
         known=None if observed.known is None else _learned(attack, case, seen, observed.known, observed.known.target),
     )
@@ -147,15 +147,11 @@ def _try(attack: Attack, case: Case, observed: Observed, rngs: Sequence[np.rando
     if case.model is None:
         shuffled = sample.permuted(rngs[1])
         answers, _ = cross_guess(
-            attack, seen[attack.release], labels, shuffled, sample.half, rngs[1], beside=_beside(attack, seen)
+            attack, seen[attack.release], labels, shuffled, sample.half, rngs[1], beside=attack.beside_in(seen)
         )
         permuted = Judged(answers, shuffled, scale)
     unseen = None if observed.control is None else _on_control(attack, case, labels, observed, rngs[2])
     return Trial(attack, Judged(guesses, sample.member, scale), permuted, unseen), scores
-
-
-def _beside(attack: Attack, shown: Shown) -> Floats | None:
-    return None if attack.beside is None else shown[attack.beside]
 
 
 def _learned(attack: Attack, case: Case, seen: Shown, known: KnownNonmembers, shown: Shown) -> Known:
@@ -163,7 +159,7 @@ def _learned(attack: Attack, case: Case, seen: Shown, known: KnownNonmembers, sh
     judged = case.sample.judged
     both = {name: np.concatenate([seen[name][:judged], shown[name]]) for name in attack.releases}
     labels = np.concatenate([case.sample.judge(*case.labels)[:judged], known.labels])
-    return Known(both[attack.release], labels, case.sample.member, _beside(attack, both))
+    return Known(both[attack.release], labels, case.sample.member, attack.beside_in(both))
 
 
 def _on_control(attack: Attack, case: Case, labels: Any, observed: Observed, rng: np.random.Generator) -> Judged:
@@ -177,7 +173,7 @@ def _on_control(attack: Attack, case: Case, labels: Any, observed: Observed, rng
         sample.member,
         sample.half,
         rng,
-        beside=_beside(attack, control.shown),
+        beside=attack.beside_in(control.shown),
         model=control.model,
         known=None if known is None else _learned(attack, case, control.shown, known, known.control),
     )

@@ -21,7 +21,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from leakscope import intervals
-from leakscope.attacks.references import FROM_REFERENCES, OTHER_REFERENCES, REFERENCES, combine
+from leakscope.attacks.membership_explanation_references import explanation_table, references_of
+from leakscope.attacks.references import OF_EXPLANATION, OTHER_REFERENCES, REFERENCES, combine, from_references
 from leakscope.crossfit import Sample
 from leakscope.evaluation.evaluate import Control, Observed
 from leakscope.evaluation.training import Show, Shown, Trained, answers_in, fit_of
@@ -37,8 +38,14 @@ SMALLEST_LIKELIHOOD = 0.001
 
 def special_releases(attacks: Sequence[Attack]) -> tuple[str, ...]:
     """Releases that attacks read and that need the model itself."""
-    read = (name for attack in attacks for name in attack.releases if name not in FROM_REFERENCES)
+    read = (name for attack in attacks for name in attack.releases if not from_references(name))
     return tuple(dict.fromkeys(name for name in read if needs_model(name)))
+
+
+def compared_explanations(attacks: Sequence[Attack]) -> tuple[str, ...]:
+    """Explanations that attacks compare with those of reference models."""
+    read = (name for attack in attacks for name in attack.releases if name.startswith(OF_EXPLANATION))
+    return tuple(dict.fromkeys(name.removeprefix(OF_EXPLANATION) for name in read))
 
 
 def observe_version(
@@ -56,27 +63,26 @@ def observe_version(
         there = _released(target, trained.control, labels, show, names)
         control = Control(there, design.asked, design.smallest_fold)
     if len(fits.phi):
-        name = OTHER_REFERENCES if target.learner is None else REFERENCES
-        table = combine(fits.phi, fits.references, design.inside(), task)
-        for side, rows, part in zip(
-            sides,
-            (sample.members[: sample.judged], sample.nonmembers),
-            (table[: sample.judged], table[sample.judged :]),
-            strict=True,
+        name, inside = OTHER_REFERENCES if target.learner is None else REFERENCES, design.inside()
+        tables = {name: combine(fits.phi, fits.references, inside, task)}
+        tables |= {references_of(one): explanation_table(shown, inside) for one, shown in fits.explained.items()}
+        for side, count, rows, part in (
+            (sides[0], len(target.members), sample.members[: sample.judged], slice(0, sample.judged)),
+            (sides[1], len(target.nonmembers), sample.nonmembers, slice(sample.judged, None)),
         ):
-            # Records that are not judged get means: their scores count for nothing.
-            whole = np.tile(table.mean(axis=0), (len(next(iter(side.values()))), 1))
-            whole[rows] = part
-            side[name] = whole
+            for name, table in tables.items():
+                # Records that are not judged get means: their scores count for nothing.
+                side[name] = np.tile(table.mean(axis=0), (count, 1))
+                side[name][rows] = table[part]
         if control is not None:
-            there[name] = table
+            there |= tables
     return Observed(sides[0], sides[1], control)
 
 
 def _released(target: Target, shown: Shown, y: Labels, show: Show, names: Sequence[str]) -> Shown:
     task = target.model.task
     released = show(answers_in(shown, task))
-    read = [name for name in dict.fromkeys(names) if name not in FROM_REFERENCES]
+    read = [name for name in dict.fromkeys(names) if not from_references(name)]
     derived = from_answers(target.model, y, released, [name for name in read if not needs_model(name)])
     return {name: shown[name] for name in read if needs_model(name)} | derived
 

@@ -7,13 +7,14 @@ one learner share all of them.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.attacks.membership_explanation_references import explanation_statistics
 from leakscope.attacks.references import likelihood_of, phi_of
 from leakscope.errors import InputError, TrainingError
 from leakscope.evaluation.design import Design
@@ -67,6 +68,9 @@ class Fits:
         Fit of all members under each half, (halves, members).
     unseen
         For each model, its answers' score on judged records that it was not trained on (``measure`` of `train`).
+    explained
+        For some explanations their statistics (`explanation_statistics`) at the judged records under each reference,
+        (references, judged, statistics).
     """
 
     phi: Floats
@@ -74,6 +78,7 @@ class Fits:
     folds: Floats
     halves: Floats
     unseen: tuple[float, ...]
+    explained: Mapping[str, Floats] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,6 +146,7 @@ class _Observation:
     releases: tuple[str, ...]
     answers: str
     extra: Extra | None
+    compared: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -148,7 +154,9 @@ class _Observation:
         design = self.design
         numbers = replace(design.numbers, references=int(design.numbers.references > 0))
         asked = (design.judged, design.asked, design.fold, str(numbers), self.models[0])
-        return fingerprint(*asked, list(self.releases), self.answers, fingerprint(self.extra, fitted=True))
+        return fingerprint(
+            *asked, list(self.releases), list(self.compared), self.answers, fingerprint(self.extra, fitted=True)
+        )
 
     def __call__(self, model: Model, world: int, trained_on: Any) -> Shown:  # noqa: ARG002
         number = self.models[world]
@@ -158,7 +166,9 @@ class _Observation:
             more = {} if self.extra is None else self.extra(model, self.everyone)
             return observe(model, self.everyone, all_releases) | {EXTRA + name: part for name, part in more.items()}
         if kind != "fold":
-            return observe(model, self.everyone.take(rows), (self.answers,))
+            compared = self.compared if kind == "reference" else ()
+            kept = dict.fromkeys(compared, explanation_statistics)
+            return observe(model, self.everyone.take(rows), (self.answers, *compared), kept=kept)
         count = len(self.design.control_rows(number))
         shown = observe(model, self.everyone.take(rows[:count]), all_releases)
         others = observe(model, self.everyone.take(rows[count:]), (self.answers,)) if count < len(rows) else {}
@@ -190,6 +200,7 @@ class _Keep:
         if kind == "reference":
             found["phi"] = np.stack([phi_of(part, labels, self.task) for part in released])
             unseen = ~design.inside()[model - design.models("reference").start]
+            found["explained"] = shown
         if kind == "fold":
             count = len(design.control_rows(model))
             unseen[:count] = True
@@ -213,6 +224,7 @@ def train(
     extra: Extra | None = None,
     stoppable: bool = False,
     budget: float | None = None,
+    compared: tuple[str, ...] = (),
 ) -> Trained:
     """Train all models of a learner and give what they show.
 
@@ -232,6 +244,8 @@ def train(
         Gives more named arrays about the whole model, from the model and all records.
     stoppable, budget
         Whether Ctrl-C ends the training with what exists after the first round, and after how many seconds it ends (`rounds`).
+    compared
+        Explanations that reference models are asked for too.
     """
     task = target.model.task
     models = tuple(range(len(design)))[0 if shown is None else 1 :]
@@ -243,7 +257,7 @@ def train(
         keep = _Keep(design, models, everyone.y, task, tuple(shows), measure)
         references = design.numbers.references
         rounds = Rounds(keep, len(models) - references, references, budget)
-        observation = _Observation(everyone, design, models, releases, answers_of(task), extra)
+        observation = _Observation(everyone, design, models, releases, answers_of(task), extra, compared)
         try:
             _retrain(trains, observation, rounds, seed, retrain)
         except (KeyboardInterrupt, TimeOverError) as error:
@@ -293,6 +307,10 @@ def _fits(design: Design, found: dict[int, dict[str, Any]], versions: int) -> tu
     judged, place = len(design.judged), np.full(design.records, -1)
     place[design.judged_members] = np.arange(judged // 2)
     kept = {kind: [found[model] for model in design.models(kind)] for kind in ("reference", "half")}
+    explained = {
+        name: np.array([part["explained"][name] for part in kept["reference"]])
+        for name in (kept["reference"][0]["explained"] if kept["reference"] else ())
+    }
     fits = []
     for version in range(versions):
         folds = np.full((design.numbers.folds, judged // 2), np.nan)
@@ -304,5 +322,5 @@ def _fits(design: Design, found: dict[int, dict[str, Any]], versions: int) -> tu
         )
         halves = np.array([part["fit"][version] for part in kept["half"]]).reshape(-1, design.members)
         unseen = tuple(part["unseen"][version] for part in found.values() if "unseen" in part)
-        fits.append(Fits(phi, fit, folds, halves, unseen))
+        fits.append(Fits(phi, fit, folds, halves, unseen, explained))
     return tuple(fits)
