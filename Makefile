@@ -5,10 +5,10 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 # Benchmarks and papers use the real data sets of a mirror beside the project; tests never do.
 ifneq ($(wildcard ../shared/data),)
-bench papers: export LEAKSCOPE_DATA ?= $(abspath ../shared/data)
+bench race papers: export LEAKSCOPE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-data check fix bench papers docs schema clean
+.PHONY: help demo test test-data check fix bench race papers docs schema clean
 
 help:            ## list the commands
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -35,7 +35,7 @@ fix: $(VENV)/all        ## mend style
 bench: $(VENV)/all      ## speed, as ratios in one run
 	$(BIN)/python -m benchmarks
 
-race: $(VENV)/all       ## strength and cost of the default audit; LEAKSCOPE_DATA names the folder with the data sets
+race: $(VENV)/all       ## strength, verdicts and cost of the default audit, against sacroml and ART in environments of their own
 	$(BIN)/python -m benchmarks.race
 
 papers: $(VENV)/all     ## every figure of the papers at full scale, into papers-out/; run it again after an interruption
@@ -48,7 +48,7 @@ schema: $(VENV)/all     ## write docs/audit.schema.json anew
 	$(BIN)/python -c "import json; from leakscope.storage import json_schema; print(json.dumps(json_schema(), indent=2))" > docs/audit.schema.json
 
 clean:           ## remove what make made
-	rm -rf $(VENV) demo build dist docs/_build docs/_made src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .race demo build dist docs/_build docs/_made src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -1,1 +1,1 @@
-"""Strength and cost of the default audit: ``make race``."""
+"""Strength, soundness of verdicts and cost of the default audit, beside other tools: ``make race``."""

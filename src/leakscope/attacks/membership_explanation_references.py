@@ -41,8 +41,8 @@ from leakscope.attacks.references import (
     MEAN_OUT,
     OF_EXPLANATION,
     REFERENCES,
-    means_and_deviations,
     references_in,
+    statistics_of_phi,
 )
 from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
 from leakscope.explanations.settings import parse
@@ -54,7 +54,7 @@ LEARNED = "learned on explanation and reference models (logistic regression)"
 LEARNED_WITH_PREDICTION = "learned on prediction, explanation and reference models (logistic regression)"
 #: Numbers that are kept of an explanation.
 STATISTICS = 2
-#: Columns of each number in the table: those of `means_and_deviations`, and the limits.
+#: Columns of each number in the table: those of `statistics_of_phi`, and the limits.
 LOW, HIGH = DEVIATION_OUT + 1, DEVIATION_OUT + 2
 WIDTH = HIGH + 1
 LIMITS = (0.001, 0.999)
@@ -103,7 +103,7 @@ def explanation_table(statistics: Floats, inside: NDArray[np.bool_]) -> Floats:
     for number in range(STATISTICS):
         values = statistics[:, :, number]
         low, high = np.quantile(values, LIMITS)
-        table = means_and_deviations(np.clip(values, low, high), inside)
+        table = statistics_of_phi(np.clip(values, low, high), inside)
         parts += [table, np.broadcast_to([low, high], (len(table), 2))]
     return np.hstack(parts)
 

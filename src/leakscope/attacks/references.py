@@ -25,6 +25,7 @@ A record that every model had takes the means over all models in place of those 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -46,8 +47,8 @@ MEAN_IN, MEAN_OUT, DEVIATION_IN, DEVIATION_OUT, LOG_MEAN_LIKELIHOOD, VARIANCE = 
 LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT = range(6, 9)
 COLUMNS = 9
 LIKELIHOOD_COLUMNS = [LOG_MEAN_LIKELIHOOD, LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT]
-#: Numbers of a block of records.
-CELLS = 1 << 20
+#: Numbers of a block of records: several arrays of this size are made, and fit into the cache of a processor.
+CELLS = 1 << 18
 #: Probabilities are held this far from 0 and 1 for φ.
 CLIP = 0.01
 #: Deviations are held above this part of the deviation of all φ, so that models without randomness give finite scores.
@@ -163,24 +164,16 @@ def combine(phi: Floats, fit: Floats, inside: NDArray[np.bool_], task: Task) -> 
             f"there are answers of {len(phi)} reference models about {phi.shape[1]} records, and memberships of shape "
             f"{inside.shape}: give (models, n) memberships"
         )
-    table = np.empty((inside.shape[1], COLUMNS))
-    table[:, : DEVIATION_OUT + 1] = means_and_deviations(phi, inside)
+    table = np.empty((inside.shape[1], COLUMNS), order="F")  # attacks read whole columns
+    table[:, : DEVIATION_OUT + 1] = statistics_of_phi(phi, inside)
     regression = task == "regression"
     table[:, VARIANCE] = max(float(fit[~inside].mean()), TINY) if regression else 1.0
     step = max(1, CELLS // len(inside))
-    for start in range(0, len(table), step):  # in blocks, since several arrays of the size of a block are made
+    for start in range(0, len(table), step):
         rows = slice(start, start + step)
         outside = np.where((~inside[:, rows]).any(axis=0), ~inside[:, rows], True)
         means = _means_of_values if regression else _means_of_classes
         table[rows, LIKELIHOOD_COLUMNS] = means(fit[:, rows], outside, float(table[0, VARIANCE]))
-    return table
-
-
-def means_and_deviations(phi: Floats, inside: NDArray[np.bool_]) -> Floats:
-    """The first four columns, from φ or from another number that each model shows of each record, (models, n)."""
-    table = _statistics_of_phi(phi, inside)
-    if min(inside.sum(axis=0).min(), (~inside).sum(axis=0).min()) >= OWN:
-        table[:, DEVIATION_IN:] = _own_deviations(phi, inside, table)
     return table
 
 
@@ -211,44 +204,79 @@ def _log_mean(logs: Floats, part: NDArray[np.bool_]) -> Floats:
     return np.asarray(top + np.log(np.exp(held - top).sum(axis=0) / part.sum(axis=0)))
 
 
-def _own_deviations(phi: Floats, inside: NDArray[np.bool_], table: Floats) -> Floats:
-    """Deviation of each record's φ with and without it, held above a part of the pooled deviation.
+def statistics_of_phi(phi: Floats, inside: NDArray[np.bool_]) -> Floats:
+    """Means of φ, or of another number, with and without each record, and the deviations from them: the first four columns.
 
-    φ is limited, so that easy records show no deviation at all, and a target that differs by little would decide everything.
+    Examples
+    --------
+    >>> phi, inside = np.array([[1.0, 5.0], [3.0, 5.0], [0.0, 0.0], [0.0, 2.0]]), np.arange(4)[:, None] < [2, 2]
+    >>> statistics_of_phi(phi, inside)
+    array([[2., 0., 1., 1.],
+           [5., 1., 1., 1.]])
     """
-    columns = []
-    for part, mean, pooled in ((inside, MEAN_IN, DEVIATION_IN), (~inside, MEAN_OUT, DEVIATION_OUT)):
-        squares = np.where(part, (phi - table[:, mean]) ** 2, 0.0).sum(axis=0)
-        columns.append(np.maximum(np.sqrt(squares / (part.sum(axis=0) - 1)), OWN_FLOOR * table[:, pooled]))
-    return np.column_stack(columns)
-
-
-def _statistics_of_phi(phi: Floats, inside: NDArray[np.bool_]) -> Floats:
-    """Means with and without each record, and the pooled deviations from them."""
-    (mean_in, count_in, deviation_in), (mean_out, count_out, deviation_out) = (
-        _side(phi, part) for part in (inside, ~inside)
-    )
-    both = (count_in > 0) & (count_out > 0)
-    shift = np.mean((mean_in - mean_out)[both]) if both.any() else np.mean(phi[inside]) - np.mean(phi[~inside])
-    table = np.empty((phi.shape[1], 4))
-    table[:, MEAN_IN] = np.where(count_in > 0, mean_in, mean_out + shift)
-    table[:, MEAN_OUT] = np.where(count_out > 0, mean_out, mean_in - shift)
-    table[:, DEVIATION_IN:] = np.maximum(
-        [deviation_in, deviation_out], SMALLEST * np.std(phi) + np.finfo(np.float64).eps
-    )
+    count, mean, squares = _moments(phi, inside)
+    fewest = count.min()
+    if not fewest:
+        _fill_missing(mean, count, phi, inside)
+    # Deviation of all φ, from the deviations around the means and between them.
+    between = np.einsum("sn,sn,sn->", count, mean, mean) - np.einsum("sn,sn->", count, mean) ** 2 / phi.size
+    smallest = SMALLEST * math.sqrt((squares.sum() + max(between, 0.0)) / phi.size) + EPS
+    table = np.empty((phi.shape[1], DEVIATION_OUT + 1), order="F")
+    table[:, : MEAN_OUT + 1] = mean.T
+    for column, side in ((DEVIATION_IN, 0), (DEVIATION_OUT, 1)):
+        freedom = np.maximum(count[side] - 1, 0)
+        # Where no record has two models on this side, so that there is no deviation from a mean of its own, it is that of all.
+        everyone = freedom.sum()
+        pooled = math.sqrt(squares[side].sum() / everyone) if everyone else float(np.std(phi[inside == (side == 0)]))
+        table[:, column] = max(pooled, smallest)
+        if fewest >= OWN:
+            # φ is limited, so that easy records show no deviation of their own, and a target that differs by little would decide all.
+            own = np.sqrt(np.divide(squares[side], freedom, out=freedom), out=freedom)
+            np.maximum(own, OWN_FLOOR * max(pooled, smallest), out=table[:, column])
     return table
 
 
-def _side(phi: Floats, part: NDArray[np.bool_]) -> tuple[Floats, NDArray[np.int64], float]:
-    """Mean and number of each record's φ under the models of one side, and the deviation from these means.
+def _fill_missing(mean: Floats, count: Floats, phi: Floats, inside: NDArray[np.bool_]) -> None:
+    """Give records that lack one side the mean of the other and the mean shift of all records that have both."""
+    both = (count > 0).all(axis=0)
+    shift = np.mean((mean[0] - mean[1])[both]) if both.any() else np.mean(phi[inside]) - np.mean(phi[~inside])
+    no_in, no_out = count == 0
+    mean[0, no_in], mean[1, no_out] = mean[1, no_in] + shift, mean[0, no_out] - shift
 
-    Where no record has two, so that there is no deviation from a mean of its own, it is that of all.
+
+def _moments(phi: Floats, inside: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
+    """Number of models, mean of φ and sum of squares around that mean, (2, n) each: models that had the record, and the others.
+
+    Each block of records is read once and stays in the cache. φ is taken relative to the first model, so that the
+    squares lose no digits to a large mean.
     """
-    count = part.sum(axis=0)
-    mean = np.where(part, phi, 0.0).sum(axis=0) / np.maximum(count, 1)
-    squares = float((np.where(part, phi - mean, 0.0) ** 2).sum())
-    freedom = int(np.maximum(count - 1, 0).sum())
-    return mean, count, float(np.sqrt(squares / freedom)) if freedom else float(np.std(phi[part]))
+    models, n = phi.shape
+    count, mean, squares = (np.empty((2, n)) for _ in range(3))
+    step = min(n, max(1, CELLS // models))
+    buffers = np.empty((2, models, step))  # made once: a new array for each block would cost as much as the sums
+    for start in range(0, n, step):
+        rows = slice(start, min(start + step, n))
+        (away, had), first = buffers[:, :, : rows.stop - start], phi[0, rows]
+        np.subtract(phi[:, rows], first, out=away)
+        np.copyto(had, inside[:, rows])
+        number, total, square = count[:, rows], mean[:, rows], squares[:, rows]
+        had.sum(axis=0, out=number[0])
+        np.subtract(models, number[0], out=number[1])
+        _sum_sides(away, had, total)
+        away *= away
+        _sum_sides(away, had, square)
+        middle = total / np.maximum(number, 1)
+        square -= total * middle
+        np.maximum(square, 0.0, out=square)
+        np.add(middle, first, out=total)
+    return count, mean, squares
+
+
+def _sum_sides(values: Floats, had: Floats, out: Floats) -> None:
+    """Sums over the models that had the record, and over the others, into the two rows of ``out``."""
+    np.einsum("mn,mn->n", values, had, out=out[0])
+    values.sum(axis=0, out=out[1])
+    out[1] -= out[0]
 
 
 def references_in(evidence: Evidence | Known, attack: str) -> Floats:
