@@ -81,6 +81,16 @@ def test_a_leak_for_one_class_is_one_although_no_attack_beats_chance_over_all():
     assert "Within the group “class = cancer”" in html.render(audit)
 
 
+def test_a_comparison_sees_the_same_leak_for_one_class():
+    train, holdout = screening(1500, seed=1)
+    target = ls.make_target(
+        remember_the_ill(*train), train, holdout, fit=remember_the_ill, classes=["cancer", "healthy"]
+    )
+    found = ls.compare(target, ls.defenses.LabelOnly(), references=0, workers=1)
+    assert found.as_it_is.risk.auc.low <= 0.5
+    assert found.recommendation.kind != "nothing to lower"
+
+
 def test_without_a_control_one_exposed_class_rules_out_no_evidence():
     train, holdout = screening(1500, seed=1)
     audit = ls.audit(remember_the_ill(*train), train, holdout, classes=["cancer", "healthy"])

@@ -182,7 +182,7 @@ def _run(
     progress: Progress | None,
     claimed: Bound | None,
 ) -> Audit:
-    prepared = prepare(target, settings, clock, references_used=selection.uses_references, by_class=True)
+    prepared = prepare(target, settings, clock, references_used=selection.uses_references)
     target, case = prepared.target, prepared.case
     selection = selection.without_references(prepared.no_references) if prepared.no_references else selection
     trained, obstacles = _train(prepared, settings, selection.attacks, consistency, clock, again, progress)

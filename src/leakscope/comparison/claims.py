@@ -21,7 +21,7 @@ from leakscope.epsilon import epsilon_from_pairs
 from leakscope.evaluation.claims import pair_records
 from leakscope.intervals import auc, suspicious
 from leakscope.results import Basis, Estimate
-from leakscope.risk import Judged
+from leakscope.risk import Judged, assess_groups, most_exposed_group
 from leakscope.telling import finite
 from leakscope.verdict import judge
 from leakscope.verdict_text import headline
@@ -72,12 +72,20 @@ def differ_anyway(case: Case, outcome: Outcome, *, significantly: bool = False) 
 
 
 def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, str]:
-    """Whether an attack is significantly above chance, and why that, or a change of it, need not come from the model; else no reason."""
+    """Whether an attack is significantly above chance, and why that, or a change of it, need not come from the model; else no reason.
+
+    As in an audit, one group above chance is enough, and the classes of the label are groups.
+    """
     best = outcome.careful[outcome.strongest]
-    verdict = judge(best, replace(basis, fit=outcome.fit))
+    by_group = [
+        replace(risk, by_group=assess_groups(trial.target, case.groups, [risk.auc.confidence])[0])
+        for risk, trial in zip(outcome.careful, outcome.trials, strict=True)
+    ]
+    exposed = most_exposed_group(by_group, outcome.trials, case.blind, case.groups)
+    verdict = judge(best, replace(basis, fit=outcome.fit, exposed=exposed))
     beats = verdict.kind == "leaks" or best.auc.low > 0.5
-    if beats and verdict.kind != "leaks":
-        return True, headline(verdict)
+    if verdict.kind == "cannot tell" and (beats or exposed is not None):
+        return beats, headline(verdict)
     if beats and differ_anyway(case, outcome, significantly=True):
         control = "never-trained control" if best.control.kind == "never trained" else "permuted control"
         return True, (

@@ -190,7 +190,7 @@ def _prepare(
     target: Target, settings: Settings, planned: Sequence[Planned], explained: Sequence[str], clock: Clock
 ) -> tuple[Case, Any, list[str], tuple[str, ...]]:
     """Who is judged, by what, and which models are trained, once for all versions; warnings and obstacles."""
-    prepared = prepare(target, settings, clock, references_used=True, by_class=False)
+    prepared = prepare(target, settings, clock, references_used=True)
     target, judging, numbers = prepared.target, prepared.case, prepared.design.numbers
     masks = any(version.made.answers is not None for version in planned)
     attacks = {

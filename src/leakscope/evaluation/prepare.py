@@ -59,11 +59,11 @@ class Prepared:
     no_references: str
 
 
-def prepare(target: Target, settings: Settings, clock: Clock, *, references_used: bool, by_class: bool) -> Prepared:
+def prepare(target: Target, settings: Settings, clock: Clock, *, references_used: bool) -> Prepared:
     """Find copies, draw the judged records and the training sets, and run the blind baseline.
 
-    ``references_used`` says whether any attack reads reference models; where none does, none are trained. With ``by_class``, the
-    classes of the label are groups too.
+    ``references_used`` says whether any attack reads reference models; where none does, none are trained. The classes of the label are
+    groups too.
     """
     drawing, training, guessing = (np.random.default_rng(one) for one in np.random.SeedSequence(settings.seed).spawn(3))
     with clock("compare records"):
@@ -76,7 +76,7 @@ def prepare(target: Target, settings: Settings, clock: Clock, *, references_used
     design = make_design(target, sample, hashes, numbers, seed)
     with clock("blind baseline"), one_thread():
         blind = blind_guesses(target.members, target.nonmembers, sample, guessing)
-    groups, said = judged_groups(target.members, target.nonmembers, sample, target.model if by_class else None)
+    groups, said = judged_groups(target.members, target.nonmembers, sample, target.model)
     labels = (target.members.y, target.nonmembers.y)
     case = Case(sample, labels, blind, groups, settings.seed, settings.fprs)
     return Prepared(target, hashes, overlap, case, design, seed, said, reason)
