@@ -82,13 +82,17 @@ def test_a_leak_for_one_class_is_one_although_no_attack_beats_chance_over_all():
 
 
 def test_a_comparison_sees_the_same_leak_for_one_class():
+    """Half of the healthy get a wrong answer, so that over all records no attack is significantly above chance."""
     train, holdout = screening(1500, seed=1)
-    target = ls.make_target(
-        remember_the_ill(*train), train, holdout, fit=remember_the_ill, classes=["cancer", "healthy"]
-    )
+
+    def fit(X, y, rng=None):
+        remembered = remember_the_ill(X, y, rng)
+        return lambda X: np.where((X[:, :1] > 1.5) | (X[:, 1:2] < 0), remembered(X), [0.7, 0.3])
+
+    target = ls.make_target(fit(*train), train, holdout, fit=fit, classes=["cancer", "healthy"])
     found = ls.compare(target, ls.defenses.LabelOnly(), references=0, workers=1)
     assert found.as_it_is.risk.auc.low <= 0.5
-    assert found.recommendation.kind != "nothing to lower"
+    assert found.recommendation.kind not in ("nothing to lower", "cannot tell")
 
 
 def test_without_a_control_one_exposed_class_rules_out_no_evidence():
