@@ -49,7 +49,7 @@ def _against_one_pass(n: int, models: int) -> Iterator[Line]:
     yield Line(f"LiRA of {n:,} records with {models} models, against one sum(axis=1)", value, 4.0, detail=detail)
     fit = 1 / (1 + np.exp(-phi))
     value, detail = ratio(
-        lambda: combine(phi, fit, inside, "classification"), lambda: by_record.sum(axis=1), 3, process_time
+        lambda: combine(fit, inside, "classification"), lambda: by_record.sum(axis=1), 3, process_time
     )
     yield Line(
         f"all reference statistics of {n:,} records with {models} models, against one sum(axis=1)",

@@ -16,7 +16,7 @@ from leakscope.attacks.references import (
     OWN_FLOOR,
     REFERENCES,
     SMALLEST,
-    combine,
+    fit_of,
     phi_of,
     reference_statistics,
     statistics_of_phi,
@@ -147,7 +147,7 @@ def test_from_64_models_on_each_record_has_deviations_of_its_own(models):
     inside = np.concatenate([first, ~first])
     spread = np.where(np.arange(n) < n // 2, 1.0, 2.0)
     phi = np.where(inside, 1.0, 0.0) + spread * rng.normal(size=(models, n))
-    table = combine(phi, np.full((models, n), 0.5), inside, "classification")
+    table = statistics_of_phi(phi, inside)
     for column, part in ((DEVIATION_IN, inside), (DEVIATION_OUT, ~inside)):
         own = np.array([np.std(phi[part[:, i], i], ddof=1) for i in range(n)])
         pooled = math.sqrt(np.mean(own**2))  # each record has equally many models on a side
@@ -162,7 +162,7 @@ def test_phi_of_answers_and_of_the_release_are_the_same():
     rng = np.random.default_rng(0)
     answers, y = rng.dirichlet(np.full(3, 0.05), 500), rng.integers(0, 3, 500)
     model = Model("given", "classification", np.arange(3), True, lambda X: answers)
-    phi = phi_of(answers, y, "classification")
+    phi = phi_of(fit_of(answers, y, "classification"), "classification")
     expected = [math.log(p / (1 - p)) for p in np.clip(answers[np.arange(500), y], CLIP, 1 - CLIP)]
     np.testing.assert_allclose(phi, expected, rtol=1e-9, atol=1e-12)
     # Beside references of unit deviation and means 1 and 0 the score is φ - 1/2.
@@ -174,7 +174,7 @@ def test_phi_of_answers_and_of_the_release_are_the_same():
 
 def test_phi_of_a_regression_is_the_root_of_the_error():
     values, y = np.array([1.0, 2.0, 5.0]), np.array([1.0, 6.0, 5.25])
-    phi = phi_of(values, y, "regression")
+    phi = phi_of(fit_of(values, y, "regression"), "regression")
     np.testing.assert_allclose(phi, [0, -2, -0.5])
     observed, beside = (values - y)[:, None] ** 2, np.tile([1.0, 0.0, 1.0, 1.0], (3, 1))
     known = Known(observed, None, np.array([True, False, True]), beside)
@@ -241,7 +241,7 @@ def test_on_real_models_it_beats_the_threshold_on_the_loss():
     y = (X[:, 0] * rng.choice([0.1, 4.0], n) + rng.normal(size=n) > 0).astype(int)
     inside = np.array([rng.permutation(n) < n // 2 for _ in range(models)])
     answers = [LogisticRegression().fit(X[part], y[part]).predict_proba(X) for part in inside]
-    phi = np.array([phi_of(part, y, "classification") for part in answers])
+    phi = np.array([phi_of(fit_of(part, y, "classification"), "classification") for part in answers])
     answers = np.array(answers)
     gains = []
     for target in range(models):

@@ -65,22 +65,20 @@ def from_references(name: str) -> bool:
     return name in FROM_REFERENCES or name.startswith(OF_EXPLANATION)
 
 
-def phi_of(answers: Floats, y: Labels, task: Task) -> Floats:
-    """φ of each record, from a model's answers and the true labels.
+def phi_of(fit: Floats, task: Task) -> Floats:
+    """φ of each record, from the likelihood of its true label, or from the squared error of a regression.
 
     Examples
     --------
-    >>> phi_of(np.array([[0.5, 0.5], [0.1, 0.9]]), np.array([0, 1]), "classification").round(3)
+    >>> phi_of(np.array([0.5, 0.9]), "classification").round(3)
     array([0.   , 2.197])
     """
-    if task == "regression":
-        return -np.sqrt(np.abs(answers - y))
-    return _clipped_log_odds(likelihood_of(answers, y))
+    return np.asarray(-(fit**0.25)) if task == "regression" else _clipped_log_odds(fit)
 
 
 def phi_of_loss(loss: Floats, task: Task) -> Floats:
     """The same from a release: ``log_loss``, or ``squared_error`` of a regression."""
-    return np.asarray(-(loss**0.25)) if task == "regression" else _clipped_log_odds(np.exp(-loss))
+    return phi_of(loss if task == "regression" else np.exp(-loss), task)
 
 
 def _clipped_log_odds(probability: Floats) -> Floats:
@@ -132,8 +130,8 @@ def reference_statistics(answers: Iterable[Floats], y: Labels, inside: NDArray[n
     Parameters
     ----------
     answers
-        For each reference model what it answers about the records: (n, classes), or (n,) for a regression. Of each only two
-        numbers per record are kept.
+        For each reference model what it answers about the records: (n, classes), or (n,) for a regression. Of each only one
+        number per record is kept.
     y
         True labels, (n,).
     inside
@@ -148,24 +146,25 @@ def reference_statistics(answers: Iterable[Floats], y: Labels, inside: NDArray[n
     >>> table[0, [MEAN_IN, MEAN_OUT]].round(2), np.exp(table[0, LOG_MEAN_LIKELIHOOD]).round(3)
     (array([ 1.12, -0.2 ]), np.float64(0.6))
     """
-    seen = [
-        (phi_of(part, y, task), (part - y) ** 2 if task == "regression" else likelihood_of(part, y)) for part in answers
-    ]
-    phi, fit = (np.array(column) for column in zip(*seen, strict=True))
-    return combine(phi, fit, inside, task)
+    return combine(np.array([fit_of(part, y, task) for part in answers]), inside, task)
 
 
-def combine(phi: Floats, fit: Floats, inside: NDArray[np.bool_], task: Task) -> Floats:
-    """The same from φ and the likelihood (of a regression the squared error) under each model, (models, n) each."""
+def fit_of(answers: Floats, y: Labels, task: Task) -> Floats:
+    """Likelihood of the true label, or the squared error of a regression."""
+    return np.asarray((answers - y) ** 2) if task == "regression" else likelihood_of(answers, y)
+
+
+def combine(fit: Floats, inside: NDArray[np.bool_], task: Task) -> Floats:
+    """The same from the likelihood (of a regression the squared error) under each model, (models, n)."""
     if inside.all() or not inside.any():
         raise InputError("some reference models must have had a record and some must not: train more of them")
-    if phi.shape != inside.shape:
+    if fit.shape != inside.shape:
         raise InputError(
-            f"there are answers of {len(phi)} reference models about {phi.shape[1]} records, and memberships of shape "
+            f"there are answers of {len(fit)} reference models about {fit.shape[1]} records, and memberships of shape "
             f"{inside.shape}: give (models, n) memberships"
         )
     table = np.empty((inside.shape[1], COLUMNS), order="F")  # attacks read whole columns
-    table[:, : DEVIATION_OUT + 1] = statistics_of_phi(phi, inside)
+    table[:, : DEVIATION_OUT + 1] = statistics_of_phi(phi_of(fit, task), inside)
     regression = task == "regression"
     table[:, VARIANCE] = max(float(fit[~inside].mean()), TINY) if regression else 1.0
     step = max(1, CELLS // len(inside))

@@ -22,10 +22,10 @@ import numpy as np
 
 from leakscope import intervals
 from leakscope.attacks.membership_explanation_references import explanation_table, references_of
-from leakscope.attacks.references import OF_EXPLANATION, OTHER_REFERENCES, REFERENCES, combine, from_references
+from leakscope.attacks.references import OF_EXPLANATION, OTHER_REFERENCES, REFERENCES, combine, fit_of, from_references
 from leakscope.crossfit import Sample
 from leakscope.evaluation.evaluate import Control, Observed
-from leakscope.evaluation.training import Show, Shown, Trained, answers_in, fit_of
+from leakscope.evaluation.training import Show, Shown, Trained, answers_in
 from leakscope.evidence import Attack, Floats, Labels
 from leakscope.models import Task
 from leakscope.releases import from_answers, needs_model
@@ -62,9 +62,9 @@ def observe_version(
     if trained.control is not None:
         there = _released(target, trained.control, labels, show, names)
         control = Control(there, design.asked, design.smallest_fold)
-    if len(fits.phi):
+    if len(fits.references):
         name, inside = OTHER_REFERENCES if target.learner is None else REFERENCES, design.inside()
-        tables = {name: combine(fits.phi, fits.references, inside, task)}
+        tables = {name: combine(fits.references, inside, task)}
         tables |= {references_of(one): explanation_table(shown, inside) for one, shown in fits.explained.items()}
         for side, count, rows, part in (
             (sides[0], len(target.members), sample.members[: sample.judged], slice(0, sample.judged)),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.attacks.membership_explanation_references import explanation_statistics
-from leakscope.attacks.references import likelihood_of, phi_of
+from leakscope.attacks.references import fit_of
 from leakscope.errors import InputError, TrainingError
 from leakscope.evaluation.design import Design
 from leakscope.evaluation.other_kind import own_or_other_kind
@@ -49,19 +49,14 @@ def answers_in(shown: Mapping[str, Floats], task: Task) -> Floats:
     return answers[:, 0] if task == "regression" else answers
 
 
-def fit_of(answers: Floats, y: Labels, task: Task) -> Floats:
-    """Likelihood of the true label, or the squared error of a regression."""
-    return np.asarray((answers - y) ** 2) if task == "regression" else likelihood_of(answers, y)
-
-
 @dataclass(frozen=True, eq=False)
 class Fits:
     """How retrained models fit the records, as one version shows it.
 
     Parameters
     ----------
-    phi, references
-        φ (`attacks.references.phi_of`) and fit (`fit_of`) of the judged records under each reference, (references, judged).
+    references
+        Fit (`attacks.references.fit_of`) of the judged records under each reference, (references, judged).
     folds
         Fit of the judged members under each fold model, (folds, judged members); nan where it was not asked.
     halves
@@ -73,7 +68,6 @@ class Fits:
         (references, judged, statistics).
     """
 
-    phi: Floats
     references: Floats
     folds: Floats
     halves: Floats
@@ -198,7 +192,6 @@ class _Keep:
         found: dict[str, Any] = {"fit": np.stack([fit_of(part, labels, self.task) for part in released])}
         unseen = np.zeros(len(rows), bool)
         if kind == "reference":
-            found["phi"] = np.stack([phi_of(part, labels, self.task) for part in released])
             unseen = ~design.inside()[model - design.models("reference").start]
             found["explained"] = shown
         if kind == "fold":
@@ -317,10 +310,8 @@ def _fits(design: Design, found: dict[int, dict[str, Any]], versions: int) -> tu
         for row, model in enumerate(design.models("fold")):
             at = place[design.rows(model)]
             folds[row, at[at >= 0]] = found[model]["fit"][version][at >= 0]
-        phi, fit = (
-            np.array([part[name][version] for part in kept["reference"]]).reshape(-1, judged) for name in ("phi", "fit")
-        )
+        references = np.array([part["fit"][version] for part in kept["reference"]]).reshape(-1, judged)
         halves = np.array([part["fit"][version] for part in kept["half"]]).reshape(-1, design.members)
         unseen = tuple(part["unseen"][version] for part in found.values() if "unseen" in part)
-        fits.append(Fits(phi, fit, folds, halves, unseen, explained))
+        fits.append(Fits(references, folds, halves, unseen, explained))
     return tuple(fits)
