@@ -94,3 +94,9 @@ def test_a_budget_that_is_no_number_of_seconds_is_refused(budget):
 def test_a_budget_needs_retraining():
     with pytest.raises(ls.InputError, match="budget"):
         audit(budget=1, retrain=False)
+
+
+@pytest.mark.parametrize("references", [3, -2, 1026, 10**6, 2.0, "4", True])
+def test_a_number_of_references_that_can_not_be_trained_is_refused(references):
+    with pytest.raises(ls.InputError, match="references"):
+        audit(references=references)

@@ -21,6 +21,8 @@ MARGIN = 0.05
 REFERENCE_MODELS = 4
 #: The most reference models within a budget, unless told otherwise.
 MOST_REFERENCES = 64
+#: More reference models are refused: an attack gains nothing from them.
+LARGEST_REFERENCES = 1024
 
 
 @dataclass(frozen=True)
@@ -68,6 +70,8 @@ def _read_references(references: Any) -> int | None:
     whole = isinstance(references, int | np.integer) and not isinstance(references, bool)
     if references is not None and (not whole or references < 0 or references % 2):
         raise InputError(f"references is an even number of models, or 0 for none, not {references!r}")
+    if references is not None and references > LARGEST_REFERENCES:
+        raise InputError(f"references is at most {LARGEST_REFERENCES}, not {references}: 64 are nearly as strong")
     return None if references is None else int(references)
 
 
