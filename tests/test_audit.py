@@ -574,13 +574,13 @@ def test_the_callers_data_are_left_alone():
     np.testing.assert_array_equal(label, labels)
 
 
-def test_a_million_records_run_in_bounded_memory():
-    """Beyond the data themselves (16 MB), a million records take a few hundred megabytes at most."""
+def test_many_records_run_in_bounded_memory():
+    """Beyond the data themselves (4 MB), 250,000 records take a few hundred megabytes at most."""
     script = """
 import json, resource, sys
 import numpy as np
 import leakscope as ls, sklearn.ensemble, sklearn.tree, sklearn.linear_model
-X = np.random.default_rng(0).normal(size=(1_000_000, 2))
+X = np.random.default_rng(0).normal(size=(250_000, 2))
 y = (X[:, 0] > 0).astype(int)
 largest = 0
 def model(X):
@@ -588,15 +588,15 @@ def model(X):
     largest = max(largest, len(X))
     return 1 / (1 + np.exp(-X[:, 0]))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-result = ls.audit(model, (X[:500_000], y[:500_000]), (X[500_000:], y[500_000:]))
+result = ls.audit(model, (X[:125_000], y[:125_000]), (X[125_000:], y[125_000:]))
 after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 print(json.dumps([largest, (after - before) / 1024, result.verdict.kind, len(result.records)]))
 """
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     largest, megabytes, kind, records = json.loads(done.stdout)
     assert largest <= 65_536
-    assert megabytes < 1000
-    assert (kind, records) == ("no evidence", 500_000)
+    assert megabytes < 300
+    assert (kind, records) == ("no evidence", 125_000)
 
 
 @pytest.mark.parametrize("scale", [1e-49, 1e-20, 1e20, 1e49])
@@ -624,14 +624,14 @@ def test_labels_whose_squared_errors_leave_the_range_of_numbers_are_refused(scal
         ls.audit(lambda X: X[:, 0] * scale, (X[:20], y[:20]), (X[20:], y[20:]), task="regression")
 
 
-def test_three_hundred_tiny_audits_end_without_a_crash():
+def test_a_hundred_tiny_audits_end_without_a_crash():
     from sklearn.naive_bayes import GaussianNB
     from sklearn.neighbors import KNeighborsClassifier
     from sklearn.tree import DecisionTreeClassifier
 
     learners = (LogisticRegression(), DecisionTreeClassifier(), GaussianNB(), KNeighborsClassifier(2))
     refused = 0
-    for seed in range(300):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         sizes, classes = rng.integers(10, 15, 2), int(rng.integers(2, 4))
         (X, y), holdout = ((rng.normal(size=(n, 2)).round(1), rng.integers(0, classes, n)) for n in sizes)
@@ -639,7 +639,7 @@ def test_three_hundred_tiny_audits_end_without_a_crash():
             ls.audit(learners[seed % 4].fit(X, y), (X, y), holdout, seed=seed, workers=1)
         except ls.InputError:  # a label that is in one set only, or a class that one control model has no record of
             refused += 1
-    assert refused < 30
+    assert refused < 10
 
 
 def mixture(trained, n=4000, seed=0):

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from leakscope.attacks.references import fit_of
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
@@ -30,12 +31,20 @@ from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_sh
 from leakscope.evaluation.training import Retrain, Show, Trained, answers_in, answers_of, ask, train
 from leakscope.evidence import Attack, Floats
 from leakscope.extra import extra_leakage
-from leakscope.facts import count_copies, describe, much_near_overlap, trained_share, warn_about
+from leakscope.facts import count_copies, describe, label_levels, much_near_overlap, trained_share, warn_about
 from leakscope.fingerprints import fingerprint
 from leakscope.provenance import CODE, code_digest, model_fingerprint
 from leakscope.releases import Progress
 from leakscope.results import Audit, Basis, Bound, Claim, Extra, Procedure
-from leakscope.risk import FALSE_POSITIVE_RATES, SMALLEST_GROUP, Trial, most_exposed_group
+from leakscope.risk import (
+    FALSE_POSITIVE_RATES,
+    NOT_SHOWN,
+    SMALL_GROUPS,
+    SMALLEST_GROUP,
+    Trial,
+    most_exposed_group,
+    pool_levels,
+)
 from leakscope.selection import Selection, select
 from leakscope.splitting import is_random_split
 from leakscope.study import promised
@@ -239,15 +248,19 @@ def _exposures(target: Target, sample: Sample, trained: Trained, confidence: flo
 
 
 def _about_records(target: Target, trained: Trained) -> dict[str, Any]:
-    """Loss, label and groups of the training records."""
+    """Loss, class (or decile of the label) and groups of the training records; levels of few records are pooled, as in the report."""
     model, members = target.model, target.members
-    answers = as_released(target)(answers_in(trained.members, model.task))
-    loss = fit_of(answers, members.y, model.task)
+    loss = fit_of(as_released(target)(answers_in(trained.members, model.task)), members.y, model.task)
     if model.task == "classification":
         loss = -np.log(np.maximum(loss, np.finfo(np.float64).eps))
-    label = members.y if model.classes is None else np.asarray(model.classes)[members.y]
-    texts = {"label": label} | {f"group: {name}": levels for name, levels in members.groups.items()}
-    return {"loss": loss} | {name: pd.Series(values).map(str).astype("str") for name, values in texts.items()}
+    levels = {"label": label_levels(members.y, model.classes)}
+    levels |= {f"group: {name}": values for name, values in members.groups.items()}
+    return {"loss": loss} | {name: _pooled(values) for name, values in levels.items()}
+
+
+def _pooled(levels: NDArray[Any]) -> pd.Series[str]:
+    pooled = pool_levels(levels)
+    return pd.Series(np.where(pooled == NOT_SHOWN, SMALL_GROUPS, pooled)).map(str).astype("str")
 
 
 def _stopped(prepared: Prepared, trained: Trained) -> list[str]:

@@ -80,17 +80,22 @@ def label_groups(
     >>> levels[:3].tolist()
     ['healthy', 'ill', 'healthy']
     """
-    if classes is None:
-        return pool_small_groups(decile_levels(labels), member)[0], []
-    names = np.array([level_name(plain(name)) for name in classes], object)
-    levels, small = pool_small_groups(names[labels], member)
-    if not small or member.sum() < SMALL_HOLDOUT:
+    levels, small = pool_small_groups(label_levels(labels, classes), member)
+    if classes is None or not small or member.sum() < SMALL_HOLDOUT:
         return levels, []
     what = "1 class has" if small == 1 else f"{small:,} classes have"
     return levels, [
         f"{what} fewer than {SMALLEST_GROUP} judged members or non-members: the risk of small classes is reported for all of them "
         "together, or not at all where even together they are too few"
     ]
+
+
+def label_levels(labels: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[Any]:
+    """Class of each record, or the decile of its label in a regression."""
+    if classes is None:
+        return decile_levels(labels)
+    names: NDArray[Any] = np.array([level_name(plain(name)) for name in classes], object)
+    return np.asarray(names[labels])
 
 
 def count_copies(hashes: Hashes) -> int:

@@ -696,9 +696,9 @@ class Findings:
 class Audit(Findings):
     """An audit: the findings and one row per training record.
 
-    Its columns are ``id``, ``score``, ``low``, ``high``, ``rank``, ``p_value``, and for audits of a model ``loss``, ``label`` and
-    ``group: …`` for each column of groups. ``score`` is the exposure in [0, 1]: with reference models, one minus the mean likelihood of the record's label under models of which
-    half had it; otherwise one minus ``p_value``. ``rank`` 1 is the most exposed record; equal scores share a rank. ``p_value`` is the
+    Its columns are ``id``, ``score``, ``low``, ``high``, ``rank``, ``p_value``, and for audits of a model ``loss``, ``label`` (the
+    class, or the decile of a regression) and ``group: …`` for each column of groups. ``score`` is the exposure in [0, 1]: with reference
+    models, one minus the mean likelihood of the record's label under models of which half had it; otherwise one minus ``p_value``. ``rank`` 1 is the most exposed record; equal scores share a rank. ``p_value`` is the
     membership evidence of this model: the share of non-members that score at least as high under the strongest attack, nan where the
     record was not judged. ``low`` and ``high`` are the ends of the interval of ``score``, nan with fewer than four references and for
     records that were not judged. See `evaluation.exposure`.

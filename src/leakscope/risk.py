@@ -287,6 +287,20 @@ def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[A
     return new[codes], int(small.sum())
 
 
+def pool_levels(levels: NDArray[Any]) -> NDArray[Any]:
+    """Levels of fewer than `SMALLEST_GROUP` records become one, or none where that is too small as well.
+
+    Examples
+    --------
+    >>> sorted(set(pool_levels(np.array(["a"] * 30 + ["b"] * 15 + ["c"] * 10, dtype=object)).tolist()))
+    ['(small groups)', 'a']
+    """
+    names, codes, counts = np.unique(levels.astype(object), return_inverse=True, return_counts=True)
+    small = counts < SMALLEST_GROUP
+    pooled = SMALL_GROUPS if counts[small].sum() >= SMALLEST_GROUP else NOT_SHOWN
+    return np.array([pooled if few else name for few, name in zip(small, names, strict=True)], object)[codes]
+
+
 def assess_groups(
     judged: Judged, groups: Mapping[str, NDArray[Any]], confidences: Sequence[float]
 ) -> list[tuple[GroupRisk, ...]]:

@@ -262,7 +262,7 @@ REPEATS, FEW_REPEATS, FEWEST_REPEATS = 250, 40, 20
 def repeats_of(attack):
     if "reference models (" in attack.name or attack.name.startswith(("learned on prediction and truth", "quantile")):
         return FEWEST_REPEATS
-    return FEW_REPEATS if "boosted" in attack.name else REPEATS
+    return FEW_REPEATS if "boosted" in attack.name or attack.name.startswith("residual") else REPEATS
 
 
 @pytest.mark.parametrize("attack", QUICK, ids=named)

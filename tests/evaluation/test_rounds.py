@@ -58,7 +58,7 @@ def test_a_budget_gives_the_result_of_an_audit_with_the_number_of_references_tha
         assert comparable(found) == comparable(audit(references=reached))
 
 
-@pytest.mark.parametrize(("interrupted", "reached"), [(9, 2), (10, 2), (11, 4), (12, 4), (13, 6)])
+@pytest.mark.parametrize(("interrupted", "reached"), [(9, 2), (12, 4)])
 def test_an_interrupt_after_the_first_round_gives_a_result_that_says_so(interrupted, reached):
     found = audit(Counted(interrupted), references=8)
     assert found.settings["references"] == reached
@@ -66,7 +66,7 @@ def test_an_interrupt_after_the_first_round_gives_a_result_that_says_so(interrup
     assert comparable(found) == comparable(audit(references=reached))
 
 
-@pytest.mark.parametrize("interrupted", [1, 7, 8])
+@pytest.mark.parametrize("interrupted", [1, 8])
 def test_an_interrupt_in_the_first_round_ends_the_audit(interrupted):
     with pytest.raises(KeyboardInterrupt):
         audit(Counted(interrupted), references=8)

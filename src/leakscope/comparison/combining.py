@@ -15,10 +15,10 @@ from leakscope.comparison.claims import hold_claim
 from leakscope.comparison.measuring import Seen
 from leakscope.comparison.paired import pair_aucs
 from leakscope.comparison.result import Attacked, Version
-from leakscope.comparison.utility import pool_levels, price_by_group, price_of_explanations
 from leakscope.comparison.utility import price as price_of
+from leakscope.comparison.utility import price_by_group, price_of_explanations
 from leakscope.results import Estimate, Risk
-from leakscope.risk import assess_groups
+from leakscope.risk import assess_groups, pool_levels
 from leakscope.verdict import largest_figures
 
 

@@ -27,7 +27,7 @@ from leakscope import intervals
 from leakscope.comparison.result import GroupPrice, Measured
 from leakscope.releases import SMALLEST_PROBABILITY
 from leakscope.results import Estimate
-from leakscope.risk import NOT_SHOWN, SMALL_GROUPS, SMALLEST_GROUP
+from leakscope.risk import NOT_SHOWN
 
 Floats = NDArray[np.float64]
 BINS = 10
@@ -184,17 +184,3 @@ def price_by_group(
             change = NO_CHANGE if same else measure((own - other)[rows], together)
             found.append(GroupPrice(column, level, int(rows.sum()), name, value, change, exposed.get((column, level))))
     return tuple(found)
-
-
-def pool_levels(levels: NDArray[Any]) -> NDArray[Any]:
-    """Levels of fewer than `SMALLEST_GROUP` records become one, or none where that is too small as well.
-
-    Examples
-    --------
-    >>> sorted(set(pool_levels(np.array(["a"] * 30 + ["b"] * 15 + ["c"] * 10, dtype=object)).tolist()))
-    ['(small groups)', 'a']
-    """
-    names, codes, counts = np.unique(levels.astype(object), return_inverse=True, return_counts=True)
-    small = counts < SMALLEST_GROUP
-    pooled = SMALL_GROUPS if counts[small].sum() >= SMALLEST_GROUP else NOT_SHOWN
-    return np.array([pooled if few else name for few, name in zip(small, names, strict=True)], object)[codes]
