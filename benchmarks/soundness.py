@@ -1,9 +1,11 @@
 """False "leaks" of the whole default audit on models that were not trained on the members, and its power on those that were.
 
-``python -m benchmarks.soundness 0 4`` runs the seeds 0 to 3 and prints after each the counts so far. Each audit is one combination of
+``python -m benchmarks.soundness 0 4`` runs the seeds 0 to 3 and prints after each the counts so far; names of designs may follow. Each audit
+is one combination of
 
 - a design: *default*; *function*, a model that can't be trained again; *unequal*, 700 members and 220 held-out records; *split*, with
   ``random_split``; *rounded*, answers with one decimal; *persons*, two similar rows per person; *private*, parameters with noise;
+  *deep*, a network of two hidden layers, trained to the end; *large*, 2,500 records a side;
 - a data set and a learner, of which *few epochs*, *strong penalty* and *large leaves* gain much from more records;
 - a condition: *fair*; *noisy*, one held-out label in ten is wrong; *shift*, noise is added to the held-out features;
 - a target that was trained on the members, or on other records.
@@ -11,15 +13,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 import warnings
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -32,20 +32,6 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
 from leakscope.workers import one_thread
-
-DESIGNS = ("default", "function", "unequal", "split", "rounded", "persons", "private")
-CONDITIONS = ("fair", "noisy", "shift")
-CLASSIFIERS = {
-    "logistic": LogisticRegression(max_iter=300),
-    "forest": RandomForestClassifier(20),
-    "large leaves": RandomForestClassifier(20, min_samples_leaf=20),
-    "tree": DecisionTreeClassifier(min_samples_leaf=5),
-    "few epochs": MLPClassifier((32,), max_iter=8),
-    "strong penalty": LogisticRegression(C=0.01, max_iter=300),
-}
-REGRESSORS = {"forest": RandomForestRegressor(20), "ridge": Ridge()}
-#: A trained target is audited for every seed that this divides; never-trained ones for all.
-TRAINED_EVERY = 4
 
 
 class Rounded(LogisticRegression):
@@ -64,6 +50,31 @@ class Noisy(LogisticRegression):
         rng = np.random.default_rng(self.random_state)
         self.coef_ = self.coef_ + rng.normal(0, 0.3, self.coef_.shape)
         return self
+
+
+DESIGNS = ("default", "function", "unequal", "split", "rounded", "persons", "private", "deep", "large")
+CONDITIONS = ("fair", "noisy", "shift")
+CLASSIFIERS = {
+    "logistic": LogisticRegression(max_iter=300),
+    "forest": RandomForestClassifier(20),
+    "large leaves": RandomForestClassifier(20, min_samples_leaf=20),
+    "tree": DecisionTreeClassifier(min_samples_leaf=5),
+    "few epochs": MLPClassifier((32,), max_iter=8),
+    "strong penalty": LogisticRegression(C=0.01, max_iter=300),
+}
+#: Designs with a learner of their own.
+SPECIAL = {
+    "rounded": Rounded(max_iter=300),
+    "private": Noisy(max_iter=300),
+    "deep": MLPClassifier((64, 64), max_iter=200),
+}
+#: Members and held-out records.
+SIZES = {"unequal": (700, 220), "large": (2500, 2500)}
+REGRESSORS = {"forest": RandomForestRegressor(20), "ridge": Ridge()}
+#: Learners that gain more from more records than from training on a record.
+DATA_HUNGRY = ("large leaves", "few epochs", "strong penalty")
+#: A trained target is audited for every seed that this divides; never-trained ones for all.
+TRAINED_EVERY = 4
 
 
 @dataclass(frozen=True)
@@ -87,11 +98,11 @@ def records(data: str) -> tuple[Any, Any]:
     return (X[:, 1:], 17 + 73 * X[:, 0]) if data == "age" else (X, adult.y)
 
 
-def jobs(seed: int) -> Iterator[Job]:
+def jobs(seed: int, designs: Sequence[str]) -> Iterator[Job]:
     for trained in (False, True)[: 1 if seed % TRAINED_EVERY else 2]:
-        for design in DESIGNS:
-            special = {"rounded": ["rounded"], "private": ["private"]}.get(design)
-            for data in ("adult", "digits", *([] if special else ["age"])):
+        for design in designs:
+            special = [design] if design in SPECIAL else None
+            for data in ("adult", "age") if design == "large" else ("adult", "digits", *([] if special else ["age"])):
                 for learner in special or (REGRESSORS if data == "age" else CLASSIFIERS):
                     for condition in CONDITIONS[: 1 if design == "split" else 3]:
                         yield Job(design, data, learner, condition, trained)
@@ -101,15 +112,14 @@ def run(job: Job, seed: int) -> str:
     """The kind of the verdict."""
     X, y = records(job.data)
     rng = np.random.default_rng([seed, len(X), DESIGNS.index(job.design)])
-    members, held_out = (700, 220) if job.design == "unequal" else (440, 440)
+    members, held_out = SIZES.get(job.design, (440, 440))
     order = rng.permutation(len(X))
     inside, outside, other = np.split(order[: 2 * members + held_out], [members, members + held_out])
     train, holdout = (X[inside], y[inside]), _condition(X[outside], y[outside], job, rng)
     source = train if job.trained else (X[other], y[other])
     if job.design == "persons":
         train, holdout, source = (_two_rows(*part, np.random.default_rng(seed)) for part in (train, holdout, source))
-    named = {"rounded": Rounded(max_iter=300), "private": Noisy(max_iter=300)}
-    known = REGRESSORS if job.data == "age" else CLASSIFIERS | named
+    known = REGRESSORS if job.data == "age" else CLASSIFIERS | SPECIAL
     learner = clone(known[job.learner])
     if "random_state" in learner.get_params():
         learner.set_params(random_state=seed)
@@ -144,20 +154,17 @@ def _two_rows(X: Any, y: Any, rng: np.random.Generator) -> tuple[Any, Any]:
 
 
 def main() -> None:
-    first, stop = int(sys.argv[1]), int(sys.argv[2])
-    file = Path(sys.argv[3]) if len(sys.argv) > 3 else None
+    first, stop, designs = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3:] or list(DESIGNS)
     found: dict[Job, Counter[str]] = {}
     start = time.monotonic()
     warnings.simplefilter("ignore")
     for seed in range(first, stop):
-        for job in jobs(seed):
+        for job in jobs(seed, designs):
             with one_thread():
                 found.setdefault(job, Counter())[run(job, seed)] += 1
         print(f"seed {seed}, {time.monotonic() - start:.0f} s", flush=True)
         for line in table(found):
             print(line, flush=True)
-        if file is not None:
-            file.write_text(json.dumps([{**vars(job), **counts} for job, counts in found.items()]))
 
 
 def table(found: dict[Job, Counter[str]]) -> Iterator[str]:
