@@ -168,21 +168,14 @@ def main() -> None:
 
 
 def table(found: dict[Job, Counter[str]]) -> Iterator[str]:
-    """Per design and condition: "leaks" among never-trained and among trained targets."""
-    for design in DESIGNS:
-        for condition in CONDITIONS:
-            parts = []
-            for trained in (False, True):
-                counts = sum(
-                    (
-                        n
-                        for job, n in found.items()
-                        if (job.design, job.condition, job.trained) == (design, condition, trained)
-                    ),
-                    Counter[str](),
-                )
-                parts.append(f"{'trained' if trained else 'never trained'} {dict(counts)}")
-            yield f"  {design:8} {condition:5}  {'; '.join(parts)}"
+    """Per design, condition and kind of learner: verdicts about never-trained and about trained targets."""
+    rows: dict[tuple[str, str, bool], tuple[Counter[str], Counter[str]]] = {}
+    for job, counts in found.items():
+        row = rows.setdefault((job.design, job.condition, job.learner in DATA_HUNGRY), (Counter(), Counter()))
+        row[job.trained].update(counts)
+    for (design, condition, hungry), (never, trained) in sorted(rows.items()):
+        learners = "data-hungry" if hungry else "usual"
+        yield f"  {design:8} {condition:5} {learners:11}  never trained {dict(never)}; trained {dict(trained)}"
 
 
 if __name__ == "__main__":
