@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -355,6 +356,7 @@ def _tpr_bound(ranking: Ranking, fpr: float, confidence: float) -> Estimate:
     return Estimate(high, 0.0, high, confidence, "upper bound", n=m + n, method=method)
 
 
+@lru_cache(maxsize=1024)  # the same for all attacks of an audit
 def _binomial_quantile(n: int, p: float, level: float) -> int:
     """Smallest k with P(Binomial(n, p) <= k) >= level."""
     low, high = -1, n

@@ -131,18 +131,24 @@ class Stratum:
         return sum(float(np.var(part, ddof=1)) / len(part) if len(part) > 1 else np.inf for part in self.placements)
 
     def rate(self, false_alarms: float) -> float:
-        """Share of members called so by an attacker who calls this many non-members so.
+        """Share of members called so by an attacker who calls this many non-members so; see `rates`."""
+        return float(self.rates(np.array([false_alarms]))[0])
+
+    def rates(self, false_alarms: Floats) -> Floats:
+        """Shares of members called so by an attacker who calls these many non-members so.
 
         Of records with equal scores at the threshold the attacker picks some at random, as a ROC curve drawn with straight
         lines across ties, and an AUC that counts a tie one half, have it.
         """
         s, t = self.members, self.nonmembers
-        if false_alarms >= len(t):
-            return 1.0
-        at = t[len(t) - 1 - int(false_alarms + 1e-9)]
-        (s_from, s_to), (t_from, t_to) = (np.searchsorted(x, [at, np.nextafter(at, np.inf)]) for x in (s, t))
+        if not len(t):
+            return np.ones(len(false_alarms))
+        at = t[np.maximum(len(t) - 1 - (false_alarms + 1e-9).astype(np.intp), 0)]
+        (s_from, s_to), (t_from, t_to) = (
+            (np.searchsorted(x, at), np.searchsorted(x, np.nextafter(at, np.inf))) for x in (s, t)
+        )
         picked = (false_alarms - (len(t) - t_to)) / (t_to - t_from)
-        return float(len(s) - s_to + picked * (s_to - s_from)) / len(s)
+        return np.where(false_alarms >= len(t), 1.0, (len(s) - s_to + picked * (s_to - s_from)) / len(s))
 
 
 @dataclass(frozen=True)

@@ -356,8 +356,7 @@ def roc(ranking: Ranking, points: int = 120) -> Roc:
     fpr = np.concatenate([[0], np.unique(np.round(np.geomspace(1, most, points)).astype(int))]) / most
     tpr = np.zeros(len(fpr))
     for part in ranking.strata:
-        n = len(part.nonmembers)
-        tpr += [len(part.members) * part.rate(rate * n) for rate in fpr]
+        tpr += len(part.members) * part.rates(fpr * len(part.nonmembers))
     return Roc(tuple(fpr.tolist()), tuple((tpr / ranking.members).tolist()))
 
 
