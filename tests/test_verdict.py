@@ -7,12 +7,12 @@ from typing import get_args
 
 import numpy as np
 import pytest
-from samples import around, sample_risk
+from samples import around, sample_audit, sample_risk
 
 from leakscope import verdict, verdict_text
 from leakscope.evidence import Attack, Guesses
 from leakscope.ranking import Scale
-from leakscope.results import Basis, Claim, DoubtCode, Estimate, FindingCode, Fit, Statement, SupportCode
+from leakscope.results import Basis, Claim, DoubtCode, Estimate, FindingCode, Fit, Named, Statement, SupportCode
 from leakscope.risk import FALSE_POSITIVE_RATES, Judged, Trial, assess
 
 
@@ -310,6 +310,18 @@ def test_a_refuted_claim_states_the_bound_the_claim_and_delta():
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_leak_states_how_many_members_could_be_named_and_no_other_verdict_does():
+    risk, named = sample_audit("leaks").strongest, Named(12, 1, Estimate(0.06, 0.04, 0.09), 0.1)
+    found = verdict.judge(risk, Basis(0.05), named)
+    assert found.support[-1].code == "named"
+    assert {name: one.value for name, one in found.support[-1].estimates.items()} == {
+        "count": 12, "share": 0.06, "rate": 0.1
+    }  # fmt: skip
+    nobody = verdict.judge(risk, Basis(0.05), replace(named, count=0))
+    other = verdict.judge(sample_audit("no evidence").strongest, Basis(0.05), named)
+    assert "named" not in {one.code for one in (*nobody.support, *other.support)}
 
 
 def test_every_code_has_words():

@@ -175,7 +175,7 @@ def _unlike_records(audit: Audit) -> Iterator[str]:
 
 def _other_verdict(audit: Audit, basis: Basis) -> Iterator[str]:
     """The verdict in words is that of the version that wrote the record; its kind must follow in any version."""
-    derived, same_code = judge(audit.strongest, basis), audit.fingerprints.get(CODE) == code_digest()
+    derived, same_code = judge(audit.strongest, basis, audit.named), audit.fingerprints.get(CODE) == code_digest()
     if derived.kind != audit.verdict.kind or (same_code and derived != audit.verdict):
         yield "its verdict does not follow from its numbers"
 

@@ -402,7 +402,9 @@ DoubtCode = Literal[
     "sample_size",
 ]
 #: What else a reader needs to judge a verdict.
-SupportCode = Literal["control", "permuted", "blind", "random_split", "epsilon_bound", "exposed_group", "overall"]
+SupportCode = Literal[
+    "control", "permuted", "blind", "random_split", "epsilon_bound", "exposed_group", "named", "overall"
+]
 
 
 @dataclass(frozen=True)

@@ -34,6 +34,7 @@ from leakscope.results import (
     ExposedGroup,
     Fit,
     Largest,
+    Named,
     ReleaseRisk,
     Risk,
     Statement,
@@ -143,7 +144,7 @@ def _lift(risk: Risk | ReleaseRisk) -> float:
     return max(risk.tpr_at_fpr[fpr].low / fpr for fpr in _caught_at(risk))
 
 
-def judge(strongest: Risk, basis: Basis) -> Verdict:
+def judge(strongest: Risk, basis: Basis, named: Named | None = None) -> Verdict:
     """Leaks, claim refuted, no evidence, or cannot tell, over all records and then within the most exposed group.
 
     *Leaks* means: an attack that was run distinguishes members from non-members significantly better than chance, over all records or
@@ -156,13 +157,22 @@ def judge(strongest: Risk, basis: Basis) -> Verdict:
 
     The intervals of groups are corrected for all groups and attacks, apart from those over all records. A leak is claimed from lower
     ends only, so that both families together are wrong with a probability of at most one minus the confidence.
+
+    ``named`` is how many members the strongest attack could name; where the model leaks, the verdict states it.
     """
     found = _judge_all(strongest, basis)
     if found.leaks:
         found = replace(found, support=(*_most_exposed(strongest), *found.support))
     elif basis.exposed is not None:
         found = _judge_group(basis.exposed, found, strongest, basis)
+    if found.leaks and named is not None and named.count:
+        found = replace(found, support=(*found.support, _named(named, strongest)))
     return put_into_words(found)
+
+
+def _named(named: Named, strongest: Risk) -> Statement:
+    estimates = {"count": _exact(named.count), "share": named.share, "rate": _exact(named.false_discovery_rate)}
+    return Statement("named", estimates, strongest.attack, strongest.release)
 
 
 def _judge_group(group: ExposedGroup, found: Verdict, strongest: Risk, basis: Basis) -> Verdict:

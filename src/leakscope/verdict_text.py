@@ -164,6 +164,14 @@ def _exposed_group(one: Statement) -> str:
     return f"the most exposed group is “{name}”: AUC {auc}, above the rest by {gap}"
 
 
+def _named(one: Statement) -> str:
+    count, share, rate = one.estimates["count"].value, one.estimates["share"], one.estimates["rate"].value
+    return (
+        f"{_attack(one)} could name {count:,.0f} members, a share {share} of those judged, at a false-discovery rate of "
+        f"{100 * rate:g} %"
+    )
+
+
 _WORDS: dict[str, Callable[[Statement], str]] = {
     "auc": _auc,
     "tpr_at_fpr": _tpr,
@@ -194,5 +202,6 @@ _WORDS: dict[str, Callable[[Statement], str]] = {
     "random_split": lambda one: "that members and non-members were split at random is a statement of the caller",
     "epsilon_bound": _epsilon_bound,
     "exposed_group": _exposed_group,
+    "named": _named,
     "overall": lambda one: f"over all records {_attack(one)} has AUC {one.estimates['auc']}",
 }

@@ -62,16 +62,15 @@ class Tried:
         more
             Further columns of the table of records.
         """
-        careful, verdict = self.careful[self.best], judge(self.careful[self.best], basis)
+        careful = self.careful[self.best]
+        named = count_named(self.strongest.trial.target, settings.confidence, settings.seed)
+        verdict = judge(careful, basis, named)
         ranking = self.strongest.trial.target.ranking
         evidence = p_values(sample, self.strongest, judged_only=exposures is not None)
         if exposures is None:
             unknown = np.full(len(evidence), np.nan)
             exposures = Exposures(1 - evidence, unknown, unknown)
         records = record_table(members, exposures, evidence, {} if more is None else more)
-        named = None
-        if verdict.leaks:
-            named = count_named(self.strongest.trial.target, settings.confidence, settings.seed)
         return {
             "verdict": verdict,
             "basis": basis,
@@ -81,7 +80,7 @@ class Tried:
             "largest": largest_figures(self.careful),
             "exposed": most_exposed(records),
             "records": records,
-            "named": named,
+            "named": named if verdict.leaks else None,
             "versions": versions(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
