@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -53,17 +54,23 @@ def headline(verdict: Verdict) -> str:
         return verdict.sentence
     found = describe_statement(verdict.finding) + _SCALES.get(verdict.finding.code, "")
     if verdict.kind == "no evidence":
-        return f"{found}, and an AUC above {verdict.not_excluded:.3f} is excluded for each of them"
+        return f"{found}, and an AUC above {_up(verdict.not_excluded, 3)} is excluded for each of them"
     if not verdict.doubts:
         return found
     first, doubt = verdict.doubts[0], describe_statement(verdict.doubts[0])
     if first.code == "sample_size":
         doubt = (
-            f"an AUC of up to {verdict.not_excluded:.2f} is not excluded{_REMEDIES[first.remedy]}, about "
+            f"an AUC of up to {_up(verdict.not_excluded, 2)} is not excluded{_REMEDIES[first.remedy]}, about "
             f"{verdict.records_needed:,} held out and as many trained on"
         )
     before = "over all records no attack that was run is significantly above chance; " if verdict.finding.column else ""
     return f"{before}{found}, but {doubt}"
+
+
+def _up(value: float | None, digits: int) -> str:
+    """A bound, rounded up, so that it stays one."""
+    assert value is not None
+    return f"{math.ceil(round(value * 10**digits, 6)) / 10**digits:.{digits}f}"
 
 
 def describe_statement(statement: Statement) -> str:

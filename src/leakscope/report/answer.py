@@ -104,7 +104,7 @@ def _why_not(findings: Findings) -> str:
     doubt = verdict.doubts[0]
     if doubt.code == "sample_size":
         assert verdict.not_excluded is not None
-        pairs = math.ceil(100 * round(verdict.not_excluded, 2) - 1e-9)
+        pairs = math.ceil(100 * verdict.not_excluded - 1e-9)
         return (
             "No attack that was run did significantly better than a coin, but there are too few people to exclude one that picks the "
             f"right one of a member and a non-member {pairs} times out of 100. That takes about {count(verdict.records_needed or 0)} "
