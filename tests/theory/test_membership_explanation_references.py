@@ -48,7 +48,7 @@ def table_of(size, inside):
 
 def answers_of(phi, inside):
     """The loss of the target and the statistics of the references, from φ of both."""
-    return np.logaddexp(0, -phi[0])[:, None], combine(phi[1], 1 / (1 + np.exp(-phi[1])), inside, "classification")
+    return np.logaddexp(0, -phi[0])[:, None], combine(1 / (1 + np.exp(-phi[1])), inside, "classification")
 
 
 def judge(attack, observed, beside, member):

@@ -29,7 +29,7 @@ def world(shift, seed=0, models=4):
     first = np.array([rng.permutation(2 * N) < N for _ in range(models // 2)])
     inside = np.concatenate([first, ~first])
     phi = difficulty + shift * inside + rng.normal(size=(models, 2 * N))
-    table = combine(phi, 1 / (1 + np.exp(-phi)), inside, "classification")
+    table = combine(1 / (1 + np.exp(-phi)), inside, "classification")
     loss = np.logaddexp(0, -(difficulty + shift * member + rng.normal(size=2 * N)))[:, None]
     half = np.tile([0, 1], N)
     return loss, member, half, table
