@@ -267,8 +267,8 @@ def _stopped(prepared: Prepared, trained: Trained) -> list[str]:
     """That Ctrl-C ended the training of reference models."""
     if trained.stopped != "interrupt":
         return []
-    numbers = (trained.design.numbers.references, prepared.design.numbers.references)
-    return ["training was interrupted: {} of {} reference models were used".format(*numbers)]
+    used, planned = trained.design.numbers.references, prepared.design.numbers.references
+    return [f"training was interrupted: {used} of {planned} reference models were used"]
 
 
 def _procedure(target: Target, trained: Trained, settings: Settings) -> Procedure | None:

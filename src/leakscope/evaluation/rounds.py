@@ -64,7 +64,7 @@ class Rounds:
     @property
     def kept(self) -> list[Any]:
         """What is kept of the models of whole rounds."""
-        return self.found[: self.base + 2 * self.pairs] if self.references else self.found
+        return self.found[: self.base + 2 * self.pairs]
 
     def __call__(self, place: int, shown: Any) -> None:
         self.found.append(self.keep(place, shown))

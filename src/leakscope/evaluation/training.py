@@ -257,7 +257,7 @@ def train(
             if not stoppable:
                 raise
             rounds.end(error)
-        found, stopped, design = rounds.kept, rounds.stopped, design.first_pairs(len(rounds.kept) - rounds.base >> 1)
+        found, stopped, design = rounds.kept, rounds.stopped, design.first_pairs(rounds.pairs)
     if shown is None:
         whole, found = found[0]["shown"], found[1:]
         more = {name.removeprefix(EXTRA): whole.pop(name) for name in list(whole) if name.startswith(EXTRA)}
