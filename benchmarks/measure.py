@@ -11,7 +11,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Line:
-    """One measured figure beside its goal: at most ``goal``, or at least that if ``at_least``; None for no goal."""
+    """One measured figure and its goal: at most ``goal``, or at least that if ``at_least``; None for no goal."""
 
     what: str
     measured: float

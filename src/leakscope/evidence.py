@@ -114,7 +114,7 @@ class Attack:
         return any(from_references(name) for name in self._besides)
 
     def beside_in(self, shown: Mapping[str, Floats]) -> Floats | None:
-        """The columns of all that it reads beside its release; None where it reads nothing else."""
+        """The columns of all that it reads in addition to its release; None where it reads nothing else."""
         parts = [shown[name] for name in self._besides]
         return None if not parts else parts[0] if len(parts) == 1 else np.hstack(parts)
 

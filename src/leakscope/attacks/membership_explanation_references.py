@@ -136,7 +136,7 @@ def learned_explanation_references(
     release
         The explanation, such as ``"gradient"``.
     prediction
-        What is released beside it: ``"probabilities"``, ``"labels"``, or ``"predictions"`` of a regression; None for the explanation
+        What is released with it: ``"probabilities"``, ``"labels"``, or ``"predictions"`` of a regression; None for the explanation
         alone.
     task
         ``"classification"`` or ``"regression"``.
