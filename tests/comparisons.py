@@ -7,8 +7,10 @@ from typing import Any
 from samples import around
 
 from leakscope.comparison.result import Attacked, Comparison, GroupPrice, Measured, Recommendation, Version
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
 from leakscope.defenses.defense import Guarantee
-from leakscope.results import Estimate, Largest, NotRun
+from leakscope.results import Largest
 
 NO_CHANGE = Estimate(0.0, 0.0, 0.0, 1.0, "exact", method="the model as it is")
 RATES = (0.1, 0.01)
@@ -31,7 +33,7 @@ SENTENCES = {
     "at a price": "The risk can be lowered, but none of the versions surely keeps the accuracy within 0.01 of what it is.",
     "no sure gain": "None of these versions surely lowers the risk.",
     "nothing to lower": "No attack surely beats chance on the model as it is.",
-    "cannot tell": "Nothing can be recommended: the records differ.",
+    "inconclusive": "Nothing can be recommended: the records differ.",
     "untested": "“l2 1” lowers what the attacks that were run find.",
 }
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat, NotRun
 from leakscope.crossfit import Sample
+from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.provenance import CODE, code_digest
 from leakscope.results import (
     Audit,
@@ -18,21 +21,14 @@ from leakscope.results import (
     Bound,
     Control,
     ControlModels,
-    Estimate,
     ExposedGroup,
     ExposedRecord,
-    Figure,
     GroupRisk,
     Histogram,
-    NotRun,
-    Number,
     Overlap,
     Performance,
-    Point,
     Risk,
     Roc,
-    Series,
-    Study,
     Verdict,
 )
 from leakscope.risk import most_exposed
@@ -57,7 +53,7 @@ CHOSEN = 1 - 0.05 / 24
 
 
 def sample_audit(
-    kind: Literal["leaks", "no evidence", "cannot tell"] = "leaks",
+    kind: Literal["leaks", "not_detected", "inconclusive"] = "leaks",
     *,
     groups: bool = True,
     task: Literal["classification", "regression"] = "classification",
@@ -65,7 +61,7 @@ def sample_audit(
 ) -> Audit:
     """An audit of a model of incomes, with ``kind`` of verdict; the same one at every call."""
     strength = 1.0 if kind == "leaks" else 0.0
-    half = 0.05 if kind == "cannot tell" else 0.0125
+    half = 0.05 if kind == "inconclusive" else 0.0125
     risks = tuple(
         sample_risk(release, attack, shift * strength, seed, half=half, groups=groups, retrained=retrained)
         for seed, (release, attack, shift) in enumerate(ATTACKS)
@@ -75,15 +71,15 @@ def sample_audit(
     records, basis = _records(strength), Basis(MARGIN, exposed=_exposed_group(careful))
     verdict = judge(best, basis)
     assert verdict.kind == kind, verdict
-    return Audit(
+    audit = Audit(
         verdict=verdict,
         basis=basis,
         strongest=replace(best, roc=_band(best.roc)),
         risks=risks,
         not_run=(NotRun("probabilities", "learned: MLP", "left out by the settings: attacks=quick"),),
         warnings=(
-            "52 of 30,162 training records also stand in the holdout; they make every attack look a little weaker.",
-            "TPR at 0.1 % FPR needs 10,000 judged non-members, and there are 4,000.",
+            Caveat("copies_in_holdout", {"records": 52, "removed": False}),
+            Caveat("pooled_groups", {"column": "race", "groups": 2, "smallest": 30}),
         ),
         target=_audited(task, retrained),
         overlap=Overlap(52, tuple(str(number) for number in range(100, 152)), removed=False),
@@ -98,6 +94,13 @@ def sample_audit(
         exposed=most_exposed(records),
         records=records,
     )  # fmt: skip
+    return with_claims(audit)
+
+
+def with_claims(audit: Audit, **changes: Any) -> Audit:
+    """The audit with some fields changed, and the claims that follow."""
+    changed = replace(audit, **changes)
+    return replace(changed, claims=audit_claims(changed))
 
 
 def sample_risk(
@@ -156,13 +159,13 @@ def with_names(audit: Audit, name: str) -> Audit:
         by_group=tuple(replace(group, column=name, level=name) for group in audit.strongest.by_group),
     )
     plain = next(one for one in audit.risks if one.attack == audit.strongest.attack)
-    return replace(
+    return with_claims(
         audit,
         verdict=_verdict_with_names(audit.verdict, name),
         strongest=risk,
         risks=(replace(risk, auc=plain.auc), *audit.risks),
         not_run=(NotRun(name, name, name),),
-        warnings=(name,),
+        warnings=(Caveat("not_cloneable", {"model": name, "error": name}), Caveat("no_groups_to_compare", {"column": name})),
         target=replace(audit.target, model=name),
         overlap=Overlap(1, (name,)),
         settings=audit.settings | {name: name, "groups": [name]},
@@ -172,8 +175,7 @@ def with_names(audit: Audit, name: str) -> Audit:
         created=name,
         by_release=(*strongest_by_release([risk]), *audit.by_release),
         exposed=(ExposedRecord(name, 0.5, 1),),
-        bounds=(Bound(Estimate(0.5, 0.0, 0.5, kind="upper bound"), name, name),),
-        studies=sample_studies(name),
+        bounds=(Bound(Estimate(0.5, 0.0, 0.5, kind="upper bound"), name),),
         command=name,
         records=pd.DataFrame({"id": [name], "score": [0.5], "rank": [1]}),
     )
@@ -183,52 +185,9 @@ def _verdict_with_names(verdict: Verdict, name: str) -> Verdict:
     assert verdict.finding is not None
     return replace(
         verdict,
-        sentence=name,
-        reasons=(name,),
         finding=replace(verdict.finding, attack=name, release=name),
         support=tuple(replace(one, attack=name, release=name, column=name, level=name) for one in verdict.support),
     )
-
-
-def sample_studies(name: str = "") -> tuple[Study, ...]:
-    """A sweep of leakage and a frontier, with ``name`` wherever a user's own words can stand."""
-    falling = tuple(Point(float(size), around(2.0 / size, 0.4 / size)) for size in (30, 100, 300, 1000))
-    bound = Bound(
-        Estimate(0.21, 0.0, 0.21, kind="upper bound"),
-        f"for ridge {name} trained on 300 records",
-        "farokhi2020, Theorem 1",
-    )
-    sweep = Study(
-        "leakage",
-        "parameters",
-        "How much do the parameters carry about one person?",
-        f"An attacker achieves an advantage of 0.08 [0.07, 0.09] {name}.",
-        (Number(f"advantage achieved {name}", around(0.08, 0.01), f"0 is guessing {name}"),),
-        (
-            Figure(
-                "Leakage by size", f"It falls. {name}", "lines", "Training records", "Leakage (nats)",
-                (Series(f"l2 0.1 {name}", falling), Series("l2 1", falling)), True, True,
-            ),
-        ),
-        bound,
-        (f"Train on 1,000 records instead of 300: leakage falls from 0.007 to 0.002 {name}.",),
-        (f"The laws may not be Gaussian {name}.",),
-        {f"learner{name}": name or "ridge"},
-    )  # fmt: skip
-    points = tuple(
-        Point(x, around(extra, 0.03), f"{label} {name}".strip(), across=around(x, 0.05))
-        for x, extra, label in ((0.1, 0.01, "smoothgrad"), (0.4, 0.05, "gradient"), (0.5, 0.09, "integrated_gradients"))
-    )
-    frontier = Study(
-        "frontier",
-        "explanations",
-        "Which explanation says most and gives least away?",
-        "By points, nothing beats gradient.",
-        (Number("faithfulness of gradient", around(0.4, 0.05)),),
-        (Figure("Frontier", "Lower right is best.", "scatter", "Faithfulness", "Extra advantage",
-                (Series("methods", points),), marked=(points[1].label,)),),
-    )  # fmt: skip
-    return sweep, frontier
 
 
 def around(value: float, half: float, *, n: int = 2 * JUDGED, method: str = "DeLong") -> Estimate:

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pandas as pd
 import pytest
+from leakscope.conditions import Condition
 from samples import around, sample_audit, sample_risk, sample_studies
 
-from leakscope.conditions import Condition
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
 from leakscope.report.releases import plain_name
 from leakscope.report.summary import summarize
-from leakscope.results import Basis, Bound, Estimate, Fit, NotRun, Overlap, Performance, Risk
+from leakscope.results import Basis, Bound, Fit, Overlap, Performance, Risk
 from leakscope.risk import most_exposed
 from leakscope.study import attach, promised
 from leakscope.verdict import judge, strongest_by_release
@@ -32,12 +34,12 @@ def top(bound: float) -> Bound:
 
 def test_the_answer_is_two_sentences_for_each_verdict() -> None:
     first = {
-        kind: summarize(sample_audit(kind))["answer"]["sentences"] for kind in ("leaks", "no evidence", "cannot tell")
+        kind: summarize(sample_audit(kind))["answer"]["sentences"] for kind in ("leaks", "not_detected", "inconclusive")
     }
     assert all(len(sentences) == 2 for sentences in first.values())
     assert first["leaks"][0] == "This model gives away who was in the training data."
-    assert first["no evidence"][0].startswith("No attack that was run")
-    assert "5,100" in first["cannot tell"][1]
+    assert first["not_detected"][0].startswith("No attack that was run")
+    assert "5,100" in first["inconclusive"][1]
 
 
 LOUD = sample_risk("labels", "threshold", 0.6)
@@ -60,8 +62,8 @@ FIT = Fit(around(0.1, 0.01), around(0.0, 0.01), around(0.0, 0.1), around(0.1, 0.
 )
 def test_cannot_tell_is_said_without_figures_of_the_field(risk: Risk, basis: Basis) -> None:
     verdict = judge(risk, basis)
-    assert verdict.kind == "cannot tell"
-    said = summarize(replace(sample_audit("cannot tell"), strongest=risk, verdict=verdict))["answer"]["sentences"][1]
+    assert verdict.kind == "inconclusive"
+    said = summarize(replace(sample_audit("inconclusive"), strongest=risk, verdict=verdict))["answer"]["sentences"][1]
     assert not re.search(r"AUC|log-likelihood|true-positive|\[|surely", said)
     assert said.endswith(".")
     assert ".." not in said
@@ -71,7 +73,7 @@ def test_the_lay_summary_shows_the_numbers_of_the_verdict() -> None:
     weak = sample_risk("labels", "threshold", 0.0, half=0.07)
     verdict = judge(weak, Basis(0.05))
     assert verdict.not_excluded == weak.auc.high
-    summary = summarize(replace(sample_audit("cannot tell"), strongest=weak, verdict=verdict))
+    summary = summarize(replace(sample_audit("inconclusive"), strongest=weak, verdict=verdict))
     assert f"{round(100 * weak.auc.high)} times" in summary["answer"]["sentences"][1]
     steps = {step["title"]: step["text"] for step in summary["next_steps"]}
     assert f"{verdict.records_needed:,}" in summary["answer"]["sentences"][1]
@@ -87,12 +89,12 @@ def test_more_people_are_asked_for_only_where_they_would_help() -> None:
         (shifted, Basis(0.05), False),
         (LOUD, Basis(0.05, fit=hungry), False),
     ):
-        audit = replace(sample_audit("cannot tell"), strongest=risk, verdict=judge(risk, basis), overlap=Overlap(0))
+        audit = replace(sample_audit("inconclusive"), strongest=risk, verdict=judge(risk, basis), overlap=Overlap(0))
         assert ("Judge more people" in [step["title"] for step in summarize(audit)["next_steps"]]) == asked
 
 
 def test_a_comparison_of_groups_is_advised_where_no_column_was_named() -> None:
-    audit = sample_audit("no evidence", groups=False)
+    audit = sample_audit("not_detected", groups=False)
     for named in ([], ["sex"]):
         asked = replace(audit, settings=audit.settings | {"groups": named}, warnings=())
         titles = [step["title"] for step in summarize(asked)["next_steps"]]
@@ -108,7 +110,7 @@ def test_how_sure_names_the_confidence_the_choice_and_the_control() -> None:
 
 
 def test_a_row_that_lies_above_chance_by_itself_is_explained_where_the_verdict_does_not_follow_it() -> None:
-    audit = sample_audit("no evidence")
+    audit = sample_audit("not_detected")
     lucky = replace(audit.risks[0], auc=Estimate(0.52, 0.505, 0.535))
     said = summarize(replace(audit, risks=(lucky, *audit.risks[1:])))["risks_note"]
     assert "by chance" in said
@@ -242,20 +244,20 @@ def test_a_model_that_learned_by_heart_is_told_so_and_another_is_not() -> None:
 
 
 def test_a_model_without_evidence_of_leakage_is_not_told_to_change() -> None:
-    titles = [step["title"] for step in summarize(sample_audit("no evidence"))["next_steps"]]
+    titles = [step["title"] for step in summarize(sample_audit("not_detected"))["next_steps"]]
     assert "Keep it so" in titles
     assert not any("Release labels only" in title or "by heart" in title for title in titles)
 
 
 def test_the_gate_that_is_advised_passes_on_the_audit_that_advises_it() -> None:
-    audit = sample_audit("no evidence")
+    audit = sample_audit("not_detected")
     assert audit.largest is not None
     wide = replace(audit, largest=replace(audit.largest, auc=Estimate(0.51, 0.49, 0.5499)))
     advice = next(step["text"] for step in summarize(wide)["next_steps"] if "leakscope gate" in step["text"])
     condition = re.search(r'"(.*)"', advice)
     assert condition is not None
     assert Condition.parse(condition[1]).judge(wide).outcome == "passed"
-    assert not any("leakscope gate" in step["text"] for step in summarize(sample_audit("cannot tell"))["next_steps"])
+    assert not any("leakscope gate" in step["text"] for step in summarize(sample_audit("inconclusive"))["next_steps"])
 
 
 def test_the_call_that_makes_it_again_names_what_was_asked_for() -> None:
@@ -312,13 +314,13 @@ def test_studies_of_two_models_stand_beside_each_other_and_a_newer_one_takes_the
 
 def test_without_a_blind_baseline_only_a_random_split_allows_leaks() -> None:
     alone = replace(sample_risk("scores", "given", 0.5, retrained=False), blind=None, beyond_blind=None, tpr_beyond={})
-    assert judge(alone, Basis(0.05)).kind == "cannot tell"
+    assert judge(alone, Basis(0.05)).kind == "inconclusive"
     assert judge(alone, Basis(0.05, random_split=True)).kind == "leaks"
 
 
 def test_a_control_alone_is_not_enough_and_may_contradict_a_random_split() -> None:
     risk = replace(sample_risk("scores", "given", 0.5), blind=None, beyond_blind=None)
-    assert judge(risk, Basis(0.05)).kind == "cannot tell"
+    assert judge(risk, Basis(0.05)).kind == "inconclusive"
     assert judge(risk, Basis(0.05, random_split=True)).kind == "leaks"
     found = replace(risk, control=replace(risk.control, auc=around(0.7, 0.02)))
-    assert judge(found, Basis(0.05, random_split=True)).kind == "cannot tell"
+    assert judge(found, Basis(0.05, random_split=True)).kind == "inconclusive"

@@ -155,7 +155,7 @@ def test_a_shifted_holdout_is_not_taken_for_a_leak():
     result = ls.audit(model, (X, y), (shifted, other))
     assert result.strongest.auc.low > 0.5
     assert result.strongest.blind.value > 0.8
-    assert result.verdict.kind == "cannot tell"
+    assert result.verdict.kind == "inconclusive"
     assert [(doubt.code, doubt.remedy) for doubt in result.verdict.doubts] == [("not_above_blind", "matched_holdout")]
 
 
@@ -210,7 +210,7 @@ def test_the_training_set_as_its_own_holdout_is_not_called_safe():
     table, label = people(3000)
     X = table[["age", "income"]]
     result = ls.audit(ExtraTreesClassifier(10, random_state=0).fit(X, label), (X, label), (X, label))
-    assert result.verdict.kind == "cannot tell"
+    assert result.verdict.kind == "inconclusive"
     assert [doubt.code for doubt in result.verdict.doubts] == ["copies_in_holdout"]
     assert result.verdict.not_excluded == 1.0
 
@@ -344,7 +344,7 @@ def test_a_holdout_that_is_all_overlap_is_refused_when_overlap_is_dropped():
 def test_a_small_holdout_says_what_it_cannot_tell():
     toy = toys.never_trained(400)
     result = ls.audit(toy.model, toy.train, (toy.holdout[0][:60], toy.holdout[1][:60]))
-    assert result.verdict.kind == "cannot tell"
+    assert result.verdict.kind == "inconclusive"
     assert any("only 60 members and 60 non-members" in warning for warning in result.warnings)
     for fpr in (0.01, 0.001):
         assert result.strongest.tpr_at_fpr[fpr].kind == "upper bound"
@@ -596,7 +596,7 @@ print(json.dumps([largest, (after - before) / 1024, result.verdict.kind, len(res
     largest, megabytes, kind, records = json.loads(done.stdout)
     assert largest <= 65_536
     assert megabytes < 300
-    assert (kind, records) == ("no evidence", 125_000)
+    assert (kind, records) == ("not_detected", 125_000)
 
 
 @pytest.mark.parametrize("scale", [1e-49, 1e-20, 1e20, 1e49])

@@ -16,9 +16,9 @@ from leakscope.causal.encoding import encode
 from leakscope.causal_study.measuring import pool
 from leakscope.causal_study.scenarios import from_parents, tilt
 from leakscope.causal_study.show import sentences
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.records import Records
-from leakscope.results import Estimate
 
 LOSS = [loss_threshold("log_loss")]
 

@@ -12,9 +12,10 @@ from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
 from leakscope import verdict
+from leakscope.core.estimate import Estimate
 from leakscope.facts import label_groups
 from leakscope.report import html, markdown
-from leakscope.results import Basis, Estimate, ExposedGroup, Fit
+from leakscope.results import Basis, ExposedGroup, Fit
 from leakscope.risk import NOT_SHOWN
 
 RARE = 0.02
@@ -92,13 +93,13 @@ def test_a_comparison_sees_the_same_leak_for_one_class():
     target = ls.make_target(fit(*train), train, holdout, fit=fit, classes=["cancer", "healthy"])
     found = ls.compare(target, ls.defenses.LabelOnly(), references=0, workers=1)
     assert found.as_it_is.risk.auc.low <= 0.5
-    assert found.recommendation.kind not in ("nothing to lower", "cannot tell")
+    assert found.recommendation.kind not in ("nothing to lower", "inconclusive")
 
 
 def test_without_a_control_one_exposed_class_rules_out_no_evidence():
     train, holdout = screening(1500, seed=1)
     audit = ls.audit(remember_the_ill(*train), train, holdout, classes=["cancer", "healthy"])
-    assert audit.verdict.kind == "cannot tell"
+    assert audit.verdict.kind == "inconclusive"
     assert ("class", "cancer") in {(one.column, one.level) for one in (audit.verdict.finding, *audit.verdict.support)}
 
 
@@ -115,14 +116,14 @@ QUIET = replace(
 @pytest.mark.parametrize(
     ("group", "kind", "doubts"),
     [
-        (None, "no evidence", []),
+        (None, "not_detected", []),
         (GROUP, "leaks", []),
-        (replace(GROUP, beyond_control=around(0.1, 0.15)), "cannot tell", ["not_above_control"]),
-        (replace(GROUP, control=None, beyond_control=None), "cannot tell", ["no_control"]),
+        (replace(GROUP, beyond_control=around(0.1, 0.15)), "inconclusive", ["not_above_control"]),
+        (replace(GROUP, control=None, beyond_control=None), "inconclusive", ["no_control"]),
         (replace(GROUP, beyond_blind=around(0.1, 0.15)), "leaks", []),  # a baseline at chance explains nothing
         (
             replace(GROUP, blind=around(0.8, 0.1), beyond_blind=around(0.1, 0.15)),
-            "cannot tell",
+            "inconclusive",
             ["not_above_blind"],
         ),
         (replace(GROUP, blind=around(0.8, 0.01), beyond_blind=around(0.1, 0.05)), "leaks", []),
@@ -144,7 +145,7 @@ def test_the_rule_for_a_group_where_all_records_show_nothing(group, kind, doubts
 def test_a_model_that_does_not_fit_its_members_does_not_leak_for_a_group_either():
     fit = Fit(around(0.1, 0.01), around(0.0, 0.01), around(0.0, 0.1), around(0.0, 0.1))
     found = verdict.judge(QUIET, Basis(0.05, exposed=GROUP, fit=fit, obstacles=("the answers are random",)))
-    assert found.kind == "cannot tell"
+    assert found.kind == "inconclusive"
     assert [doubt.code for doubt in found.doubts] == ["not_fitted_as_member", "obstacle"]
 
 
@@ -152,7 +153,7 @@ def test_a_doubted_group_is_named_where_all_records_are_doubted_too():
     group = replace(GROUP, beyond_control=around(0.1, 0.15))
     loud = replace(QUIET, auc=around(0.7, 0.02), beyond_control=around(0.0, 0.02), tpr_beyond={})
     found = verdict.judge(loud, Basis(0.05, exposed=group))
-    assert (found.kind, found.finding.code) == ("cannot tell", "auc")
+    assert (found.kind, found.finding.code) == ("inconclusive", "auc")
     assert [(one.code, one.level) for one in found.doubts] == [("not_above_control", "")]
     assert [(one.code, one.level) for one in found.support] == [
         ("group_auc", "cancer"),
@@ -163,7 +164,7 @@ def test_a_doubted_group_is_named_where_all_records_are_doubted_too():
 def test_scores_of_a_random_split_may_leak_for_a_group():
     alone = replace(GROUP, control=None, beyond_control=None, blind=None, beyond_blind=None)
     risk = replace(QUIET, blind=None, beyond_blind=None, control=QUIET.permuted)
-    assert verdict.judge(risk, Basis(0.05, exposed=alone)).kind == "cannot tell"
+    assert verdict.judge(risk, Basis(0.05, exposed=alone)).kind == "inconclusive"
     assert verdict.judge(risk, Basis(0.05, exposed=alone, random_split=True)).kind == "leaks"
 
 

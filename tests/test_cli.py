@@ -81,7 +81,7 @@ def test_an_audit_prints_the_verdict_and_writes_three_files(capsys, files, tmp_p
     assert err == ""
     assert "report.html" in out
     result = ls.load(tmp_path / "audit")
-    assert result.verdict.kind == "cannot tell"
+    assert result.verdict.kind == "inconclusive"
     assert result.records["id"].tolist()[:2] == ["p1-0", "p1-1"]
     assert {group.level for group in result.strongest.by_group} == {"0", "1", "<=50K", ">50K"}
     assert result.target.features == 3  # the id is not shown to the model
@@ -92,7 +92,7 @@ def test_json_is_for_machines(capsys, files):
     code, out, err = audit(capsys, files, *options)
     document = json.loads(out)
     assert (code, err) == (0, "")
-    assert document["verdict"]["kind"] == "cannot tell"
+    assert document["verdict"]["kind"] == "inconclusive"
     assert document["gate"]["outcome"] == "passed"
     judged = [(one["condition"], one["outcome"]) for one in document["gate"]["conditions"]]
     assert judged == [("auc.low > 0.99", "passed"), ("the audit cannot tell", "uncertain")]
@@ -159,7 +159,7 @@ def test_shadows_is_the_old_name_of_references(capsys, files):
 def test_a_refuted_claim_of_privacy_is_exit_code_1(capsys, files):
     trust = ("--trust", "sklearn.tree._tree.Tree")
     code, out, _ = audit(capsys, files, "--epsilon", "0.01", "--random-split", "--json", *trust, model="forest.skops")
-    assert (code, json.loads(out)["verdict"]["kind"]) == (1, "claim refuted")
+    assert (code, json.loads(out)["verdict"]["kind"]) == (1, "claim_refuted")
 
 
 def test_a_stated_random_split_is_recorded_and_needs_no_control(capsys, files):

@@ -90,7 +90,7 @@ def test_a_broken_guarantee_is_exit_code_1(people, capsys, monkeypatch):
 
 
 def _estimate():
-    from leakscope.results import Estimate
+    from leakscope.core.estimate import Estimate
 
     return Estimate(3.0, 3.0, 3.0, kind="lower bound")
 

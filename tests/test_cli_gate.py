@@ -14,16 +14,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from leakscope.record.conditions import parse_condition
 from samples import sample_audit
 from sklearn.ensemble import ExtraTreesClassifier
 
 import leakscope as ls
 from leakscope.cli import main
 from leakscope.cli_audit import command_line
-from leakscope.conditions import parse_condition
-from leakscope.results import Study
-from leakscope.study import study_to_json
-from leakscope.verdict_text import headline
 
 PAGE = Path(__file__).parents[1] / "docs" / "pipeline.md"
 TRUST = ("--trust", "sklearn.tree._tree.Tree")
@@ -110,12 +107,12 @@ def test_a_saved_audit_is_judged_without_auditing_again(capsys, folder, tmp_path
     code, out, _ = run(capsys, "gate", saved, "--fail-if", "bound > 0.1", "--json")
     assert code == 1
     document = json.loads(out)
-    assert document["verdict"]["kind"] == "leaks"
+    assert [claim["outcome"] for claim in document["claims"] if claim["code"] == "leak"][0] == "yes"
     assert document["gate"]["conditions"][0] == {
         "condition": "bound > 0.1",
         "outcome": "uncertain",
         "estimate": None,
-        "reason": "no privacy was promised with --epsilon",
+        "reason": "no bound was measured",
         "because": "",
     }
     assert run(capsys, "gate", saved, "--fail-if", "bound > 0.1", "--on-uncertain", "pass")[0] == 0
@@ -124,15 +121,15 @@ def test_a_saved_audit_is_judged_without_auditing_again(capsys, folder, tmp_path
 
 
 def test_an_audit_that_cannot_tell_fails_by_default(capsys, tmp_path):
-    sample_audit("cannot tell").save(tmp_path)
+    sample_audit("inconclusive").save(tmp_path)
     code, out, _ = run(capsys, "gate", tmp_path, "--fail-if", "auc > 0.99")
     assert code == 1
-    assert out.startswith(f"gate uncertain: the audit cannot tell ({headline(sample_audit('cannot tell').verdict)}")
+    assert out.startswith("gate uncertain: leak is decided (leak is inconclusive")
     code, out, _ = run(capsys, "gate", tmp_path, "--fail-if", "auc > 0.99", "--on-uncertain", "pass")
     assert code == 0
     assert out.splitlines()[-1] == "gate passed: 2 conditions, 1 uncertain"
-    shown = json.loads(run(capsys, "gate", tmp_path, "--fail-if", "auc > 0.99", "--json")[1])["verdict"]
-    assert (shown["kind"], shown["finding"], shown["doubts"]) == ("cannot tell", "not_detected", ["sample_size"])
+    shown = json.loads(run(capsys, "gate", tmp_path, "--fail-if", "auc > 0.99", "--json")[1])["claims"]
+    assert (shown[0]["code"], shown[0]["outcome"]) == ("leak", "inconclusive")
     assert shown["records_needed"] == 5100
 
 
@@ -146,7 +143,7 @@ AUDIT_REFUSES = {
     "a choice that isn't one": (["--fail-if", "auc > 1", "--on-uncertain", "skip"], "fail or pass, not skip"),
     "no policy file": (["--policy", "none.toml"], "none.toml can't be read"),
     "junit in no place": (["--fail-if", "auc > 1", "--junit", "/proc/none/gate.xml"], "can't write to /proc"),
-    "a study that is none": (["--with", "no-study"], "no study in no-study"),
+    "a result that is none": (["--with", "no-study"], "no result in no-study"),
     "a delta alone": (["--delta", "0.1"], "--epsilon"),
     "an epsilon below 0": (["--epsilon", "-1"], "epsilon"),
     "an epsilon that is no number": (["--epsilon", "nan"], "epsilon"),
@@ -171,7 +168,7 @@ def test_an_audit_refuses_in_one_sentence_and_leaves_nothing(what, capsys, folde
         (["--fail-if", "tpr_at_fpr[0.3] > 0"], "isn't measured"),
         (["--fail-if", "lrp: auc > 0"], "isn't audited"),
         (["--fail-if", "auc > 0", "--junit", "."], "is a folder"),
-        (["--fail-if", "auc > 0", "--junit", "there/audit.json"], "overwrite"),
+        (["--fail-if", "auc > 0", "--junit", "there/result.json"], "overwrite"),
     ],
 )
 def test_the_gate_refuses_in_one_sentence(options, says, capsys, folder):
@@ -184,23 +181,20 @@ def test_the_gate_refuses_in_one_sentence(options, says, capsys, folder):
 def test_a_folder_without_an_audit_is_bad_input(capsys, tmp_path):
     code, _, err = run(capsys, "gate", tmp_path, "--fail-if", "auc > 1", "--junit", tmp_path / "gate.xml")
     assert code == 2
-    assert "no audit" in err
+    assert "no result" in err
     assert not (tmp_path / "gate.xml").exists()
 
 
-def test_studies_a_promise_and_the_command_go_into_the_record(capsys, folder, tmp_path):
-    (tmp_path / "leakage").mkdir()
-    study = Study("leakage", "parameters", "How much?", "A little.")
-    (tmp_path / "leakage" / "study.json").write_bytes(study_to_json(study))
-    words = arguments(folder, "--with", tmp_path / "leakage", "--epsilon", "9", "--out", tmp_path / "audit")
+def test_a_claimed_epsilon_and_the_command_are_recorded(capsys, folder, tmp_path):
+    words = arguments(folder, "--with", folder / "audit", "--epsilon", "9", "--out", tmp_path / "audit")
     code, out, err = run(capsys, *words, "--fail-if", "bound > 0.4")
     assert (code, err) == (1, "")
     assert "gate failed: bound > 0.4" in out
     saved = ls.load(tmp_path / "audit")
-    assert saved.studies == (study,)
     assert [bound.advantage.kind for bound in saved.bounds] == ["upper bound"]
     assert saved.command.startswith(f"leakscope audit {folder / 'model.skops'} --train ")
     assert saved.command.endswith("--fail-if 'bound > 0.4'")
+    assert (tmp_path / "audit" / "report.html").read_text().count("Risk by release") > 1
 
 
 @pytest.mark.parametrize(

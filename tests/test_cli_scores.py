@@ -63,7 +63,7 @@ def test_the_numbers_are_those_of_the_function(folder, capsys):
     shown = found(capsys, folder / "scores.csv", "--score", "loss", "--lower-is-member", "--control", "control_loss")
     assert [risk["auc"]["low"] for risk in shown["risks"]] == [risk.auc.low for risk in expected.risks]
     assert shown["strongest"]["control"]["kind"] == "never trained"
-    assert shown["verdict"]["kind"] == expected.verdict.kind == "cannot tell"
+    assert shown["verdict"]["kind"] == expected.verdict.kind == "inconclusive"
 
 
 def test_two_files_say_what_one_says(folder, capsys):
@@ -71,7 +71,7 @@ def test_two_files_say_what_one_says(folder, capsys):
     one = found(capsys, folder / "scores.csv", *options)
     two = found(capsys, "--members", folder / "members.csv", "--nonmembers", folder / "nonmembers.csv", *options)
     assert one["risks"][0]["auc"] == two["risks"][0]["auc"]
-    assert one["verdict"]["kind"] == two["verdict"]["kind"] == "cannot tell"
+    assert one["verdict"]["kind"] == two["verdict"]["kind"] == "inconclusive"
 
 
 def test_the_gate_decides_the_exit_code(folder, tmp_path, capsys):

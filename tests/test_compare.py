@@ -252,7 +252,7 @@ def test_nothing_is_recommended_where_the_records_differ_by_themselves() -> None
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
     found = ls.compare(target, LabelOnly(), references=0)
     assert found.as_it_is.risk.auc.low > 0.5
-    assert found.recommendation.kind == "cannot tell"
+    assert found.recommendation.kind == "inconclusive"
     assert found.warnings[0] in found.recommendation.sentence
     assert found.as_it_is.epsilon.value == 0
     assert "can't be told" in found.study().answer

@@ -9,7 +9,7 @@ from comparisons import sample_comparison
 from leakscope.comparison.choosing import Rivals, recommend
 from leakscope.comparison.paired import PairedAucs
 from leakscope.comparison.result import Measured
-from leakscope.results import Estimate
+from leakscope.core.estimate import Estimate
 
 
 def rivals(risks, qualities, deviation=0.01, margin=0.05, price=0.01, records=400):
@@ -103,7 +103,7 @@ def advise(lowered, price, *, leaks=True, doubt="", broken=False, log_loss=NONE,
         ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {}, "no sure gain"),
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"broken": True}, "no sure gain"),
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"leaks": False}, "nothing to lower"),
-        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"doubt": "the records differ"}, "cannot tell"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"doubt": "the records differ"}, "inconclusive"),
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"references": False}, "untested"),
         ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {"references": False}, "no sure gain"),
     ],

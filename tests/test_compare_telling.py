@@ -17,10 +17,11 @@ from leakscope.comparison import words
 from leakscope.comparison.result import Comparison, Measured, Version
 from leakscope.comparison.show import describe
 from leakscope.comparison.telling import tell
+from leakscope.core.estimate import Estimate
 from leakscope.report import html, markdown
 from leakscope.report.axes import linear_axis
 from leakscope.report.summary import summarize
-from leakscope.results import Estimate, Study
+from leakscope.results import Study
 from leakscope.study import load_study, study_to_json
 from leakscope.telling import LONGEST, finite
 

@@ -18,12 +18,12 @@ X, Y = (np.concatenate(both) for both in zip(TRAIN, HOLDOUT, strict=True))
 def test_a_model_that_hides_in_batches_gets_no_all_clear(most):
     result = ls.audit(constant_in_batches(FOREST, most), TRAIN, HOLDOUT)
     assert result.strongest.auc.low <= 0.5
-    assert (result.verdict.kind, len(result.basis.obstacles)) == ("cannot tell", 1)
+    assert (result.verdict.kind, len(result.basis.obstacles)) == ("inconclusive", 1)
 
 
 def test_noise_is_averaged_and_no_all_clear():
     hidden = ls.audit(noisy(FOREST, 20.0), TRAIN, HOLDOUT, repeats=1)
-    assert (hidden.verdict.kind, hidden.settings["repeats"], len(hidden.basis.obstacles)) == ("cannot tell", 1, 1)
+    assert (hidden.verdict.kind, hidden.settings["repeats"], len(hidden.basis.obstacles)) == ("inconclusive", 1, 1)
     found = ls.audit(noisy(FOREST, 1.0), TRAIN, HOLDOUT)
     assert (found.verdict.kind, found.settings["repeats"]) == ("leaks", REPEATS)
     assert ls.audit(noisy(FOREST, 1.0), TRAIN, HOLDOUT, repeats=60).strongest.auc.value > found.strongest.auc.value
@@ -38,7 +38,7 @@ def test_negligible_noise_allows_no_evidence():
         return np.clip(np.column_stack([1 - second, second]), 0, 1)
 
     result = ls.audit(predict, (X[:6000], y[:6000]), (X[6000:], y[6000:]))
-    assert (result.verdict.kind, result.settings["repeats"], result.basis.obstacles) == ("no evidence", REPEATS, ())
+    assert (result.verdict.kind, result.settings["repeats"], result.basis.obstacles) == ("not_detected", REPEATS, ())
 
 
 def test_noise_that_is_small_against_the_classes_but_not_within_them_gets_no_all_clear():
@@ -56,7 +56,7 @@ def test_noise_that_is_small_against_the_classes_but_not_within_them_gets_no_all
     assert ls.audit(lambda X: predict(X, 0.0), *sides).verdict.kind == "leaks"
     found = ls.audit(lambda X: predict(X, 0.15), *sides)
     assert len(found.basis.obstacles) == 1
-    assert found.verdict.kind != "no evidence"
+    assert found.verdict.kind != "not_detected"
 
 
 def test_a_batch_of_middle_size_is_compared_too():
@@ -64,7 +64,7 @@ def test_a_batch_of_middle_size_is_compared_too():
         answers = FOREST.predict_proba(X)
         return answers if 20 <= len(X) <= 100 else np.full_like(answers, 0.5)
 
-    assert ls.audit(predict, TRAIN, HOLDOUT).verdict.kind == "cannot tell"
+    assert ls.audit(predict, TRAIN, HOLDOUT).verdict.kind == "inconclusive"
 
 
 def test_outliers_do_not_hide_that_predicted_values_depend_on_the_batch():
@@ -77,7 +77,7 @@ def test_outliers_do_not_hide_that_predicted_values_depend_on_the_batch():
 
     result = ls.audit(predict, (X[:1500], labels[:1500]), (X[1500:], labels[1500:]), task="regression")
     assert len(result.basis.obstacles) == 1
-    assert result.verdict.kind != "no evidence"
+    assert result.verdict.kind != "not_detected"
 
 
 def test_rounding_of_large_predicted_values_is_no_noise():
@@ -97,7 +97,7 @@ def test_answers_relative_to_the_batch_are_no_leak():
         return np.column_stack([1 - second, second])
 
     result = ls.audit(predict, TRAIN, HOLDOUT)
-    assert (result.verdict.kind, len(result.basis.obstacles)) == ("cannot tell", 1)
+    assert (result.verdict.kind, len(result.basis.obstacles)) == ("inconclusive", 1)
 
 
 def test_a_steady_model_is_asked_once_more_and_keeps_its_numbers():
@@ -161,9 +161,9 @@ def test_a_comparison_averages_and_recommends_nothing_while_noise_hides_the_mode
     found = ls.compare(
         ls.make_target(noisy(FOREST, 20.0), TRAIN, HOLDOUT), ls.defenses.LabelOnly(), retrain=False, repeats=1
     )
-    assert found.recommendation.kind == "cannot tell"
+    assert found.recommendation.kind == "inconclusive"
     batches = ls.make_target(constant_in_batches(FOREST, 5), TRAIN, HOLDOUT)
-    assert ls.compare(batches, ls.defenses.LabelOnly(), retrain=False).recommendation.kind == "cannot tell"
+    assert ls.compare(batches, ls.defenses.LabelOnly(), retrain=False).recommendation.kind == "inconclusive"
 
 
 def test_a_model_that_refuses_single_records_is_still_found_to_depend_on_the_batch():

@@ -32,7 +32,7 @@ from leakscope.cli import main
 
 @pytest.fixture(scope="module")
 def memorised() -> Any:
-    """A forest whose memory 8,000 records show, or allow "no evidence" where it hides."""
+    """A forest whose memory 8,000 records show, or allow "not_detected" where it hides."""
     forest, train, holdout = memorise(8000)
     assert ls.audit(forest, train, holdout, retrain=False).verdict.kind == "leaks"
     return forest, train, holdout
@@ -43,20 +43,20 @@ def test_members_with_rounded_digits_as_the_holdout(decimals: int, memorised: An
     """Two exports with different float formats: overlap was found by exact hashes only."""
     forest, train, _ = memorised
     result = ls.audit(forest, train, (train[0].round(decimals), train[1]), retrain=False)
-    assert result.verdict.kind != "no evidence"
+    assert result.verdict.kind != "not_detected"
 
 
 def test_a_model_that_answers_a_constant_in_large_batches(memorised: Any) -> None:
     """Records were asked for in one way only."""
     forest, train, holdout = memorised
-    assert ls.audit(constant_in_batches(forest, 5), train, holdout).verdict.kind != "no evidence"
+    assert ls.audit(constant_in_batches(forest, 5), train, holdout).verdict.kind != "not_detected"
 
 
 @pytest.mark.parametrize("spread", [5.0, 20.0])
 def test_a_model_that_adds_fresh_noise_to_each_answer(spread: float, memorised: Any) -> None:
     """Records were asked for once only, and averages of many answers leak."""
     forest, train, holdout = memorised
-    assert ls.audit(noisy(forest, spread), train, holdout).verdict.kind != "no evidence"
+    assert ls.audit(noisy(forest, spread), train, holdout).verdict.kind != "not_detected"
 
 
 def test_labels_whose_squared_errors_are_zero() -> None:
@@ -69,7 +69,7 @@ def test_labels_whose_squared_errors_are_zero() -> None:
         kind = ls.audit(lambda X: forest.predict(X) * 1e-300, *sides, task="regression").verdict.kind
     except ls.InputError:
         kind = "refused"
-    assert kind != "no evidence"
+    assert kind != "not_detected"
 
 
 def random_onnx(folder: Path) -> Any:
@@ -249,14 +249,14 @@ def test_the_gate_takes_the_audited_model_only(audited: Path) -> None:
 
 
 def harmless(document: dict[str, Any]) -> None:
-    """Say "no evidence", with a risk at chance, wherever the gate looks."""
-    document["verdict"]["kind"] = "no evidence"
+    """Say "not_detected", with a risk at chance, wherever the gate looks."""
+    document["verdict"]["kind"] = "not_detected"
     for part in (document["strongest"], document["largest"], *(one["largest"] for one in document["by_release"])):
         part["auc"].update(value=0.5, low=0.45, high=0.55)
 
 
 EDITS = {
-    "verdict": lambda document: document["verdict"].update(kind="no evidence"),
+    "verdict": lambda document: document["verdict"].update(kind="not_detected"),
     "verdict and numbers": harmless,
 }
 

@@ -15,13 +15,13 @@ from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.adapters import estimator_model
 from leakscope.cli import main
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.explanations import FeatureExplanation, parse
 from leakscope.explanations.faithfulness import Bench
 from leakscope.frontier_study import frontier, usual_settings
 from leakscope.frontier_study.dominance import beaten_by_points, surely_beaten
 from leakscope.frontier_study.show import sentence
-from leakscope.results import Estimate
 
 
 def people(n=300, features=6, seed=0):

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from leakscope.audit_diff.show import render_markdown
 from markdown_it import MarkdownIt
 from samples import around, sample_audit, with_names
 
 from leakscope.audit_diff import diff
-from leakscope.audit_diff.show import render_markdown
 from leakscope.report.markdown import code, escape, lines_of_table, render
 from leakscope.report.summary import summarize
 from leakscope.report.words import safe_text

@@ -232,7 +232,7 @@ def test_the_record_of_an_audit_says_the_share_of_near_copies():
     forest, train, holdout = memorise(3000)
     result = ls.audit(forest, train, (train[0].round(1), train[1]), retrain=False)
     assert result.overlap.near.low > 0.9
-    assert result.verdict.kind != "no evidence"
+    assert result.verdict.kind != "not_detected"
     assert ls.audit(forest, train, holdout, retrain=False).overlap.near is None
 
 
@@ -244,7 +244,7 @@ def test_a_harmless_model_keeps_no_evidence_with_few_near_copies():
     result = ls.audit(lambda X: np.full((len(X), 2), 0.5), (X[:6000], y[:6000]), (outside, y[6000:]), retrain=False)
     assert result.overlap.near.low > 0
     assert result.basis.overlap == result.overlap.near.high
-    assert result.verdict.kind == "no evidence"
+    assert result.verdict.kind == "not_detected"
 
 
 def test_a_comparison_warns_too():
@@ -252,7 +252,7 @@ def test_a_comparison_warns_too():
     holdout = (toy.train[0].round(6), toy.train[1])
     target = ls.make_target(lambda X: np.full((len(X), 2), 0.5), toy.train, holdout)
     found = ls.compare(target, ls.defenses.LabelOnly(), retrain=False)
-    assert found.recommendation.kind == "cannot tell"
+    assert found.recommendation.kind == "inconclusive"
 
 
 def test_a_comparison_with_members_as_holdout_recommends_nothing():
@@ -261,7 +261,7 @@ def test_a_comparison_with_members_as_holdout_recommends_nothing():
     forest = RandomForestClassifier(20, random_state=0).fit(X, y)
     target = ls.make_target(forest, (X, y), (X, y))
     found = ls.compare(target, ls.defenses.LabelOnly(), retrain=False)
-    assert found.recommendation.kind == "cannot tell"
+    assert found.recommendation.kind == "inconclusive"
 
 
 def test_an_understated_share_of_near_copies_rules_out_no_evidence():
@@ -270,5 +270,5 @@ def test_an_understated_share_of_near_copies_rules_out_no_evidence():
     outside = X + 0.2 * rng.normal(size=X.shape)
     result = ls.audit(lambda X: np.full((len(X), 2), 0.5), (X, y), (outside, y), retrain=False)
     assert 0.1 < result.overlap.near.high < 0.9
-    assert (result.verdict.kind, len(result.basis.obstacles)) == ("cannot tell", 1)
+    assert (result.verdict.kind, len(result.basis.obstacles)) == ("inconclusive", 1)
     assert len(set(result.warnings)) == len(result.warnings)

@@ -17,12 +17,14 @@ import pytest
 from pages import Page
 from samples import around, sample_audit, sample_studies, with_names
 
+from leakscope.core.estimate import Estimate
 from leakscope.intervals import FALSE_ALARMS_NEEDED
-from leakscope.report import charts, html
+from leakscope.report import audit_charts as charts
+from leakscope.report import html
 from leakscope.report.figures import draw_figure
 from leakscope.report.studies import figure_words
 from leakscope.report.summary import READINGS_APART, summarize
-from leakscope.results import Audit, Bound, Estimate, Extra, Figure, Point, Roc, Series
+from leakscope.results import Audit, Bound, Extra, Figure, Point, Roc, Series
 
 SVG = "{http://www.w3.org/2000/svg}"
 NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?")
@@ -74,7 +76,7 @@ def leaves(thing: Any) -> Iterator[Any]:
 # --- numbers --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["leaks", "no evidence", "cannot tell"])
+@pytest.mark.parametrize("kind", ["leaks", "not_detected", "inconclusive"])
 def test_every_number_on_the_page_is_in_the_summary(kind: Any) -> None:
     summary = summarize(everything(sample_audit(kind)))
     known = {found for leaf in leaves(summary) if isinstance(leaf, str) for found in NUMBER.findall(leaf)}
@@ -160,7 +162,7 @@ def test_releases_that_nobody_measured_stand_in_the_table_with_the_reason() -> N
 
 
 @pytest.mark.parametrize(
-    ("kind", "tone"), [("leaks", "plain-tag"), ("no evidence", "no-evidence"), ("cannot tell", "plain-tag")]
+    ("kind", "tone"), [("leaks", "plain-tag"), ("not_detected", "no-evidence"), ("inconclusive", "plain-tag")]
 )
 def test_nothing_sure_is_good_news_only_where_something_could_have_been_seen(kind: Any, tone: str) -> None:
     summary = summarize(sample_audit(kind))
@@ -210,7 +212,7 @@ def test_the_policy_names_the_one_script_and_nothing_else(page: str) -> None:
 
 def test_no_data_reach_the_script() -> None:
     scripts = {
-        html.render(sample_audit(kind)).split("<script>")[1].split("</script>")[0] for kind in ("leaks", "cannot tell")
+        html.render(sample_audit(kind)).split("<script>")[1].split("</script>")[0] for kind in ("leaks", "inconclusive")
     }
     assert len(scripts) == 1
 
@@ -324,10 +326,10 @@ def test_a_hundred_dots(low: int, high: int, guess: float) -> None:
 
 
 def test_dots_show_the_second_sentence() -> None:
-    for kind in ("leaks", "no evidence"):
+    for kind in ("leaks", "not_detected"):
         answer = summarize(sample_audit(kind))["answer"]  # type: ignore[arg-type]
         assert answer["picture"]["text"] in answer["sentences"][1]
-    assert summarize(sample_audit("cannot tell"))["answer"]["picture"] is None
+    assert summarize(sample_audit("inconclusive"))["answer"]["picture"] is None
 
 
 def drawn_figure(kind: Any = "lines", **more: Any) -> tuple[Any, list[tuple[float, float]]]:

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.report import drawing
 from leakscope.report.axes import linear_axis, log_axis, short_number
-from leakscope.results import Estimate
 
 SVG = "{http://www.w3.org/2000/svg}"
 BOX = (0.0, 0.1, 0.2, 0.3, 0.6)

@@ -16,10 +16,13 @@ from hypothesis import strategies as st
 from pages import Page
 from samples import ATTACKS, JUDGED, around, sample_audit, with_names
 
-from leakscope.report import charts, html, text
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
+from leakscope.report import audit_charts as charts
+from leakscope.report import html, text
 from leakscope.report.summary import CHARTED_GROUPS, summarize
 from leakscope.report.words import describe, false_alarms, out_of, safe_text
-from leakscope.results import Audit, Estimate, NotRun, Overlap, Roc
+from leakscope.results import Audit, Overlap, Roc
 from leakscope.risk import most_exposed
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -33,7 +36,7 @@ HOSTILE = (
     '=HYPERLINK("http://example.com","x")',
     "x<b>" * 2500,
 )
-Kind = Literal["leaks", "no evidence", "cannot tell"]
+Kind = Literal["leaks", "not_detected", "inconclusive"]
 
 
 @pytest.fixture(scope="module")
@@ -198,7 +201,7 @@ def test_without_retraining_the_permutation_control_is_said_to_stand_in() -> Non
 
 
 def test_the_order_of_records_is_doubted_where_there_is_no_leak() -> None:
-    assert "no more than chance" in summarize(sample_audit("no evidence"))["exposed"]["note"]
+    assert "no more than chance" in summarize(sample_audit("not_detected"))["exposed"]["note"]
     assert "false alarm" in summarize(sample_audit("leaks"))["exposed"]["note"]
 
 
@@ -281,13 +284,13 @@ def test_charts_are_well_formed_whatever_the_names(name: str) -> None:
 # --- the page -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["leaks", "no evidence", "cannot tell"])
+@pytest.mark.parametrize("kind", ["leaks", "not_detected", "inconclusive"])
 def test_every_verdict_has_a_page_with_its_word(kind: Kind) -> None:
     audit = sample_audit(kind)
     page = Page(html.render(audit))
     header = next(attributes for tag, attributes in page.elements if tag == "header")
     assert header["class"] == f"verdict {kind.replace(' ', '-')}"
-    assert {"leaks": "Leaks", "no evidence": "No evidence of leakage", "cannot tell": "Cannot tell"}[kind] in page.text
+    assert {"leaks": "Leaks", "not_detected": "No evidence of leakage", "inconclusive": "Cannot tell"}[kind] in page.text
     assert page.inside("h1").strip() == summarize(audit)["answer"]["sentences"][0]
 
 
@@ -341,7 +344,7 @@ def test_few_records_and_nothing_left_out(audit: Audit) -> None:
 # --- the terminal ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("kind", ["leaks", "no evidence", "cannot tell"])
+@pytest.mark.parametrize("kind", ["leaks", "not_detected", "inconclusive"])
 def test_text_fits_a_terminal_and_starts_with_the_verdict(kind: Kind) -> None:
     audit = sample_audit(kind)
     shown = str(audit)

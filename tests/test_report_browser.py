@@ -320,7 +320,7 @@ def test_without_script_everything_is_there(open_page: Open, file: Path, summary
         assert overflow(page) == []
 
 
-@pytest.mark.parametrize("kind", ["leaks", "no evidence", "cannot tell"])
+@pytest.mark.parametrize("kind", ["leaks", "not_detected", "inconclusive"])
 def test_the_first_screen_has_the_answer(open_page: Open, tmp_path: Path, kind: Any) -> None:
     audit = sample_audit(kind)
     file = tmp_path / "report.html"

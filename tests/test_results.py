@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from leakscope.results import Estimate
+from leakscope.core.estimate import Estimate
 
 
 @pytest.mark.parametrize(

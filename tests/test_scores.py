@@ -132,7 +132,7 @@ def test_series_lists_and_words_are_read_alike():
 def test_without_control_or_random_split_the_verdict_never_says_leaks():
     scores, member = normals(500, 2.0)
     result = audit_scores(scores, member)
-    assert result.verdict.kind == "cannot tell"
+    assert result.verdict.kind == "inconclusive"
     assert [doubt.code for doubt in result.verdict.doubts] == ["scores_only"]
     assert result.verdict.finding.estimates == {"auc": result.strongest.auc}
     assert result.strongest.blind is None
@@ -153,7 +153,7 @@ def test_a_control_alone_does_not_rule_out_a_shift():
     control, _ = normals(1000, 0.3, seed=1)
     result = audit_scores(scores, member, control=control)
     assert result.strongest.beyond_control.low > 0
-    assert result.verdict.kind == "cannot tell"
+    assert result.verdict.kind == "inconclusive"
 
 
 def test_a_control_alone_does_not_rule_out_a_shift_within_a_group_either():
@@ -162,7 +162,7 @@ def test_a_control_alone_does_not_rule_out_a_shift_within_a_group_either():
     scores = np.where(groups == "a", scores, np.random.default_rng(3).normal(size=2000))
     result = audit_scores(scores, member, control=np.random.default_rng(4).normal(size=2000), groups={"side": groups})
     assert result.basis.exposed is not None
-    assert result.verdict.kind == "cannot tell"
+    assert result.verdict.kind == "inconclusive"
 
 
 @pytest.mark.parametrize("random_split", [False, True])
@@ -170,13 +170,13 @@ def test_a_control_that_finds_as_much_forbids_it(random_split):
     scores, member = normals(500, 1.0)
     control, _ = normals(500, 0.0, seed=1)
     result = audit_scores(scores, member, control=control + 1.0 * member, random_split=random_split)
-    assert result.verdict.kind == "cannot tell"
+    assert result.verdict.kind == "inconclusive"
 
 
 def test_no_evidence_and_too_few_records():
-    assert audit_scores(*normals(6000, 0.0), random_split=True).verdict.kind == "no evidence"
+    assert audit_scores(*normals(6000, 0.0), random_split=True).verdict.kind == "not_detected"
     few = audit_scores(*normals(20, 0.0))
-    assert few.verdict.kind == "cannot tell"
+    assert few.verdict.kind == "inconclusive"
     assert [doubt.code for doubt in few.verdict.doubts] == ["sample_size"]
     assert [one.code for one in few.verdict.support] == ["permuted"]
 

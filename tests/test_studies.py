@@ -17,12 +17,12 @@ from leakscope.attacks import loss_threshold
 from leakscope.attribute import attribute_inference
 from leakscope.attribute.telling import tell_all
 from leakscope.cli import main
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.frontier_study import frontier
 from leakscope.leakage import Sweep, membership_leakage, sweep
 from leakscope.leakage.telling import tell as tell_leakage
 from leakscope.reconstruction import reconstruct
-from leakscope.results import Estimate
 from leakscope.study import load_study, study_to_json
 from leakscope.telling import finite, plain
 

@@ -12,11 +12,12 @@ from rich.console import Console
 from samples import sample_audit, with_names
 
 from leakscope.cli_shared import show_audit
+from leakscope.core.result import NotRun
 from leakscope.report import html
 from leakscope.report.summary import summarize
-from leakscope.results import Audit, NotRun
+from leakscope.results import Audit
 
-Kind = Literal["leaks", "no evidence", "cannot tell"]
+Kind = Literal["leaks", "not_detected", "inconclusive"]
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 HOSTILE = (
     "[red]alarm[/red]",
@@ -43,7 +44,7 @@ def colours_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.mark.parametrize(("kind", "colour"), [("leaks", 31), ("no evidence", 32), ("cannot tell", 33)])
+@pytest.mark.parametrize(("kind", "colour"), [("leaks", 31), ("not_detected", 32), ("inconclusive", 33)])
 def test_the_verdict_comes_first_and_in_its_colour(kind: Kind, colour: int) -> None:
     audit = sample_audit(kind)
     text = shown(audit)

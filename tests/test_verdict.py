@@ -10,9 +10,10 @@ import pytest
 from samples import around, sample_audit, sample_risk
 
 from leakscope import verdict, verdict_text
+from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack, Guesses
 from leakscope.ranking import Scale
-from leakscope.results import Basis, Claim, DoubtCode, Estimate, FindingCode, Fit, Named, Statement, SupportCode
+from leakscope.results import Basis, Claim, DoubtCode, FindingCode, Fit, Named, Statement, SupportCode
 from leakscope.risk import FALSE_POSITIVE_RATES, Judged, Trial, assess
 
 
@@ -91,7 +92,7 @@ def test_an_attack_that_does_not_beat_the_blind_baseline_is_not_called_a_leak():
     member = np.repeat([True, False], 1000)
     shift = rng.normal(1.0 * member, 1.0)
     said, strongest, _ = assess_all([shift + 0.3 * rng.normal(size=2000)], member, shift)
-    assert said.kind == "cannot tell"
+    assert said.kind == "inconclusive"
     assert said.doubts == (Statement("not_above_blind", {"blind": strongest.blind}, remedy="matched_holdout"),)
 
 
@@ -101,19 +102,19 @@ def test_an_attack_that_does_as_well_on_a_model_that_never_saw_the_members_is_no
     said, strongest, _ = assess_all(
         [rng.normal(0.5 * member, 1.0)], member, rng.normal(size=2000), control=rng.normal(0.5 * member, 1.0)
     )
-    assert said.kind == "cannot tell"
+    assert said.kind == "inconclusive"
     doubt = Statement("not_above_control", {"control": strongest.control.auc}, remedy="matched_holdout")
     assert said.doubts == (doubt,)
 
 
-@pytest.mark.parametrize(("n", "kind"), [(4000, "no evidence"), (60, "cannot tell")])
+@pytest.mark.parametrize(("n", "kind"), [(4000, "not_detected"), (60, "inconclusive")])
 def test_without_a_leak_the_number_of_records_decides_what_can_be_said(n, kind):
     rng = np.random.default_rng(5)
     member = np.repeat([True, False], n)
     said, strongest, _ = assess_all(rng.normal(size=(3, 2 * n)), member, rng.normal(size=2 * n))
     assert said.kind == kind
     assert (said.finding.code, said.not_excluded) == ("not_detected", strongest.auc.high)
-    if kind == "cannot tell":
+    if kind == "inconclusive":
         assert [doubt.code for doubt in said.doubts] == ["sample_size"]
         assert said.records_needed == verdict.records_needed(0.05, strongest.auc.confidence)
 
@@ -125,7 +126,7 @@ def test_the_records_said_to_be_needed_do_suffice():
     n = verdict.records_needed(0.05, chance)
     member = np.repeat([True, False], n)
     kinds = [assess_all([rng.normal(size=2 * n)], member, rng.normal(size=2 * n))[0].kind for _ in range(40)]
-    assert kinds.count("no evidence") >= 36
+    assert kinds.count("not_detected") >= 36
 
 
 def test_a_leak_about_few_members_stands_although_its_auc_is_not_surely_beyond_the_control():
@@ -153,12 +154,12 @@ def test_a_leak_about_few_members_is_doubted_where_the_control_finds_as_many():
         return scores
 
     said, strongest, _ = assess_all([few(rng)], member, rng.normal(size=2 * n), control=few(rng))
-    assert said.kind == "cannot tell"
+    assert said.kind == "inconclusive"
     assert strongest.auc.low <= 0.5
     shared = {"control": strongest.control.tpr_at_fpr[0.01]}
     assert said.doubts == (Statement("not_above_control", shared, fpr=0.01),)  # a rate is doubted by a rate
     without, _, _ = assess_all([few(rng)], member, few(rng))
-    assert without.kind == "cannot tell"
+    assert without.kind == "inconclusive"
     assert without.doubts == (Statement("not_above_blind", fpr=0.01),)
 
 
@@ -168,7 +169,7 @@ def test_overlap_stretches_what_is_not_excluded():
     _, strongest, _ = assess_all([rng.normal(size=8000)], member, rng.normal(size=8000))
     found = {overlap: verdict.judge(strongest, Basis(0.05, overlap)) for overlap in (0.0, 0.9, 1.0)}
     kinds = {overlap: one.kind for overlap, one in found.items()}
-    assert kinds == {0.0: "no evidence", 0.9: "cannot tell", 1.0: "cannot tell"}
+    assert kinds == {0.0: "not_detected", 0.9: "inconclusive", 1.0: "inconclusive"}
     assert found[0.9].not_excluded == pytest.approx(0.5 + 10 * (strongest.auc.high - 0.5))
     assert found[1.0].not_excluded == 1.0
     assert [(doubt.code, doubt.estimates["share"].value) for doubt in found[0.9].doubts] == [("copies_in_holdout", 0.9)]
@@ -176,7 +177,7 @@ def test_overlap_stretches_what_is_not_excluded():
 
 def test_an_obstacle_rules_out_no_evidence_and_nothing_else():
     rng = np.random.default_rng(0)
-    for shift, kinds in ((0.0, ("no evidence", "cannot tell")), (1.0, ("leaks", "leaks"))):
+    for shift, kinds in ((0.0, ("not_detected", "inconclusive")), (1.0, ("leaks", "leaks"))):
         member = np.repeat([True, False], 4000)
         found, strongest, _ = assess_all([rng.normal(shift * member)], member, rng.normal(size=8000))
         blocked = verdict.judge(strongest, Basis(0.05, obstacles=("the model gives random answers",)))
@@ -199,7 +200,7 @@ NEVER, SHUFFLED = LOUD.control, LOUD.permuted
 FINDINGS = {
     "leaks by AUC": (LOUD, Basis(0.05), "leaks", Statement("auc", {"auc": LOUD.auc})),
     "leaks by rate": (RARE, Basis(0.05), "leaks", Statement("tpr_at_fpr", {"tpr": RARE.tpr_at_fpr[0.1]}, fpr=0.1)),
-    "no evidence": (QUIET, Basis(0.05), "no evidence", Statement("not_detected", {"auc": QUIET.auc})),
+    "not_detected": (QUIET, Basis(0.05), "not_detected", Statement("not_detected", {"auc": QUIET.auc})),
 }
 
 
@@ -281,7 +282,7 @@ DOUBTS = {
 def test_a_verdict_that_cannot_tell_says_why(case):
     risk, basis, doubts = DOUBTS[case]
     found = verdict.judge(risk, basis)
-    assert found.kind == "cannot tell"
+    assert found.kind == "inconclusive"
     assert list(found.doubts) == doubts
     assert (found.records_needed is not None) == (case == "sample")
     assert (found.not_excluded is not None) == (case in ("sample", "copies"))
@@ -296,7 +297,7 @@ def test_a_random_split_needs_no_control_and_is_stated():
 def test_a_refuted_claim_states_the_bound_the_claim_and_delta():
     claim = Claim(1.0, 1e-5, Estimate(3.2, 3.2, 3.2, kind="lower bound"), "RMIA")
     found = verdict.judge(QUIET, Basis(0.05, claim=claim))
-    assert (found.kind, found.finding.code, found.finding.attack) == ("claim refuted", "epsilon", "RMIA")
+    assert (found.kind, found.finding.code, found.finding.attack) == ("claim_refuted", "epsilon", "RMIA")
     assert {name: one.value for name, one in found.finding.estimates.items()} == {
         "bound": 3.2,
         "claimed": 1.0,
@@ -304,9 +305,9 @@ def test_a_refuted_claim_states_the_bound_the_claim_and_delta():
     }
     assert [one.code for one in found.support] == ["control", "blind", "epsilon_bound"]
     for shifted in (replace(QUIET, blind=UNLIKE), replace(QUIET, control=replace(NEVER, auc=UNLIKE))):
-        assert verdict.judge(shifted, Basis(0.05, claim=claim)).kind != "claim refuted"
+        assert verdict.judge(shifted, Basis(0.05, claim=claim)).kind != "claim_refuted"
     unclaimed = verdict.judge(QUIET, Basis(0.05, claim=replace(claim, epsilon=None)))
-    assert (unclaimed.kind, unclaimed.support[-1].code) == ("no evidence", "epsilon_bound")
+    assert (unclaimed.kind, unclaimed.support[-1].code) == ("not_detected", "epsilon_bound")
 
 
 # --- words ------------------------------------------------------------------------------------------------------------
@@ -320,7 +321,7 @@ def test_a_leak_states_how_many_members_could_be_named_and_no_other_verdict_does
         "count": 12, "share": 0.06, "rate": 0.1
     }  # fmt: skip
     nobody = verdict.judge(risk, Basis(0.05), replace(named, count=0))
-    other = verdict.judge(sample_audit("no evidence").strongest, Basis(0.05), named)
+    other = verdict.judge(sample_audit("not_detected").strongest, Basis(0.05), named)
     assert "named" not in {one.code for one in (*nobody.support, *other.support)}
 
 

@@ -1,4 +1,4 @@
-"""Verdicts of the default audit on models that leak little: "no evidence" never, and "leaks" where RMIA is significant."""
+"""Verdicts of the default audit on models that leak little: "not_detected" never, and "leaks" where RMIA is significant."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from benchmarks.measure import Line
 from benchmarks.race.targets import BOOSTING, FOREST, LOGISTIC, Target, adult, audit, digits, risk_of
 from leakscope.results import Audit
 
-#: Models that leak and for which "no evidence" is wrong, each with `LEAKING_SEEDS` splits.
+#: Models that leak and for which "not_detected" is wrong, each with `LEAKING_SEEDS` splits.
 LEAKING = {
     "Adult forest, leaves of 20": Target(clone(FOREST).set_params(min_samples_leaf=20), adult, 5000),
     "Adult logistic, 5,000": Target(LOGISTIC, adult, 5000),
@@ -36,9 +36,9 @@ def run(full: bool) -> Iterator[Line]:  # noqa: ARG001
     for name, target in LEAKING.items():
         found = [_audit(target, seed) for seed in LEAKING_SEEDS]
         kinds = Counter(one.verdict.kind for one in found)
-        wrong, count = wrong + kinds["no evidence"], count + len(found)
-        yield Line(f'{name}: "no evidence"', kinds["no evidence"], None, "runs", _detail(found, kinds))
-    yield Line(f'"no evidence" on models that leak, of {count}', wrong, 0, "runs")
+        wrong, count = wrong + kinds["not_detected"], count + len(found)
+        yield Line(f'{name}: "not_detected"', kinds["not_detected"], None, "runs", _detail(found, kinds))
+    yield Line(f'"not_detected" on models that leak, of {count}', wrong, 0, "runs")
     leaks, significant = 0, 0
     for name, target in SMALL.items():
         found = [_audit(target, seed) for seed in SMALL_SEEDS]

@@ -33,20 +33,21 @@ if TYPE_CHECKING:
     from leakscope.audit_diff import diff
     from leakscope.auditing import audit
     from leakscope.comparison import Comparison, compare
+    from leakscope.core.estimate import Estimate
     from leakscope.errors import InputError
     from leakscope.evidence import Attack, Evidence, Guesses, Known
     from leakscope.explanations import explain
     from leakscope.frontier_study import frontier
-    from leakscope.gating import GateResult, gate
     from leakscope.model_files import load_model
     from leakscope.oracle import Oracle
     from leakscope.reconstruction import reconstruct
+    from leakscope.record.gate import GateResult, gate
+    from leakscope.record.storage import load
     from leakscope.remote import remote_model
-    from leakscope.results import Audit, Estimate, Risk, Verdict
+    from leakscope.results import Audit, Risk, Verdict
     from leakscope.risk import score
     from leakscope.scores import audit_scores
     from leakscope.splitting import split
-    from leakscope.storage import load
     from leakscope.target import Learner, Model, Records, Target, make_target
 
 __version__ = "0.1.0"
@@ -56,9 +57,9 @@ _HOMES = {
     "Attack": "evidence",
     "Audit": "results",
     "Comparison": "comparison",
-    "Estimate": "results",
+    "Estimate": "core.estimate",
     "Evidence": "evidence",
-    "GateResult": "gating",
+    "GateResult": "record.gate",
     "Guesses": "evidence",
     "InputError": "errors",
     "Known": "evidence",
@@ -85,11 +86,11 @@ _HOMES = {
     "explain": "explanations",
     "explanations": "",
     "frontier": "frontier_study",
-    "gate": "gating",
+    "gate": "record.gate",
     "influence": "",
     "leakage": "",
     "learners": "",
-    "load": "storage",
+    "load": "record.storage",
     "load_model": "model_files",
     "make_target": "target",
     "pate": "",

@@ -16,9 +16,11 @@ from numpy.typing import NDArray
 
 from leakscope.attacks.references import fit_of
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
+from leakscope.core.result import Caveat
 from leakscope.crossfit import Sample
 from leakscope.defenses.defense import gives_labels_only, say_labels
-from leakscope.evaluation.claims import bound_epsilon
+from leakscope.evaluation.audit_claims import audit_claims
+from leakscope.evaluation.claims import bound_epsilon, promised
 from leakscope.evaluation.concluding import Tried, try_attacks
 from leakscope.evaluation.design import Numbers
 from leakscope.evaluation.evaluate import Evaluated
@@ -35,7 +37,7 @@ from leakscope.facts import count_copies, describe, label_levels, much_near_over
 from leakscope.fingerprints import fingerprint
 from leakscope.provenance import CODE, code_digest, model_fingerprint
 from leakscope.releases import Progress
-from leakscope.results import Audit, Basis, Bound, Claim, Extra, Procedure
+from leakscope.results import Audit, Basis, Bound, EpsilonClaim, Extra, Procedure
 from leakscope.risk import (
     FALSE_POSITIVE_RATES,
     NOT_SHOWN,
@@ -47,7 +49,6 @@ from leakscope.risk import (
 )
 from leakscope.selection import Selection, select
 from leakscope.splitting import is_random_split
-from leakscope.study import promised
 from leakscope.target import Target, make_target
 from leakscope.workers import check_work
 from leakscope.worlds import retrain as train_again
@@ -121,14 +122,14 @@ def audit(
         Answers to average for each record where the model answers the same query differently; by default 16. See
         `consistency`. Models whose answers do not vary are asked once.
     margin
-        "No evidence" is said only where an AUC above 0.5 + ``margin`` is excluded.
+        "Not detected" is stated only where an AUC above 0.5 + ``margin`` is excluded.
     seed
         The same seed gives the same numbers to the last bit, with any number of workers.
     workers, cluster, cache
         See :func:`~leakscope.worlds.retrain`.
     epsilon, delta
         The differential privacy that the training is claimed to have, for the swap of one record: an ε for records that are added or
-        removed counts twice. The report says what no attack can exceed, and the verdict is "claim refuted" where the lower bound on ε
+        removed counts twice. The report says what no attack can exceed, and the verdict is "claim_refuted" where the lower bound on ε
         from this model is above the claim.
     command
         The command line that asked for the audit, for the record.
@@ -223,14 +224,12 @@ def _run(
         _exposures(target, case.sample, trained, settings.confidence),
         _about_records(target, trained),
     )
-    refuted = found["verdict"].kind == "claim refuted"
-    return Audit(
+    refuted = found["verdict"].kind == "claim_refuted"
+    result = Audit(
         **found,
         extras=_extras(selection, [one.trial for one in tried.found], settings.confidence),
         not_run=selection.not_run,
-        warnings=tuple(
-            dict.fromkeys([*consistency.warnings, *basis.obstacles, *_stopped(prepared, trained), *warnings, *mixture])
-        ),
+        warnings=_once([*consistency.warnings, *basis.obstacles, *_stopped(prepared, trained), *warnings, *mixture]),
         target=audited,
         overlap=prepared.overlap,
         settings=recorded(settings, _own_settings(target, trained, settings, consistency), tried),
@@ -239,6 +238,11 @@ def _run(
         bounds=() if claimed is None else (replace(claimed, contradicted=refuted),),
         procedure=_procedure(target, trained, settings),
     )
+    return replace(result, claims=audit_claims(result))
+
+
+def _once(caveats: Sequence[Caveat]) -> tuple[Caveat, ...]:
+    return tuple(caveat for at, caveat in enumerate(caveats) if caveat not in caveats[:at])
 
 
 def _exposures(target: Target, sample: Sample, trained: Trained, confidence: float) -> Exposures | None:
@@ -263,12 +267,12 @@ def _pooled(levels: NDArray[Any]) -> pd.Series[str]:
     return pd.Series(np.where(pooled == NOT_SHOWN, SMALL_GROUPS, pooled)).map(str).astype("str")
 
 
-def _stopped(prepared: Prepared, trained: Trained) -> list[str]:
-    """That Ctrl-C ended the training of reference models."""
+def _stopped(prepared: Prepared, trained: Trained) -> list[Caveat]:
+    """State that Ctrl-C ended the training of reference models, if it did."""
     if trained.stopped != "interrupt":
         return []
     used, planned = trained.design.numbers.references, prepared.design.numbers.references
-    return [f"training was interrupted: {used} of {planned} reference models were used"]
+    return [Caveat("interrupted", {"used": used, "planned": planned})]
 
 
 def _procedure(target: Target, trained: Trained, settings: Settings) -> Procedure | None:
@@ -290,7 +294,9 @@ def _own_settings(target: Target, trained: Trained, settings: Settings, consiste
     }
 
 
-def _claim(claimed: Bound | None, found: Sequence[Evaluated], prepared: Prepared, settings: Settings) -> Claim | None:
+def _claim(
+    claimed: Bound | None, found: Sequence[Evaluated], prepared: Prepared, settings: Settings
+) -> EpsilonClaim | None:
     """The lower bound on ε, where ε was claimed or a random split makes it valid."""
     if claimed is None and not settings.random_split:
         return None
@@ -306,8 +312,8 @@ def _train(
     clock: Clock,
     again: Retrain,
     progress: Progress | None,
-) -> tuple[Trained, tuple[str, ...]]:
-    """Ask the audited model, train the others, and name what in the answers rules out "no evidence"."""
+) -> tuple[Trained, tuple[Caveat, ...]]:
+    """Ask the audited model, train the others, and name what in the answers rules out "not_detected"."""
     target, special = prepared.target, special_releases(attacks)
     answers = answers_of(target.model.task)
     with clock("predict"):

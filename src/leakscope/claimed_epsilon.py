@@ -48,10 +48,10 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from leakscope.bounds import advantage_from_epsilon
+from leakscope.core.estimate import Estimate
 from leakscope.defenses.defense import Guarantee
 from leakscope.epsilon import Curve, epsilon_from_pairs
 from leakscope.errors import InputError
-from leakscope.results import Estimate
 
 
 @dataclass(frozen=True, eq=False)

@@ -27,7 +27,7 @@ from leakscope.cli_leakage import leakage
 from leakscope.cli_reconstruct import reconstruct
 from leakscope.cli_report import report
 from leakscope.cli_scores import scores
-from leakscope.cli_shared import Json, Seed, progress_bars, show_audit
+from leakscope.cli_shared import Json, Seed, progress_bars, show
 from leakscope.errors import InputError, chain, resource_error
 from leakscope.failures import frames
 
@@ -209,7 +209,7 @@ def demo(
 
     with progress_bars() as progress:
         result, command = run(out, seed, progress)
-    show_audit(result)
+    show(result)
     print(f"\nreport: {out / 'audit' / 'report.html'}\nthe same from the command line:\n  {command}")
 
 
@@ -256,8 +256,9 @@ def reproduce(
 ) -> None:
     """Reproduce a figure of a paper: our numbers, the paper's statement, and whether they agree."""
     from leakscope import papers
-    from leakscope.papers.show import list_all, show
-    from leakscope.storage import check_writable
+    from leakscope.papers.show import list_all
+    from leakscope.papers.show import show as show_reproduction
+    from leakscope.record.files import check_writable
     from leakscope.workers import check_work
 
     if listing:
@@ -274,7 +275,7 @@ def reproduce(
         files = result.write(out)
         results.append(result.as_dict())
         if not as_json:
-            show(result, files)
+            show_reproduction(result, files)
     if as_json:
         print(json.dumps(results if every else results[0], indent=1, ensure_ascii=False, allow_nan=False))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
 import sys
@@ -32,6 +31,7 @@ from leakscope.cli_shared import (
     Id,
     Json,
     Label,
+    Out,
     RandomSplit,
     References,
     Repeats,
@@ -41,17 +41,16 @@ from leakscope.cli_shared import (
     Train,
     Trust,
     TrustPickle,
+    With,
     Workers,
+    finish,
     progress_bars,
     seconds,
-    show_audit,
 )
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
-    from leakscope.conditions import Scope
-    from leakscope.gating import GateResult
-    from leakscope.results import Audit
+    from leakscope.record.conditions import Scope
 
 TASKS = ("classification", "regression")
 OUTPUTS = ("probabilities", "logits", "log-probabilities")
@@ -73,9 +72,7 @@ def audit(
     train: Train,
     holdout: Holdout,
     label: Label,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for audit.json, records.csv and report.html.", file_okay=False)
-    ] = None,
+    out: Out = None,
     groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
     id: Id = None,  # noqa: A002
     drop: Drop = None,
@@ -99,13 +96,7 @@ def audit(
     budget: Budget = None,
     random_split: RandomSplit = False,
     shadows: Shadows = None,
-    beside: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--with",
-            help="Folder that compare, leakage, reconstruct, frontier, causal or attributes wrote; may be repeated.",
-        ),
-    ] = None,
+    include: With = None,
     epsilon: Annotated[
         float | None,
         typer.Option(
@@ -117,7 +108,7 @@ def audit(
     drop_overlap: DropOverlap = False,
     repeats: Repeats = None,
     confidence: Confidence = 0.95,
-    margin: Annotated[float, typer.Option(help="“No evidence” excludes an AUC above 0.5 plus this.")] = 0.05,
+    margin: Annotated[float, typer.Option(help="“Not detected” excludes an AUC above 0.5 plus this.")] = 0.05,
     seed: Seed = 0,
     workers: Workers = None,
     cluster: Cluster = None,
@@ -135,8 +126,8 @@ def audit(
     """Audit a trained model: what do its answers give away about who was in its training set?"""
     from leakscope.auditing import audit as run
     from leakscope.provenance import load_with_digest
-    from leakscope.storage import check_writable
-    from leakscope.study import load_study
+    from leakscope.record.files import check_writable
+    from leakscope.record.storage import FILES, load
     from leakscope.tables import read_sets
 
     rules = read_gate(fail_if, policy, on_uncertain, junit)
@@ -145,8 +136,8 @@ def audit(
     if delta and epsilon is None:
         raise InputError("--delta goes with --epsilon: name both")
     if out is not None:
-        check_writable(out)
-    studies = [load_study(folder) for folder in beside or ()]
+        check_writable(out, FILES)
+    others = [load(folder) for folder in include or ()]
     loaded, digest = load_with_digest(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
     sets = read_sets((train, holdout), loaded, label=label, groups=groups, id_column=id, drop=drop)
     if retrain and not random_split and sys.stderr.isatty():
@@ -160,13 +151,10 @@ def audit(
             workers=workers, cluster=cluster, cache=cache, epsilon=epsilon, delta=delta,
             command=command_line(context), model_digest=digest, progress=progress,
         )  # fmt: skip
-    result = result.with_studies(*studies)
-    if out is not None:
-        result.save(out)
     gate = None if rules is None else decide(rules, result, junit)
-    show_result(result, gate, out, as_json)
+    finish(result, out, as_json, include=others, gate=gate)
     stop_if_failed(gate)
-    if result.verdict.kind == "claim refuted":
+    if result.verdict.kind == "claim_refuted":
         raise typer.Exit(GATE_FAILED)
 
 
@@ -199,27 +187,11 @@ def check_options(task: str | None, outputs: str | None) -> None:
 
 def _scope(releases: str | None) -> Scope:
     """What an audit with these options will have numbers for, as far as that is known before the model is read."""
-    from leakscope.conditions import Scope
+    from leakscope.record.conditions import audit_scope
     from leakscope.releases import RELEASES
-    from leakscope.risk import FALSE_POSITIVE_RATES
     from leakscope.selection import FOLLOWS, PREDICTIONS, read_releases
 
     named = list(RELEASES) if releases is None else [release.name for release in read_releases(releases.split(","))]
     readable = dict.fromkeys(name for release in named for name in FOLLOWS.get(release, (release,)))
     explains = bool(set(named) & set(PREDICTIONS)) and not set(named) <= set(RELEASES)
-    return Scope(FALSE_POSITIVE_RATES, True, explains, tuple(readable))
-
-
-def show_result(result: Audit, gate: GateResult | None, out: Path | None, as_json: bool) -> None:
-    """Print an audit and what the gate makes of it, for people or as JSON."""
-    if as_json:
-        from leakscope.storage import findings_to_dict
-
-        document = findings_to_dict(result.findings) | {"gate": None if gate is None else gate.as_dict()}
-        print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
-        return
-    show_audit(result)
-    if out is not None:
-        print(f"\nreport: {out / 'report.html'}")
-    if gate is not None:
-        print(gate)
+    return audit_scope(tuple(readable), groups=True, explanations=explains)

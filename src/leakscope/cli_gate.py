@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from leakscope.cli_shared import Json, Trust, TrustPickle
+from leakscope.core.result import plain
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
-    from leakscope.conditions import Scope
-    from leakscope.gating import GateResult
-    from leakscope.policy import Policy
-    from leakscope.results import Findings, Verdict
+    from leakscope.core.result import Result
+    from leakscope.record.conditions import Scope
+    from leakscope.record.gate import GateResult
+    from leakscope.record.policy import Policy
 
 GATE_FAILED = 1
 FailIf = Annotated[
@@ -32,7 +33,7 @@ Junit = Annotated[Path | None, typer.Option(help="File for the gate as JUnit XML
 
 
 def gate(
-    folder: Annotated[Path, typer.Argument(help="Folder of a saved audit.")],
+    folder: Annotated[Path, typer.Argument(help="Folder of a saved result.")],
     fail_if: FailIf = None,
     policy: PolicyFile = None,
     on_uncertain: OnUncertain = None,
@@ -44,46 +45,36 @@ def gate(
     trust: Trust = None,
     as_json: Json = False,
 ) -> None:
-    """Judge a saved audit by conditions, without auditing again: exit 0 if it passes, 1 if it fails."""
-    from leakscope.conditions import Scope
-    from leakscope.policy import make_policy
+    """Judge a saved result by conditions: exit 0 if it passes, 1 if it fails."""
     from leakscope.provenance import check_model
-    from leakscope.storage import load
+    from leakscope.record.conditions import Scope
+    from leakscope.record.gate import check_gated
+    from leakscope.record.policy import make_policy
+    from leakscope.record.storage import load
 
     rules = make_policy(fail_if or (), policy, on_uncertain)
     prepare(rules, None, junit)
     if model is None and (trust or trust_pickle):
         raise InputError("--trust and --trust-pickle go with --model: name the model file")
-    audit = load(folder)
+    studied = load(folder)
     if model is not None:
-        check_model(audit, model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
-    rules.check(Scope.of(audit))
-    result = decide(rules, audit, junit)
+        check_model(studied, model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
+    check_gated(studied)
+    rules.check(Scope.of(studied))
+    result = decide(rules, studied, junit)
     if as_json:
-        document = {"verdict": _shown(audit.verdict), "gate": result.as_dict()}
+        document = {"claims": plain(studied.claims), "gate": result.as_dict()}
         print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
     else:
         print(result)
     stop_if_failed(result)
 
 
-def _shown(verdict: Verdict) -> dict[str, Any]:
-    """The verdict for programs, by its codes, and in words for people."""
-    return {
-        "kind": verdict.kind,
-        "sentence": verdict.sentence,
-        "finding": None if verdict.finding is None else verdict.finding.code,
-        "doubts": [doubt.code for doubt in verdict.doubts],
-        "not_excluded": verdict.not_excluded,
-        "records_needed": verdict.records_needed,
-    }
-
-
 def read_gate(
     fail_if: list[str] | None, policy: Path | None, on_uncertain: str | None, junit: Path | None
 ) -> Policy | None:
     """The policy that the options of a command set, or None where they set none."""
-    from leakscope.policy import make_policy
+    from leakscope.record.policy import make_policy
 
     if fail_if or policy is not None:
         return make_policy(fail_if or (), policy, on_uncertain)
@@ -95,7 +86,7 @@ def read_gate(
 
 def prepare(policy: Policy | None, scope: Scope | None, junit: Path | None) -> None:
     """Refuse before any work what can't be judged or can't be written."""
-    from leakscope.junit import check_junit
+    from leakscope.record.junit import check_junit
 
     if policy is not None and scope is not None:
         policy.check(scope)
@@ -103,14 +94,14 @@ def prepare(policy: Policy | None, scope: Scope | None, junit: Path | None) -> N
         check_junit(junit)
 
 
-def decide(policy: Policy, audit: Findings, junit: Path | None) -> GateResult:
-    """The gate's result, written as JUnit XML too where that is asked for."""
-    from leakscope.gating import judge_policy
-    from leakscope.junit import write_junit
+def decide(policy: Policy, studied: Result, junit: Path | None) -> GateResult:
+    """Judge a result, and write the outcome as JUnit XML too where that is asked for."""
+    from leakscope.record.gate import judge_policy
+    from leakscope.record.junit import write_junit
 
-    result = judge_policy(policy, audit)
+    result = judge_policy(policy, studied)
     if junit is not None:
-        write_junit(junit, result, audit)
+        write_junit(junit, result, studied)
     return result
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leakscope.cli_audit import command_line, show_result
+from leakscope.cli_audit import command_line
 from leakscope.cli_gate import FailIf, Junit, OnUncertain, PolicyFile, decide, prepare, read_gate, stop_if_failed
-from leakscope.cli_shared import Confidence, Json, Seed
+from leakscope.cli_shared import Confidence, Json, Out, Seed, finish
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,40 +42,36 @@ def scores(
     ] = False,
     groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
     id: Annotated[str | None, typer.Option(help="Column that names the records.")] = None,  # noqa: A002
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for audit.json, records.csv and report.html.", file_okay=False)
-    ] = None,
+    out: Out = None,
     fail_if: FailIf = None,
     policy: PolicyFile = None,
     on_uncertain: OnUncertain = None,
     junit: Junit = None,
     confidence: Confidence = 0.95,
-    margin: Annotated[float, typer.Option(help="“No evidence” excludes an AUC above 0.5 plus this.")] = 0.05,
+    margin: Annotated[float, typer.Option(help="“Not detected” excludes an AUC above 0.5 plus this.")] = 0.05,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Audit scores or losses that any program wrote: do they give away who was in a training set?"""
-    from leakscope.conditions import Scope
-    from leakscope.report.words import safe_text
-    from leakscope.risk import FALSE_POSITIVE_RATES
+    """Audit scores or losses that any program wrote: do they reveal who was in a training set?"""
+    from leakscope.core.wording import name
+    from leakscope.record.conditions import audit_scope
+    from leakscope.record.files import check_writable
+    from leakscope.record.storage import FILES
     from leakscope.scores import audit_scores
-    from leakscope.storage import check_writable
 
     rules = read_gate(fail_if, policy, on_uncertain, junit)
-    release = safe_text(score)
-    prepare(rules, Scope(FALSE_POSITIVE_RATES, groups is not None, False, (release,)), junit)
+    release = name(score)
+    prepare(rules, audit_scope((release,), groups=groups is not None, explanations=False), junit)
     if out is not None:
-        check_writable(out)
+        check_writable(out, FILES)
     files = _files(table, members, nonmembers)
     read = _read(files, score, member if table is not None else None, control, groups, id)
     result = audit_scores(
         **read, higher_is_member=not lower_is_member, random_split=random_split, name=release, confidence=confidence,
         margin=margin, seed=seed, command=command_line(context),
     )  # fmt: skip
-    if out is not None:
-        result.save(out)
     gate = None if rules is None else decide(rules, result, junit)
-    show_result(result, gate, out, as_json)
+    finish(result, out, as_json, gate=gate)
     stop_if_failed(gate)
 
 
@@ -136,10 +132,10 @@ def _numbers(texts: pd.Series[Any], path: Path) -> NDArray[np.float64]:
     import numpy as np
     import pandas as pd
 
+    from leakscope.core.wording import name as safe
     from leakscope.records import row_name
-    from leakscope.report.words import safe_text
 
-    name, words = safe_text(texts.name), texts.str.strip()
+    name, words = safe(texts.name), texts.str.strip()
     if missing := int(words.str.lower().isin(MISSING_WORDS).sum()):
         raise InputError(f"{path} lacks {missing:,} of {len(texts):,} numbers in {name}: leave those records out")
     wrong = pd.to_numeric(words, errors="coerce").isna().to_numpy()  # unlike Python's own reading it refuses 1_000

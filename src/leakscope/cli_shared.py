@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -14,7 +15,8 @@ from leakscope.errors import InputError
 from leakscope.failures import safe_warnings
 
 if TYPE_CHECKING:
-    from leakscope.results import Audit
+    from leakscope.core.result import Result
+    from leakscope.record.gate import GateResult
 
 Train = Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")]
 Holdout = Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")]
@@ -49,6 +51,14 @@ Workers = Annotated[int | None, typer.Option(help="Processes for retraining; by 
 Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")]
 TrustPickle = Annotated[bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")]
 Trust = Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")]
+With = Annotated[
+    list[Path] | None,
+    typer.Option("--with", help="Folder of another saved result that the report shows too; may be repeated."),
+]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder for result.json, report.html, table.csv and, by record, records.csv.", file_okay=False),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)]
 Confidence = Annotated[float, typer.Option(help="Confidence of the intervals.")]
@@ -73,15 +83,50 @@ def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
         yield report
 
 
-def show_audit(audit: Audit) -> None:
-    """In colour on a terminal, as plain text elsewhere."""
+def finish(
+    result: Result,
+    out: Path | None,
+    as_json: bool,
+    *,
+    include: Sequence[Result] = (),
+    gate: GateResult | None = None,
+    more: Mapping[str, Any] | None = None,
+) -> None:
+    """Save a result where that is asked for, and print it: in colour on a terminal, as plain text elsewhere, or as JSON.
+
+    Parameters
+    ----------
+    include
+        Other results that the report shows too.
+    gate
+        What a gate made of the result.
+    more
+        Further entries of the JSON.
+    """
+    if out is not None:
+        result.save(out, include)
+    if as_json:
+        document = result.as_dict() | {"gate": None if gate is None else gate.as_dict()} | dict(more or {})
+        print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
+        return
+    show(result, include)
+    if out is not None:
+        print(f"\nreport: {out / 'report.html'}")
+    if gate is not None:
+        print(gate)
+
+
+def show(result: Result, include: Sequence[Result] = ()) -> None:
+    """Print a result: in colour on a terminal, as plain text elsewhere."""
     from rich.console import Console
+
+    from leakscope.report.renderers import terminal, text
 
     console = Console()
     if console.is_terminal:
-        console.print(audit)
+        console.print(terminal.render(result, include))
     else:
-        print(audit)
+        print(text.render(result, include))
 
 
 def seconds(text: str | None, option: str) -> float | None:

@@ -5,9 +5,9 @@ batches differently from single records, would hide from it what an attacker see
 
 - *Random answers* are averaged over ``repeats`` queries, for the audited model and for every model trained again. The mean of
   :math:`R` answers with noise of standard deviation :math:`\sigma` still has noise :math:`\sigma/\sqrt R`, and an attacker may
-  ask more often. "No evidence" is therefore ruled out unless the remaining noise hardly changes the order of the records: an
+  ask more often. "Not detected" is therefore ruled out unless the remaining noise hardly changes the order of the records: an
   attack on answers in two groups far apart depends on the order within each group.
-- *Answers that depend on the batch* rule out "no evidence".
+- *Answers that depend on the batch* rule out "not detected".
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.errors import InputError
+from leakscope.core.checks import check_count
+from leakscope.core.result import Caveat
 from leakscope.evidence import Floats
-from leakscope.facts import count
 from leakscope.fingerprints import fingerprint
 from leakscope.models import Model
 from leakscope.predicting import predict_in_blocks
@@ -39,7 +39,7 @@ REPEATS = 16
 TOLERANCE = 1e-4
 #: Rounding error of a network in single precision, relative to the value.
 ROUNDING = 1e-6
-#: Rank correlation between two means of answers from which on "no evidence" is allowed.
+#: Rank correlation between two means of answers from which on "not detected" is allowed.
 SAME_ORDER = 0.99
 
 
@@ -62,24 +62,18 @@ class Consistency:
     same_order: float = 1.0
 
     @property
-    def warnings(self) -> tuple[str, ...]:
+    def warnings(self) -> tuple[Caveat, ...]:
         """State that the answers are random, if they are."""
         if self.repeats is None:
             return ()
-        return (
-            f"the model gives random answers to the same query: the mean of {count(self.repeats, 'answer')} was attacked for "
-            "each record, and another run gives other numbers",
-        )
+        return (Caveat("random_answers", {"repeats": self.repeats}),)
 
     @property
-    def obstacles(self) -> tuple[str, ...]:
-        """State why "no evidence" is ruled out, if it is."""
+    def obstacles(self) -> tuple[Caveat, ...]:
+        """State why "not detected" is ruled out, if it is."""
         if self.repeats is None or self.same_order >= SAME_ORDER:
             return ()
-        return (
-            f"the model gives random answers: noise in the mean of {count(self.repeats, 'answer')} changes the order of the records "
-            f"(rank correlation of two means {self.same_order:.2g}), and an attacker may ask more often (raise repeats, --repeats)",
-        )
+        return (Caveat("noisy_answers", {"repeats": self.repeats, "rank_correlation": round(self.same_order, 4)}),)
 
 
 def average_random_answers(target: Target, repeats: int | None, seed: int) -> tuple[Target, Consistency]:
@@ -98,8 +92,8 @@ def average_random_answers(target: Target, repeats: int | None, seed: int) -> tu
     >>> average_random_answers(make_target(toy.model, toy.train, toy.holdout), None, seed=0)[1].repeats is None
     True
     """
-    if repeats is not None and (isinstance(repeats, bool) or not isinstance(repeats, int | np.integer) or repeats < 1):
-        raise InputError(f"repeats must be a whole number from 1 on, not {repeats!r}")
+    if repeats is not None:
+        check_count("repeats", repeats)
     asked = _some_records(target, np.random.default_rng([seed, ASKED]))
     first, second = (_ask(target.model, asked) for _ in range(2))
     if not (np.abs(first - second) > _tolerance(target.model, first, target.members.y)).any():
@@ -116,7 +110,7 @@ def average_random_answers(target: Target, repeats: int | None, seed: int) -> tu
 
 def answers_by_batch(
     model: Model, asked: Sequence[tuple[Records, Floats]], consistency: Consistency, seed: int
-) -> tuple[str, ...]:
+) -> tuple[Caveat, ...]:
     """Compare answers in large batches with those about single records and in a small batch; an obstacle if they differ.
 
     ``asked`` holds records and the answers about all of them, one row each.
@@ -129,10 +123,7 @@ def answers_by_batch(
             rows = rng.choice(len(records), min(size, len(records)), replace=False)
             again = _ask(model, take_rows(records.X, rows)).reshape(len(rows), -1)
             if (np.abs(again - answers[rows]) > tolerance[rows]).any():
-                return (
-                    "the model answers single records or small batches differently from large batches, in which the audit asks: "
-                    "pass a function that asks the model about one record at a time",
-                )
+                return (Caveat("answers_depend_on_batch"),)
     return ()
 
 

@@ -69,8 +69,8 @@ from numpy.typing import NDArray
 from scipy import special
 
 from leakscope.bounds import gaussian_noise
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
-from leakscope.results import Estimate
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.result import NotRun
 from leakscope.errors import InputError
-from leakscope.results import NotRun
 from leakscope.target import Model
 
 Floats = NDArray[np.float64]

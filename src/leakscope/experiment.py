@@ -37,9 +37,9 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.cache import Observations
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.learners import as_learner
-from leakscope.results import Estimate
 from leakscope.worlds import Indices, Progress, random_sets, retrain
 
 Floats = NDArray[np.float64]

@@ -16,8 +16,9 @@ import numpy as np
 from scipy import special
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.ranking import Part, Scale, Stratum, split
-from leakscope.results import Estimate, Extra
+from leakscope.results import Extra
 from leakscope.risk import Judged, Trial
 
 

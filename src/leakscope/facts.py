@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat
 from leakscope.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Observed
 from leakscope.evidence import Floats
 from leakscope.grouping import decile_levels
 from leakscope.records import level_name, plain
-from leakscope.results import AuditedModel, ControlModels, Estimate, Overlap, Performance
+from leakscope.results import AuditedModel, ControlModels, Overlap, Performance
 from leakscope.risk import SMALLEST_GROUP, Judged, pool_small_groups
 from leakscope.target import Target
 from leakscope.verdict import MUCH_OVERLAP
@@ -69,7 +71,7 @@ def describe(target: Target, sample: Sample, observed: Observed, confidence: flo
 
 def label_groups(
     labels: NDArray[Any], member: NDArray[np.bool_], classes: NDArray[Any] | None
-) -> tuple[NDArray[Any], list[str]]:
+) -> tuple[NDArray[Any], list[Caveat]]:
     """Class of each judged record, or the decile of its label in a regression, and a warning about classes too small to be shown.
 
     In a small sample the warning is left out: that little can be said of small groups is stated there for all of them.
@@ -83,11 +85,7 @@ def label_groups(
     levels, small = pool_small_groups(label_levels(labels, classes), member)
     if classes is None or not small or member.sum() < SMALL_HOLDOUT:
         return levels, []
-    what = "1 class has" if small == 1 else f"{small:,} classes have"
-    return levels, [
-        f"{what} fewer than {SMALLEST_GROUP} judged members or non-members: the risk of small classes is reported for all of them "
-        "together, or not at all where even together they are too few"
-    ]
+    return levels, [Caveat("pooled_classes", {"classes": small, "smallest": SMALLEST_GROUP})]
 
 
 def label_levels(labels: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[Any]:
@@ -103,71 +101,47 @@ def count_copies(hashes: Hashes) -> int:
     return len(hashes) - len(np.unique(hashes))
 
 
-def count(number: int, what: str) -> str:
-    """A number of things, in the plural unless it is one.
-
-    Examples
-    --------
-    >>> count(1, "record"), count(2000, "record")
-    ('1 record', '2,000 records')
-    """
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
-
-
 def warn_about(
     target: Target,
     sample: Sample,
     overlap: Overlap,
     copies: int,
     audited: AuditedModel,
-    pooled: list[str],
+    pooled: list[Caveat],
     *,
     random_split: bool = False,
-) -> list[str]:
-    """Sentences about what this audit can't tell, or what may make it tell wrong."""
-    said = [*target.warnings]
+) -> list[Caveat]:
+    """Collect what this audit can't tell, or what may make it wrong."""
+    found = [*target.warnings]
     if overlap.count:
-        named = ", ".join(overlap.ids[:10]) + (", …" if overlap.count > 10 else "")
-        what = "removed from the holdout" if overlap.removed else "kept; drop_overlap (--drop-overlap) removes them"
-        verb = "stands" if overlap.count == 1 else "stand"
-        said.append(f"{count(overlap.count, 'training record')} {verb} in the holdout too ({named}): {what}")
-    said.extend(near_overlap(overlap))
+        found.append(Caveat("copies_in_holdout", {"records": overlap.count, "removed": overlap.removed}))
+    found.extend(near_overlap(overlap))
     if copies:
-        verb = "is a copy" if copies == 1 else "are copies"
-        said.append(f"{count(copies, 'training record')} {verb} of another: of equal records one is judged")
-    said.extend(few_judged(sample.judged))
+        found.append(Caveat("copies_in_training", {"records": copies}))
+    found.extend(few_judged(sample.judged))
     if random_split:
-        said.append(
-            "that members and held-out records come from one random split is a statement of the caller; the blind baseline is the "
-            "only check of it"
-        )
+        found.append(Caveat("stated_random_split"))
     elif audited.control_models is None:
-        why = "retraining was switched off" if target.learner is not None else "the model can't be trained again here"
-        said.append(f"the control is permuted memberships, not a model that never saw the members, because {why}")
+        found.append(Caveat("permuted_control", {"retrainable": target.learner is not None}))
     else:
-        said.extend(_unlike(audited))
-    said.extend(_below_guessing(audited))
-    said.extend(pooled)
-    return said
+        found.extend(_unlike(audited))
+    found.extend(_below_guessing(audited))
+    found.extend(pooled)
+    return found
 
 
-def near_overlap(overlap: Overlap) -> tuple[str, ...]:
-    """A sentence about near copies of training records in the holdout, if there are any."""
-    if overlap.near is None:
-        return ()
-    return (
-        f"a share of {overlap.near} of the held-out records are near copies of training records, such as the same records with "
-        "rounded numbers: every risk is understated; use a holdout without them",
-    )
+def near_overlap(overlap: Overlap) -> tuple[Caveat, ...]:
+    """Warn about near copies of training records in the holdout, if there are any."""
+    return () if overlap.near is None else (Caveat("near_copies", {"share": overlap.near}),)
 
 
-def much_near_overlap(overlap: Overlap) -> tuple[str, ...]:
-    """The same sentence as an obstacle, if the near copies are many: their share is understated where columns changed a lot."""
+def much_near_overlap(overlap: Overlap) -> tuple[Caveat, ...]:
+    """Give the same caveat as an obstacle, if the near copies are many: their share is understated where columns changed a lot."""
     return near_overlap(overlap) if overlap.near is not None and overlap.near.high >= MUCH_OVERLAP else ()
 
 
-def _below_guessing(audited: AuditedModel) -> list[str]:
-    """A model that is right less often than guessing has its classes in another order than the labels."""
+def _below_guessing(audited: AuditedModel) -> list[Caveat]:
+    """A model with an accuracy below chance has its classes in another order than the labels."""
     performance, classes = audited.performance, audited.classes
     if (
         performance is None
@@ -176,24 +150,18 @@ def _below_guessing(audited: AuditedModel) -> list[str]:
         or performance.train.high >= 1 / classes
     ):
         return []
-    return [
-        f"the model is right on {performance.train} of its training records, less often than guessing among {classes} classes: "
-        "check that its outputs stand in the order of the labels"
-    ]
+    return [Caveat("below_chance", {"accuracy": performance.train, "classes": classes})]
 
 
-def few_judged(judged: int) -> list[str]:
-    """What a small sample can't tell, if it is small."""
+def few_judged(judged: int) -> list[Caveat]:
+    """Warn about a small sample."""
     if judged >= SMALL_HOLDOUT:
         return []
-    return [
-        f"only {judged} members and {judged} non-members could be judged: intervals are wide, and nothing can be said of "
-        f"false-positive rates below {intervals.FALSE_ALARMS_NEEDED / judged:.2g} or of small groups"
-    ]
+    return [Caveat("small_sample", {"judged": judged, "smallest_fpr": intervals.FALSE_ALARMS_NEEDED / judged})]
 
 
-def _unlike(audited: AuditedModel) -> list[str]:
-    """A control model that performs far off the target's level may have been trained in another way."""
+def _unlike(audited: AuditedModel) -> list[Caveat]:
+    """Control models whose performance differs much from the target's may have been trained in another way."""
     assert audited.control_models is not None
     assert audited.performance is not None
     here, there = audited.performance.holdout, audited.control_models.holdout
@@ -201,13 +169,10 @@ def _unlike(audited: AuditedModel) -> list[str]:
     far = 0.1 if audited.performance.metric == "accuracy" else 0.5 * abs(here.value)
     if gap.low <= far and gap.high >= -far:
         return []
-    return [
-        f"the retrained control models reach a held-out {audited.performance.metric} of {there}, the audited model {here}: "
-        f"half the records, or other training than the model's, may be the reason"
-    ]
+    return [Caveat("control_differs", {"metric": audited.performance.metric, "control": there, "target": here})]
 
 
-def trained_share(judged: Judged) -> list[str]:
+def trained_share(judged: Judged) -> list[Caveat]:
     """A warning where only some of the members look trained on and the others look like non-members.
 
     The p-value of a record is the share of non-members with at least its score. P-values of records that were never trained
@@ -223,7 +188,4 @@ def trained_share(judged: Judged) -> list[str]:
     off = intervals.mean(rest - (1 + CLEAR) / 2, 0.99)
     if off.low < -UNIFORM or off.high > UNIFORM:
         return []
-    return [
-        f"a share of {share} of the members is recognised at a false-positive rate of {CLEAR:g}, and the others look like "
-        "non-members: the model remembers these records only, or most of the listed members were never trained on; check the list"
-    ]
+    return [Caveat("mixture_of_members", {"share": share, "fpr": CLEAR})]

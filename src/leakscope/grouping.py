@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.ranking import Booleans, Floats, Numbers, Scale
-from leakscope.results import Estimate, GroupRisk
+from leakscope.results import GroupRisk
 
 #: Columns of the groups that every audit has: the classes of a classifier, the deciles of the labels of a regression.
 CLASS, LABEL = "class", "label"

@@ -1,4 +1,4 @@
-r"""Confidence intervals: arrays in, an :class:`~leakscope.results.Estimate` out; no model in sight.
+r"""Confidence intervals: arrays in, an :class:`~leakscope.core.estimate.Estimate` out; no model in sight.
 
 Members are the positives. With :math:`m` member scores :math:`s_i` and :math:`n` non-member scores :math:`t_j`,
 
@@ -10,15 +10,14 @@ Every interval here is proven by a coverage test.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from scipy import special
 
+from leakscope.core.estimate import Estimate
 from leakscope.ranking import Floats, Numbers, Part, Ranking, Stratum, combine
-from leakscope.results import Estimate
 
 #: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
 FALSE_ALARMS_NEEDED = 10
@@ -276,23 +275,6 @@ def mover(first: tuple[Any, Any, Any], second: tuple[Any, Any, Any]) -> tuple[An
     low = value - np.hypot(first[0] - first[1], second[2] - second[0])
     high = value + np.hypot(first[2] - first[0], second[0] - second[1])
     return value, low, high
-
-
-def largest(estimates: Sequence[Estimate]) -> Estimate:
-    """The largest of numbers whose intervals hold together: it lies between the largest low and the largest high end.
-
-    Examples
-    --------
-    >>> largest([Estimate(0.05, 0.04, 0.06), Estimate(0.04, 0.01, 0.07)])
-    0.05 [0.04, 0.07]
-    """
-    if len(estimates) == 1:
-        return estimates[0]
-    first = max(estimates, key=lambda estimate: estimate.value)
-    low, high = max(estimate.low for estimate in estimates), max(estimate.high for estimate in estimates)
-    kind = first.kind if len({estimate.kind for estimate in estimates}) == 1 else "estimate"
-    method = f"the largest of {len(estimates)}; {first.method}"
-    return replace(first, low=low, high=high, kind=kind, n=None, method=method)
 
 
 def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estimate:

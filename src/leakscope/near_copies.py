@@ -28,10 +28,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.crossfit import Hashes
 from leakscope.fingerprints import hash_column
 from leakscope.records import Records
-from leakscope.results import Estimate
 
 Floats = NDArray[np.float64]
 Codes = NDArray[np.uint16]

@@ -38,12 +38,12 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.intervals import mean, proportion
 from leakscope.learners import Learner, as_learner
 from leakscope.models import Model, to_probabilities
 from leakscope.records import read_features, read_labels, take_rows
-from leakscope.results import Estimate
 from leakscope.worlds import Indices, Progress, Worlds, design_generator, retrain
 
 Floats = NDArray[np.float64]

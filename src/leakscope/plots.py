@@ -14,12 +14,12 @@ import numpy as np
 from markupsafe import Markup
 from numpy.typing import NDArray
 
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.report import drawing, svg
 from leakscope.report.axes import linear_axis, log_axis, short_number
 from leakscope.report.drawing import LEFT, PLOT, WIDTH
 from leakscope.report.words import safe_text
-from leakscope.results import Estimate
 
 MOST_PLACES = 14  # on the axis below, each with a line and a name; with more, round numbers stand there
 

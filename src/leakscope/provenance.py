@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
-    from leakscope.results import Findings
+    from leakscope.core.result import Result
 
 MODEL_FILE, MODEL_PARAMETERS, CODE, NONE = "model file", "model parameters", "leakscope code", "none"
 
@@ -131,7 +131,7 @@ def code_digest() -> str:
     return digest.hexdigest()
 
 
-def check_model(audit: Findings, path: str | Path, *, trust_pickle: bool = False, trust: Sequence[str] = ()) -> None:
+def check_model(result: Result, path: str | Path, *, trust_pickle: bool = False, trust: Sequence[str] = ()) -> None:
     """Refuse a model file other than the one that was audited.
 
     A record of ``leakscope audit`` is compared by the bytes of the file. A record that was made in Python is compared by what the
@@ -139,7 +139,7 @@ def check_model(audit: Findings, path: str | Path, *, trust_pickle: bool = False
     """
     from leakscope.model_files import load_model
 
-    recorded, shown = audit.fingerprints, repr(str(path))
+    recorded, shown = result.fingerprints, repr(str(path))
     if MODEL_FILE in recorded:
         if (found := file_digest(path)) is None:
             raise InputError(f"there is no model file {shown}: name the file that was audited")

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.result import Caveat
 from leakscope.errors import InputError
 from leakscope.failures import cause
 
@@ -226,7 +227,7 @@ def read_labels(y: Any, where: str) -> NDArray[Any]:
     return labels
 
 
-def read_pair(pair: Any, where: str) -> tuple[Any, NDArray[Any], list[str]]:
+def read_pair(pair: Any, where: str) -> tuple[Any, NDArray[Any], list[Caveat]]:
     """Features and labels of one set, and warnings about how they fit together."""
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
         raise InputError(f"{where} must be a pair (X, y) of features and labels.")
@@ -237,7 +238,7 @@ def read_pair(pair: Any, where: str) -> tuple[Any, NDArray[Any], list[str]]:
         raise InputError(f"{where} is empty: an audit needs records that were trained on and records that were not.")
     index = getattr(pair[1], "index", None)
     if isinstance(X, pd.DataFrame) and isinstance(index, pd.Index) and not X.index.equals(index):
-        return X, y, [f"features and labels of {where} have different row names and were paired by position"]
+        return X, y, [Caveat("paired_by_position", {"where": where})]
     return X, y, []
 
 

@@ -25,11 +25,11 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.wording import name as safe_text
 from leakscope.deadline import BoundedConnection
 from leakscope.errors import EndpointError, InputError
 from leakscope.failures import cause
 from leakscope.records import as_array, list_names, take_rows
-from leakscope.report.words import safe_text
 from leakscope.wire import plain_rows
 
 #: The environment variable whose token goes out as ``Authorization: Bearer``, where a model is named by its address alone.

@@ -22,8 +22,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.result import Caveat
 from leakscope.crossfit import Hashes
-from leakscope.facts import count
 
 Counts = NDArray[np.int64]
 
@@ -51,27 +51,17 @@ class Repeats:
     gathered: tuple[int, int]
     uneven: bool
 
-    def warnings(self) -> list[str]:
-        """What was taken for copies of a record, and what may be copies and was not."""
-        said = []
+    def warnings(self) -> list[Caveat]:
+        """Warn about what was taken for copies of a record, and what may be copies and was not."""
+        found = []
         if any(self.copies):
-            said.append(
-                f"{count(self.copies[0], 'member')} and {count(self.copies[1], 'non-member')} repeat the score of another of "
-                "their side, as copies of one record do: of such copies one is judged; if they are different people, give "
-                "the scores with all their digits"
-            )
-        for many, side, others in zip(self.gathered, ("member", "non-member"), ("non-member", "member"), strict=True):
+            found.append(Caveat("repeated_scores", {"members": self.copies[0], "nonmembers": self.copies[1]}))
+        for many, side in zip(self.gathered, ("member", "non-member"), strict=True):
             if many:
-                said.append(
-                    f"{count(many, side)} share their score with another {side} and with no {others}: if they are copies of "
-                    "one record, keep one of them, since copies can look like a leak"
-                )
+                found.append(Caveat("shared_scores", {"records": many, "side": side}))
         if self.uneven:
-            said.append(
-                "equal scores are far more common within a side than across the two, as they are where some records stand "
-                "there several times, and under a strong leak: keep one row per record, since copies can look like a leak"
-            )
-        return said
+            found.append(Caveat("uneven_repeats"))
+        return found
 
 
 def find_repeats(members: pd.DataFrame, nonmembers: pd.DataFrame) -> Repeats:

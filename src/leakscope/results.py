@@ -1,81 +1,17 @@
-"""What leaves the package: numbers with intervals, risks, and the audit as one frozen, versioned record.
+"""The result of an audit: risks, verdict, and what they depend on, as frozen data.
 
-Nothing in here computes a risk. The classes are plain data, so that a report, a gate or a comparison reads the record and
-never the model. No class holds a feature value of a training record.
+Nothing in here computes a risk. No class holds a feature value of a training record.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
 
-if TYPE_CHECKING:
-    import pandas as pd
-    from rich.console import RenderableType
-
-SCHEMA_VERSION = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """A number with its interval: no bare float leaves the package.
-
-    Parameters
-    ----------
-    value, low, high
-        The point and the two ends of the interval at ``confidence``.
-    kind
-        ``exact`` (low = value = high), ``estimate``, ``lower bound`` (value = low) or ``upper bound`` (value = high).
-    unit
-        Empty for a pure number, otherwise its unit, such as ``bits``.
-    n
-        How many records the number rests on.
-    method
-        How the interval was made, and what it would take to make it tighter.
-
-    Examples
-    --------
-    >>> Estimate(0.61, 0.58, 0.64)
-    0.61 [0.58, 0.64]
-    >>> Estimate(0.05, 0.0, 0.05, kind="upper bound")
-    at most 0.05
-    """
-
-    value: float
-    low: float
-    high: float
-    confidence: float = 0.95
-    kind: Literal["exact", "estimate", "lower bound", "upper bound"] = "estimate"
-    unit: str = ""
-    n: int | None = None
-    method: str = ""
-
-    def __post_init__(self) -> None:
-        if not (math.isfinite(self.value) and self.low <= self.value <= self.high):
-            raise ValueError(f"an estimate needs low <= value <= high, not {self.low}, {self.value}, {self.high}")
-
-    def __repr__(self) -> str:
-        width = self.high - self.low
-        if max(abs(self.value), abs(self.low), abs(self.high)) >= 1e6:
-            value, low, high = (f"{number:.4g}" for number in (self.value, self.low, self.high))
-            return self._words(value, low, high)
-        digits = 2 if width <= 0 or not math.isfinite(width) else min(6, max(2, math.floor(-math.log10(width)) + 1))
-        # Adding zero to what was rounded turns -0.00 into 0.00.
-        value, low, high = (f"{round(number, digits) + 0.0:.{digits}f}" for number in (self.value, self.low, self.high))
-        return self._words(value, low, high)
-
-    def _words(self, value: str, low: str, high: str) -> str:
-        unit = f" {self.unit}" if self.unit else ""
-        match self.kind:
-            case "exact":
-                return f"{value}{unit}"
-            case "lower bound":
-                return f"at least {value}{unit}"
-            case "upper bound":
-                return f"at most {value}{unit}"
-        return f"{value} [{low}, {high}]{unit}"
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat, Outcome, Result
 
 
 @dataclass(frozen=True)
@@ -266,8 +202,8 @@ class Bound:
 
     Parameters
     ----------
-    why, source
-        What it rests on and when it holds; the statement behind it.
+    source
+        The statement behind it.
     epsilon, delta
         The differential privacy that it follows from, where it does.
     contradicted
@@ -275,7 +211,6 @@ class Bound:
     """
 
     advantage: Estimate
-    why: str
     source: str
     epsilon: float | None = None
     delta: float = 0.0
@@ -286,7 +221,7 @@ class Bound:
 
         Examples
         --------
-        >>> promise = Bound(Estimate(0.46, 0, 0.46, kind="upper bound"), "promised", "", epsilon=1.0)
+        >>> promise = Bound(Estimate(0.46, 0, 0.46, kind="upper bound"), "", epsilon=1.0)
         >>> round(promise.most_found(0.1), 3), round(promise.most_found(0.5), 3)
         (0.272, 0.96)
         """
@@ -409,7 +344,7 @@ SupportCode = Literal[
 
 @dataclass(frozen=True)
 class Statement:
-    """One statement of a verdict, as data; `verdict_text` has the sentences.
+    """One statement of a verdict, as data; `leakscope.report.documents.verdict` has the sentences.
 
     Parameters
     ----------
@@ -426,8 +361,8 @@ class Statement:
         The false-positive rate that it is about; None for the AUC.
     remedy
         What would resolve a doubt: more records, or a holdout from the same population as the training data; None elsewhere.
-    text
-        What an ``obstacle`` is, in words.
+    obstacle
+        What an ``obstacle`` is.
     """
 
     code: FindingCode | DoubtCode | SupportCode
@@ -438,7 +373,10 @@ class Statement:
     level: str = ""
     fpr: float | None = None
     remedy: Literal["more_records", "matched_holdout"] | None = None
-    text: str = ""
+    obstacle: Caveat | None = None
+
+
+VerdictKind = Literal["leaks", "claim_refuted", "not_detected", "inconclusive"]
 
 
 @dataclass(frozen=True)
@@ -449,12 +387,10 @@ class Verdict:
     ----------
     kind
         The answer.
-    sentence, reasons
-        The same in words, for people: made from the other fields, and never read by code.
     finding
-        What was found. None in a record of version 1 or 2, which has words only.
+        What was found. None in an audit of schema version 1 or 2.
     doubts
-        What keeps the finding from deciding, the most important first; not empty where the verdict is ``cannot tell``.
+        What keeps the finding from deciding, the most important first; not empty where the verdict is ``inconclusive``.
     support
         What else the verdict rests on: controls, the blind baseline, statements of the caller, exposed groups.
     not_excluded
@@ -463,9 +399,7 @@ class Verdict:
         Held-out records, and as many training records, that could exclude an AUC above 0.5 + margin, where the sample is too small.
     """
 
-    kind: Literal["leaks", "claim refuted", "no evidence", "cannot tell"]
-    sentence: str = ""
-    reasons: tuple[str, ...] = ()
+    kind: VerdictKind
     finding: Statement | None = None
     doubts: tuple[Statement, ...] = ()
     support: tuple[Statement, ...] = ()
@@ -475,11 +409,11 @@ class Verdict:
     @property
     def leaks(self) -> bool:
         """Whether the model leaks: also where it leaks more than a privacy claim allows."""
-        return self.kind in ("leaks", "claim refuted")
+        return self.kind in ("leaks", "claim_refuted")
 
 
 @dataclass(frozen=True)
-class Claim:
+class EpsilonClaim:
     """A lower bound on ε from this model, and the ε that its training is claimed to have, both for the swap of one record.
 
     ``epsilon`` is None where nothing was claimed. ``bound`` is for ``delta``, by the attack named in ``attack``. It holds where members
@@ -553,7 +487,7 @@ class Basis:
     random_split
         Whether members and non-members were split at random, as stated by the caller.
     obstacles
-        Problems with the data or the model that rule out "no evidence", one sentence each.
+        Problems with the data or the model that rule out "not detected".
     fit
         How reference models fit the members, where there are any.
     claim
@@ -565,19 +499,10 @@ class Basis:
     margin: float
     overlap: float = 0.0
     random_split: bool = False
-    obstacles: tuple[str, ...] = ()
+    obstacles: tuple[Caveat, ...] = ()
     fit: Fit | None = None
-    claim: Claim | None = None
+    claim: EpsilonClaim | None = None
     exposed: ExposedGroup | None = None
-
-
-@dataclass(frozen=True)
-class NotRun:
-    """A release and attack that the audit left out, and why: nothing is skipped in silence."""
-
-    release: str
-    attack: str
-    reason: str
 
 
 @dataclass(frozen=True)
@@ -660,97 +585,72 @@ class Overlap:
     near: Estimate | None = None
 
 
-@dataclass(frozen=True)
-class Findings:
-    """Everything an audit knows except the per-record table: what ``audit.json`` holds."""
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Audit(Result):
+    """What an audit of a model, or of scores, found.
+
+    Parameters
+    ----------
+    verdict, basis
+        The answer, and what it depends on besides the strongest attack. ``basis`` is None in an audit of an older version.
+    strongest, risks, by_release, largest
+        The strongest attack with simultaneous intervals, every attack with intervals of its own, the strongest on each release, and the largest
+        figures of any attack.
+    target, overlap
+        What was audited, and which training records are in the holdout too.
+    extras
+        What each explanation adds to the prediction.
+    exposed, named
+        The most exposed records by id, and how many members an attacker could name.
+    bounds
+        What no attack can exceed, by claimed differential privacy.
+    procedure
+        What the training procedure leaks, over reference models.
+    records
+        One row per training record: ``id``, ``score``, ``low``, ``high``, ``rank``, ``p_value``, and for audits of a model ``loss``, ``label`` (the
+        class, or the decile in a regression) and ``group: …`` for each column of groups. ``score`` is the exposure in [0, 1]: with reference models,
+        one minus the mean likelihood of the record's label under models of which half had it; otherwise one minus ``p_value``. ``rank`` 1 is the most
+        exposed record; equal scores share a rank. ``p_value`` is the membership evidence of this model: the share of non-members that score at least
+        as high under the strongest attack, nan where the record was not judged. ``low`` and ``high`` are the ends of the interval of ``score``, nan
+        with fewer than four references and for records that were not judged. See `evaluation.exposure`.
+    """
+
+    kind: ClassVar[str] = "audit"
+    schema_version: ClassVar[int] = 4
+    codes: ClassVar[Mapping[str, Outcome | None]] = {
+        "leak": "yes",
+        "group_leak": "yes",
+        "group_gap": "yes",
+        "explanation_adds": "yes",
+        "claim_refuted": "yes",
+        "bounded": None,
+    }
+    possible_figures = ("group_gap", "largest_group.auc", "extra", "bound")
+    table = "risks"
 
     verdict: Verdict
     strongest: Risk
     risks: tuple[Risk, ...]
-    not_run: tuple[NotRun, ...]
-    warnings: tuple[str, ...]
     target: AuditedModel
     overlap: Overlap
-    settings: dict[str, Any]
-    fingerprints: dict[str, str]
-    versions: dict[str, str]
-    seconds: dict[str, float]
-    created: str
     extras: tuple[Extra, ...] = ()
     by_release: tuple[ReleaseRisk, ...] = ()
     largest: Largest | None = None
     exposed: tuple[ExposedRecord, ...] = ()
     bounds: tuple[Bound, ...] = ()
-    studies: tuple[Study, ...] = ()
-    command: str = ""
     basis: Basis | None = None
     named: Named | None = None
     procedure: Procedure | None = None
-    schema_version: int = SCHEMA_VERSION
 
     @property
     def bound(self) -> Bound | None:
-        """The tightest of the bounds that were promised for this model; what a study found holds for what it measured."""
+        """The tightest of the bounds that were promised for this model."""
         return min(self.bounds, key=lambda bound: bound.advantage.high, default=None)
 
-
-@dataclass(frozen=True, eq=False)
-class Audit(Findings):
-    """An audit: the findings and one row per training record.
-
-    Its columns are ``id``, ``score``, ``low``, ``high``, ``rank``, ``p_value``, and for audits of a model ``loss``, ``label`` (the
-    class, or the decile of a regression) and ``group: …`` for each column of groups. ``score`` is the exposure in [0, 1]: with reference
-    models, one minus the mean likelihood of the record's label under models of which half had it; otherwise one minus ``p_value``. ``rank`` 1 is the most exposed record; equal scores share a rank. ``p_value`` is the
-    membership evidence of this model: the share of non-members that score at least as high under the strongest attack, nan where the
-    record was not judged. ``low`` and ``high`` are the ends of the interval of ``score``, nan with fewer than four references and for
-    records that were not judged. See `evaluation.exposure`.
-    """
-
-    records: pd.DataFrame = field(kw_only=True)
-
     @property
-    def findings(self) -> Findings:
-        """The part that ``audit.json`` holds."""
-        return Findings(**{item.name: getattr(self, item.name) for item in fields(Findings)})
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Audit):
-            return NotImplemented
-        return self.findings == other.findings and self.records.equals(other.records)
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __str__(self) -> str:
-        from leakscope.report.text import render
-
-        return render(self)
+    def studied(self) -> str:
+        """Name of the audited model."""
+        return self.target.model
 
     def __repr__(self) -> str:
         return f"<Audit of {self.target.model}: {self.verdict.kind}; strongest attack AUC {self.strongest.auc}>"
-
-    def _repr_html_(self) -> str:
-        """What a notebook shows."""
-        from leakscope.report.html import render_fragment
-
-        return render_fragment(self)
-
-    def __rich__(self) -> RenderableType:
-        """What Rich shows: the answer in colour, and the releases in a table."""
-        from leakscope.report.terminal import render
-
-        return render(self)
-
-    def with_studies(self, *results: Any) -> Audit:
-        """The audit with other measurements beside it: of leakage, reconstruction, frontier, causal, attributes, compare.
-
-        A study takes the place of one of the same kind, release and model that is there already.
-        """
-        from leakscope.study import attach
-
-        return attach(self, results)
-
-    def save(self, folder: str | Path) -> None:
-        """Write ``audit.json``, ``records.csv`` and ``report.html`` into a folder, all of them or none."""
-        from leakscope.storage import save
-
-        save(self, Path(folder))

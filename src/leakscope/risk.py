@@ -12,10 +12,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack, Floats, Guesses
 from leakscope.grouping import GroupColumn, group_risks, order_scores
 from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, split
-from leakscope.results import Control, Estimate, ExposedGroup, ExposedRecord, GroupRisk, Histogram, Risk, Roc
+from leakscope.results import Control, ExposedGroup, ExposedRecord, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
 #: Groups with fewer judged members or non-members than this are pooled.

@@ -10,7 +10,7 @@ copies one is judged: see `repeats`.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,21 +19,23 @@ from numpy.typing import NDArray
 
 from leakscope.attacks.membership_given_score import given_score, tree_on_score
 from leakscope.auditing import recorded
+from leakscope.core.result import Caveat, NotRun
+from leakscope.core.wording import name as safe_text
 from leakscope.crossfit import Sample
 from leakscope.errors import InputError
+from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.evaluation.concluding import try_attacks
 from leakscope.evaluation.evaluate import Case, Control, Observed
 from leakscope.evaluation.prepare import FEWEST, judged_groups
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, read_rates
 from leakscope.evidence import Floats
-from leakscope.facts import count, few_judged
+from leakscope.facts import few_judged
 from leakscope.failures import cause
 from leakscope.fingerprints import fingerprint
 from leakscope.provenance import CODE, code_digest
 from leakscope.records import Records, as_array, read_groups, read_ids, row_name
 from leakscope.repeats import Repeats, find_repeats
-from leakscope.report.words import safe_text
-from leakscope.results import Audit, AuditedModel, Basis, NotRun, Overlap, Risk
+from leakscope.results import Audit, AuditedModel, Basis, Overlap, Risk
 from leakscope.risk import FALSE_POSITIVE_RATES, most_exposed_group
 
 Booleans = NDArray[np.bool_]
@@ -234,12 +236,12 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     tried = try_attacks(attacks, case, _observed(given, sample, name), settings, clock)
     exposed = most_exposed_group(tried.careful, [one.trial for one in tried.found], None, groups)
     basis = Basis(settings.margin, random_split=words["random split"], exposed=exposed)
-    return Audit(
+    result = Audit(
         **tried.conclude(basis, given.members, sample, settings),
         not_run=_not_run(given),
         warnings=(*_warnings(given, sample, repeats, words, tried.careful[0]), *pooled),
         target=AuditedModel(
-            model="one number per record" + ("" if name in PLAIN_NAMES else f", {name}"), task="scores", classes=None, features=None,
+            model="scores" if name in PLAIN_NAMES else name, task="scores", classes=None, features=None,
             members=inside, nonmembers=outside, judged=sample.judged, performance=None, control_models=None,
         ),
         overlap=Overlap(0),
@@ -248,6 +250,7 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
         seconds=clock.seconds,
         command=command,
     )  # fmt: skip
+    return replace(result, claims=audit_claims(result))
 
 
 def _observed(given: _Given, sample: Sample, name: str) -> Observed:
@@ -272,41 +275,31 @@ def _not_run(given: _Given) -> tuple[NotRun, ...]:
     return tuple(missing)
 
 
-def _warnings(given: _Given, sample: Sample, repeats: Repeats, words: dict[str, bool], plain: Risk) -> list[str]:
-    """What these scores can't tell, and what may be a slip; ``plain`` is the risk of the score as it was given."""
-    said = []
+def _warnings(given: _Given, sample: Sample, repeats: Repeats, words: dict[str, bool], risk: Risk) -> list[Caveat]:
+    """Collect what these scores can't tell, and what may be a mistake; ``risk`` is that of the score as it was given."""
+    found = []
     if words["random split"]:
-        said.append("that chance alone decided who was trained on is a statement of the caller, and is not checked")
+        found.append(Caveat("stated_random_split"))
     elif given.control is None:
-        said.append(
-            "nothing is known but the scores, so a difference between the two sets of records can look like a leak, or "
-            "hide one: say so if the sets were split at random (random_split, --random-split)"
-        )
-    said += _slips(given, words["higher is member"], plain)
-    said += repeats.warnings()
+        found.append(Caveat("scores_only"))
+    found += _mistakes(given, words["higher is member"], risk)
+    found += repeats.warnings()
     left = [
         len(side) - lost - sample.judged
         for side, lost in zip((given.members, given.nonmembers), repeats.copies, strict=True)
     ]
     if any(left):
         side = "members" if left[0] else "non-members"
-        said.append(
-            f"{count(sample.judged, 'member')} and as many non-members are judged, drawn at random; {sum(left):,} {side} are not"
-        )
-    return said + few_judged(sample.judged)
+        found.append(Caveat("not_all_judged", {"judged": sample.judged, "left_out": sum(left), "side": side}))
+    return found + few_judged(sample.judged)
 
 
-def _slips(given: _Given, higher: bool, plain: Risk) -> list[str]:
+def _mistakes(given: _Given, higher: bool, risk: Risk) -> list[Caveat]:
     """A score that is the same for all, or that points the other way."""
     everyone = np.concatenate([given.members.X, given.nonmembers.X])
     if np.ptp(everyone) == 0:
-        return ["every record has the same score, which tells nothing: check that the column is the right one"]
-    if plain.auc.high >= 0.5:
-        return []
-    found, what = ("lower", "say lower-is-member (higher_is_member=False, --lower-is-member)")
-    if not higher:
-        found, what = "higher", "leave lower-is-member out (higher_is_member=True, no --lower-is-member)"
-    return [f"members have the {found} scores (AUC {plain.auc}): if that is how the score is meant, {what}"]
+        return [Caveat("constant_score")]
+    return [Caveat("reversed_score", {"higher_is_member": higher, "auc": risk.auc})] if risk.auc.high < 0.5 else []
 
 
 def _fingerprints(given: _Given) -> dict[str, str]:

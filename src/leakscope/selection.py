@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from leakscope.attacks import ATTACKS, explanation_attacks, label_only, prediction_attack, reference_attacks
+from leakscope.core.result import NotRun
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.records import list_names, take_rows
 from leakscope.releases import RELEASES, Block, Release, find_release
-from leakscope.results import NotRun
 from leakscope.target import Target
 
 #: What anyone can work out who gets the release on the left and knows a record's label.

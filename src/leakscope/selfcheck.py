@@ -19,7 +19,7 @@ from leakscope.toys import TOYS, Toy, population_mean
 
 #: Some twenty intervals are compared with the truth: at this confidence one in five hundred runs would fail by chance.
 CONFIDENCE = 0.9999
-#: Enough records for a verdict of "no evidence" at that confidence.
+#: Enough records for a verdict of "not_detected" at that confidence.
 RECORDS = 5000
 
 

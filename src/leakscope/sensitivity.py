@@ -54,9 +54,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.learners import Logistic, Ridge, as_learner
-from leakscope.results import Estimate
 from leakscope.worlds import Indices, Progress, Worlds, design_generator, random_sets, retrain
 
 Floats = NDArray[np.float64]

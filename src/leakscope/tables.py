@@ -73,7 +73,7 @@ def _read(path: Path, **options: Any) -> pd.DataFrame:
 
 def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) -> None:
     """Refuse names of columns that the table lacks, and say which it has; and names that several columns have."""
-    from leakscope.report.words import safe_text
+    from leakscope.core.wording import name as safe_text
 
     missing = [name for name in names if name not in table.columns]
     if missing:

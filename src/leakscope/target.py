@@ -32,6 +32,7 @@ from leakscope.adapters import (
     seeded_torch,
     torch_outputs,
 )
+from leakscope.core.result import Caveat
 from leakscope.errors import InputError
 from leakscope.failures import cause, describe
 from leakscope.model_files import OnnxModel
@@ -76,7 +77,7 @@ class Target:
     members: Records
     nonmembers: Records
     learner: Learner | None = None
-    warnings: tuple[str, ...] = ()
+    warnings: tuple[Caveat, ...] = ()
 
 
 def make_target(
@@ -313,7 +314,7 @@ def seeded_numpy(rng: np.random.Generator) -> Iterator[None]:
         np.random.set_state(before)  # noqa: NPY002
 
 
-def _learner(model: Any, adapted: Model, fit: Any) -> tuple[Learner | None, list[str]]:
+def _learner(model: Any, adapted: Model, fit: Any) -> tuple[Learner | None, list[Caveat]]:
     """How to train the model again, or nothing and why not."""
     if fit is not None:
         if not callable(fit):
@@ -328,9 +329,9 @@ def _learner(model: Any, adapted: Model, fit: Any) -> tuple[Learner | None, list
     try:
         estimator = clone(model)
     except (TypeError, RuntimeError) as error:
-        return None, [f"{adapted.name} can't be trained again, since scikit-learn can't clone it: {describe(error)}"]
+        return None, [Caveat("not_cloneable", {"model": adapted.name, "error": describe(error)})]
     if frozen := frozen_parts(estimator):
-        return None, [f"{adapted.name} can't be trained again, since a part of it is frozen: {list_names(frozen)}"]
+        return None, [Caveat("frozen_parts", {"model": adapted.name, "parts": [str(part) for part in frozen]})]
     again = EstimatorFit(estimator, estimator_layout(model), adapted.classes)
     return Learner(adapted.name, again, _key(again)), []
 

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from leakscope.core.estimate import Estimate
 from leakscope.report.words import describe, safe_text
-from leakscope.results import Estimate
 
 #: Points of all curves of a study together.
 MOST_POINTS = 300

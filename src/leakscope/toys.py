@@ -97,7 +97,7 @@ def constant(n: int = 2000, seed: int = 0) -> Toy:
     train, holdout = _people(n, np.random.default_rng(seed))
     exact = {THRESHOLD: 0.5, BOUNDED: 0.5}
     return Toy(
-        "constant", constant_model(), train, holdout, "no evidence", exact, dict.fromkeys(exact, 0.0),
+        "constant", constant_model(), train, holdout, "not_detected", exact, dict.fromkeys(exact, 0.0),
         fit=lambda X, y, rng: constant_model(),
     )  # fmt: skip
 
@@ -204,7 +204,7 @@ def never_trained(n: int = 2000, seed: int = 0) -> Toy:
     model = Model("never trained", "classification", np.arange(2), True, predict)
     keys = (THRESHOLD, BOUNDED, LABELS)
     return Toy(
-        "never trained", model, (X[:n], y[:n]), (X[n:], y[n:]), "no evidence",
+        "never trained", model, (X[:n], y[:n]), (X[n:], y[n:]), "not_detected",
         dict.fromkeys(keys, 0.5), dict.fromkeys(keys, 0.0),
     )  # fmt: skip
 

@@ -1,4 +1,4 @@
-r"""The verdict of an audit, decided from the intervals and never from the points; `verdict_text` has its sentences.
+r"""The verdict of an audit, decided from the intervals and never from the points.
 
 The strongest of several attacks looks strong by chance alone. Its intervals are therefore corrected for selection among attacks
 (`confidences_for_choice`): all intervals behind the verdict are simultaneous at confidence :math:`1 - \alpha` (Bonferroni). Where the
@@ -6,7 +6,7 @@ primary attack runs (RMIA, or the residual), its AUC gets :math:`\alpha/2` of th
 divided equally among them; the other attacks share :math:`\alpha/5`, divided equally among all their figures. Where it does not run, or
 runs alone, each of the :math:`f` figures (the AUC and the true-positive rates) of :math:`a` attacks gets :math:`\alpha/(af)`.
 
-Where a verdict is *cannot tell*, its ``doubts`` are some of
+Where a verdict is *inconclusive*, its ``doubts`` are some of
 
 - ``contradicted_split``: the caller states a random split, and the blind baseline or the never-trained control is above chance;
 - ``scores_only``: there are no records, so that a distribution shift can't be ruled out;
@@ -24,13 +24,13 @@ from dataclasses import replace
 from typing import Literal
 
 from leakscope.attacks import membership_residual, membership_rmia
+from leakscope.core.estimate import Estimate, largest
 from leakscope.evidence import Attack
-from leakscope.intervals import difference, largest, normal_quantile, suspicious
+from leakscope.intervals import difference, normal_quantile, suspicious
 from leakscope.results import (
     Basis,
-    Claim,
     DoubtCode,
-    Estimate,
+    EpsilonClaim,
     ExposedGroup,
     Fit,
     Largest,
@@ -42,7 +42,6 @@ from leakscope.results import (
     Verdict,
 )
 from leakscope.risk import Confidence
-from leakscope.verdict_text import put_into_words
 
 #: The attacks with reference models that get the larger part of the error.
 PRIMARY = (membership_rmia.NAME, membership_residual.NAME)
@@ -145,14 +144,14 @@ def _lift(risk: Risk | ReleaseRisk) -> float:
 
 
 def judge(strongest: Risk, basis: Basis, named: Named | None = None) -> Verdict:
-    """Leaks, claim refuted, no evidence, or cannot tell, over all records and then within the most exposed group.
+    """Decide whether the model leaks, over all records and then within the most exposed group.
 
     *Leaks* means: an attack that was run distinguishes members from non-members significantly better than chance, over all records or
     within a group, and a random split, the never-trained control or the blind baseline rules out that a distribution shift explains it.
 
     `_judge_all` has the rule for all records. Where it does not find a leak and some group has an AUC significantly above chance
     (``basis.exposed``), the verdict is *leaks* if that AUC is also significantly above the never-trained control within the group, and
-    above the blind baseline within the group where that may be better than chance too. Otherwise it is *cannot tell*: an average that
+    above the blind baseline within the group where that may be better than chance too. Otherwise it is *inconclusive*: an average that
     shows nothing does not rule out a leak for the group.
 
     The intervals of groups are corrected for all groups and attacks, apart from those over all records. A leak is claimed from lower
@@ -167,7 +166,7 @@ def judge(strongest: Risk, basis: Basis, named: Named | None = None) -> Verdict:
         found = _judge_group(basis.exposed, found, strongest, basis)
     if found.leaks and named is not None and named.count:
         found = replace(found, support=(*found.support, _named(named, strongest)))
-    return put_into_words(found)
+    return found
 
 
 def _named(named: Named, strongest: Risk) -> Statement:
@@ -187,7 +186,7 @@ def _judge_group(group: ExposedGroup, found: Verdict, strongest: Risk, basis: Ba
     if strongest.auc.low > 0.5 or _caught_at(strongest):
         return replace(found, support=(*found.support, finding, doubts[0]))
     return Verdict(
-        "cannot tell",
+        "inconclusive",
         finding=finding,
         doubts=(*doubts, *_obstacles(basis)),
         support=_support(strongest, basis),
@@ -232,7 +231,7 @@ def _most_exposed(risk: Risk) -> list[Statement]:
 
 
 def _judge_all(strongest: Risk, basis: Basis) -> Verdict:
-    """Leaks, claim refuted, no evidence, or cannot tell, over all records.
+    """Decide whether the model leaks, over all records.
 
     - *claim refuted*: the lower bound on ε is above the claimed ε of differential privacy, and nothing suggests a distribution shift
       between members and non-members.
@@ -248,15 +247,15 @@ def _judge_all(strongest: Risk, basis: Basis) -> Verdict:
         better than chance, a larger training set does not explain that fit, or (without ``fit``) the attack is significantly
         better than the blind baseline;
       - without a control, the attack is significantly better than the blind baseline.
-    - *no evidence*: no attack that was run is significantly better than chance, for each of them an AUC above 0.5 + ``margin`` is
+    - *not detected*: no attack that was run is significantly better than chance, for each of them an AUC above 0.5 + ``margin`` is
       excluded, and there are no ``obstacles``.
-    - *cannot tell*: neither.
+    - *inconclusive*: neither.
 
     The intervals of ``strongest`` are corrected for selection among attacks. Non-members that are members too draw any
     AUC towards one half, in proportion to ``basis.overlap``.
     """
     if basis.claim is not None and basis.claim.refuted and not _may_differ(strongest, basis):
-        return Verdict("claim refuted", finding=_refuted(basis.claim), support=_support(strongest, basis))
+        return Verdict("claim_refuted", finding=_refuted(basis.claim), support=_support(strongest, basis))
     caught, by_auc = _caught_at(strongest), strongest.auc.low > 0.5
     if not by_auc and not caught:
         return _not_beyond_chance(strongest, basis)
@@ -269,7 +268,7 @@ def _judge_all(strongest: Risk, basis: Basis) -> Verdict:
         found = replace(found, code="tpr_at_fpr", estimates={"tpr": strongest.tpr_at_fpr[fpr]}, fpr=fpr)
     if shown:
         return Verdict("leaks", finding=found, support=_support(strongest, basis))
-    return Verdict("cannot tell", finding=found, doubts=tuple(_doubts(strongest, basis, found.fpr)))
+    return Verdict("inconclusive", finding=found, doubts=tuple(_doubts(strongest, basis, found.fpr)))
 
 
 def _randomised(risk: Risk, basis: Basis) -> bool:
@@ -283,7 +282,7 @@ def _may_differ(risk: Risk, basis: Basis) -> bool:
     return doubtful or bool(_contradiction(risk))
 
 
-def _refuted(claim: Claim) -> Statement:
+def _refuted(claim: EpsilonClaim) -> Statement:
     assert claim.epsilon is not None
     estimates = {"bound": claim.bound, "claimed": _exact(claim.epsilon), "delta": _exact(claim.delta)}
     return Statement("epsilon", estimates, claim.attack)
@@ -356,7 +355,7 @@ def _remedy(rival: Estimate) -> Literal["more_records", "matched_holdout"]:
 
 
 def _obstacles(basis: Basis) -> list[Statement]:
-    return [Statement("obstacle", text=text) for text in basis.obstacles]
+    return [Statement("obstacle", obstacle=caveat) for caveat in basis.obstacles]
 
 
 def _support(risk: Risk, basis: Basis) -> tuple[Statement, ...]:
@@ -381,11 +380,11 @@ def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
     finding = Statement("not_detected", {"auc": auc}, strongest.attack, strongest.release)
     support = _support(strongest, basis)
     if obstacles := _obstacles(basis):
-        return Verdict("cannot tell", finding=finding, doubts=tuple(obstacles), support=support)
+        return Verdict("inconclusive", finding=finding, doubts=tuple(obstacles), support=support)
     high = min(1.0, 0.5 + (auc.high - 0.5) / (1 - overlap)) if overlap < 1 else 1.0
     if high <= 0.5 + margin:
-        return Verdict("no evidence", finding=finding, support=support, not_excluded=high)
-    undecided = Verdict("cannot tell", finding=finding, support=support, not_excluded=high)
+        return Verdict("not_detected", finding=finding, support=support, not_excluded=high)
+    undecided = Verdict("inconclusive", finding=finding, support=support, not_excluded=high)
     if auc.high <= 0.5 + margin or overlap >= MUCH_OVERLAP:
         return replace(undecided, doubts=(_about(None, "copies_in_holdout", share=_exact(overlap)),))
     needed = records_needed(margin, auc.confidence)

@@ -1,7 +1,9 @@
 """Versions of what the numbers rest on: recorded with every audit, and part of every key in the cache."""
 
+from datetime import UTC, datetime
 from importlib import metadata
 from platform import python_version
+from typing import Any
 
 PACKAGES = ("leakscope", "numpy", "scipy", "scikit-learn", "pandas", "joblib", "torch")
 
@@ -21,3 +23,8 @@ def versions() -> dict[str, str]:
         except metadata.PackageNotFoundError:
             continue
     return found
+
+
+def stamp() -> dict[str, Any]:
+    """Give the fields of a result that state when and with which versions it was made."""
+    return {"versions": versions(), "created": datetime.now(UTC).isoformat(timespec="seconds")}

@@ -7,8 +7,9 @@ import pytest
 
 import leakscope as ls
 from leakscope import toys
+from leakscope.core.estimate import Estimate
 from leakscope.evaluation.claims import stand_alone
-from leakscope.results import Basis, Claim, Estimate
+from leakscope.results import Basis, Claim
 from leakscope.verdict import judge
 
 
@@ -20,7 +21,7 @@ def test_a_model_that_knows_every_member_refutes_a_small_epsilon_and_not_a_large
     """All of n pairs are told right: ε is at least logit(0.05^(1/n)) at 95 % (Clopper and Pearson), before the choice of r."""
     toy = toys.lookup(n=300)
     refuted = audit_toy(toy, epsilon=1.0)
-    assert refuted.verdict.kind == "claim refuted"
+    assert refuted.verdict.kind == "claim_refuted"
     assert refuted.verdict.leaks
     assert refuted.bounds[0].contradicted
     largest = 0.05 ** (1 / 300)
@@ -38,7 +39,7 @@ def test_a_random_split_shows_a_lower_bound_on_epsilon_without_a_claim():
 
 @pytest.mark.parametrize("seed", range(5))
 def test_a_model_that_never_saw_the_members_refutes_nothing(seed):
-    assert audit_toy(toys.never_trained(n=200, seed=seed), epsilon=0.1).verdict.kind != "claim refuted"
+    assert audit_toy(toys.never_trained(n=200, seed=seed), epsilon=0.1).verdict.kind != "claim_refuted"
 
 
 def test_a_difference_between_the_sets_is_no_refutation():
@@ -56,13 +57,13 @@ def test_a_difference_between_the_sets_is_no_refutation():
         predict, (X[:200], y[:200]), (X[200:], y[200:]), classes=[0, 1], epsilon=0.01, references=0, workers=1
     )
     assert found.basis.claim.refuted
-    assert found.verdict.kind != "claim refuted"
+    assert found.verdict.kind != "claim_refuted"
 
 
 def test_the_verdict_follows_from_the_claim():
     risk = audit_toy(toys.lookup(n=100)).strongest
     claim = Claim(1.0, 0.0, Estimate(2.0, 2.0, 2.0, kind="lower bound"), "an attack")
-    assert judge(risk, Basis(0.05, claim=claim)).kind == "claim refuted"
+    assert judge(risk, Basis(0.05, claim=claim)).kind == "claim_refuted"
     assert judge(risk, Basis(0.05, claim=Claim(2.0, 0.0, claim.bound, "an attack"))).kind == "leaks"
 
 
@@ -77,7 +78,7 @@ def test_copies_are_left_out_of_pairs():
 
 def test_a_gate_against_leaks_stops_a_refuted_claim():
     refuted = audit_toy(toys.lookup(n=100), epsilon=0.1)
-    assert refuted.verdict.kind == "claim refuted"
+    assert refuted.verdict.kind == "claim_refuted"
     assert ls.gate(refuted, ["verdict = leaks"]).outcome == "failed"
-    assert ls.gate(refuted, ['verdict = "claim refuted"']).outcome == "failed"
-    assert ls.gate(refuted, ['verdict = "no evidence"']).outcome == "passed"
+    assert ls.gate(refuted, ['verdict = "claim_refuted"']).outcome == "failed"
+    assert ls.gate(refuted, ['verdict = "not_detected"']).outcome == "passed"

@@ -251,7 +251,7 @@ def test_a_random_split_needs_no_controls_and_the_blind_baseline_overrules_a_fal
     never = forest().fit(*people(500, seed=9))
     false = ls.audit(never, (X[:500], y[:500]), (X[500:] + 1, y[500:]), random_split=True, workers=1)
     assert false.strongest.blind.low > 0.5
-    assert false.verdict.kind == "cannot tell"
+    assert false.verdict.kind == "inconclusive"
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])

@@ -9,11 +9,11 @@ import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.leakage import Sweep, sweep
 from leakscope.leakage.sweeping import _crossing
 from leakscope.learners import Ridge
-from leakscope.results import Estimate
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 2))

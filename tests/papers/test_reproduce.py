@@ -13,13 +13,13 @@ import pytest
 
 from leakscope import papers
 from leakscope.cli import main
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
 from leakscope.papers.farokhi import Case, Effort
 from leakscope.papers.reproduction import KEYS, Reproduction, ends
 from leakscope.papers.trends import describe, judge, slope, trend
-from leakscope.results import Estimate
 
 IDS = [
     *("farokhi-cor2", "farokhi-fig1", "farokhi-fig2", "farokhi-fig3", "farokhi-fig4", "farokhi-fig5"),

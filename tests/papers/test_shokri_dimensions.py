@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from leakscope.core.estimate import Estimate
 from leakscope.evidence import Guesses
 from leakscope.learners import MLP
 from leakscope.papers import shokri_dimensions, shokri_fig4, shokri_fig5, shokri_fig12, shokri_fig14
@@ -19,7 +20,6 @@ from leakscope.papers.shokri_dimensions import (
 )
 from leakscope.papers.shokri_fig4 import Norms, Setting
 from leakscope.ranking import Scale
-from leakscope.results import Estimate
 from leakscope.risk import Judged
 
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from leakscope import datasets, papers
+from leakscope.core.estimate import Estimate
 from leakscope.datasets.catalogue import DESCRIPTIONS
 from leakscope.influence import influences, leave_one_out
 from leakscope.papers import shokri
 from leakscope.papers.shokri import LEVELS, Case, Compared, Source
-from leakscope.results import Estimate
 
 SIZES = {"size": 40, "draws": 2, "picture_draws": 2}
 #: Settings that suit the made-up sets.

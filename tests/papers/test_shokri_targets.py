@@ -8,6 +8,7 @@ import pytest
 
 from leakscope import datasets, papers
 from leakscope.attacks import explanation_norm, loss_threshold
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence, Guesses, Known
 from leakscope.papers import shokri_curves, shokri_fig1, shokri_fig2, shokri_fig3, shokri_targets
@@ -15,7 +16,6 @@ from leakscope.papers.shokri_curves import Finding, Group
 from leakscope.papers.shokri_fig3 import Signals
 from leakscope.papers.shokri_targets import Source, Training
 from leakscope.ranking import Scale
-from leakscope.results import Estimate
 from leakscope.risk import Judged
 
 torch = pytest.importorskip("torch")

@@ -11,6 +11,7 @@ from leakscope.attacks import confidence_network, learned
 from leakscope.causal import load_network
 from leakscope.causal.counting import count_table
 from leakscope.causal.membership import Pair, try_membership
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence, Known
 from leakscope.papers import (
@@ -42,7 +43,6 @@ from leakscope.papers.tople import (
     pooled,
 )
 from leakscope.papers.tople_findings import rising, separation, short, within
-from leakscope.results import Estimate
 
 MODULES = (tople_tab1, tople_tab2, tople_fig3a, tople_fig3b, tople_fig3c, tople_fig4a, tople_fig4b, tople_fig4c)
 

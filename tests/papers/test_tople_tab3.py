@@ -9,9 +9,9 @@ import pytest
 from leakscope.attacks import learned
 from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING
 from leakscope.causal.irm import IRM
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.papers import tople_tab3
-from leakscope.results import Estimate
 
 FEW = {
     "size": 300, "outsiders": 200, "draws": 2, "steps": 20, "anneal": 10, "widths": (8,), "attack_steps": 10,

@@ -17,10 +17,10 @@ from leakscope.claimed_epsilon import (
     epsilon_from_tpr,
     tpr_from_epsilon,
 )
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.intervals import auc
 from leakscope.ranking import Ranking, split
-from leakscope.results import Estimate
 
 CLAIMS = [(0.0, 0.0), (0.0, 0.1), (1.0, 0.0), (1.0, 0.01), (4.0, 1e-5), (2.0, 0.3)]
 

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses
 from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation
 from leakscope.oracle import Oracle
-from leakscope.results import Estimate
 from leakscope.risk import NOT_SHOWN, pool_small_groups
 
 Booleans = NDArray[np.bool_]

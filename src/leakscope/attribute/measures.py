@@ -26,9 +26,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from leakscope.core.estimate import Estimate
 from leakscope.intervals import normal_quantile
 from leakscope.ranking import Floats, Numbers, combine
-from leakscope.results import Estimate
 
 
 class Judgement(NamedTuple):

@@ -6,7 +6,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from leakscope.results import Estimate, Study
+from leakscope.core.estimate import Estimate
+from leakscope.results import Study
 
 
 @dataclass(frozen=True)

@@ -14,12 +14,12 @@ from leakscope.attribute.evidence import AttributeAttack, AttributeEvidence, Ref
 from leakscope.attribute.measures import Judgement
 from leakscope.attribute.result import AttributeFinding, AttributeRisk, AttributeSide
 from leakscope.attribute.study import Study, read_study
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evidence import Floats
 from leakscope.intervals import difference
 from leakscope.models import Outputs, Task
 from leakscope.ranking import Booleans
-from leakscope.results import Estimate
 
 
 def attribute_inference(

@@ -5,8 +5,8 @@ from __future__ import annotations
 import textwrap
 
 from leakscope.attribute.result import AttributeFinding, AttributeRisk, AttributeSide
+from leakscope.core.estimate import Estimate
 from leakscope.report.words import count, safe_text
-from leakscope.results import Estimate
 
 WIDTH = 100
 

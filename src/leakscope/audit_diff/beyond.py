@@ -45,20 +45,14 @@ from dataclasses import dataclass, replace
 
 from leakscope.audit_diff.changes import OWN_THRESHOLD, SHARE, SIGNED, Change, Ends, at_confidence, change_of_strongest
 from leakscope.audit_diff.facts import same_data
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat
 from leakscope.intervals import difference
-from leakscope.results import Estimate, Findings, Risk
+from leakscope.results import Audit, Risk
 
 #: The most that a shift of the records moves an AUC, in units of what it moves its control.
 MOST = 2.0
-CONTROL, BLIND = "over control", "over blind"
-UNKNOWN = (
-    "and in one of the audits nothing tells a leak from a difference between members and others: give control scores, or say "
-    "so if chance split them"
-)
-RIVALS = {
-    CONTROL: "the same attack on models that never saw the members",
-    BLIND: "telling the records apart without the model",
-}
+CONTROL, BLIND = "beyond_control", "beyond_blind"
 Pair = tuple[Risk, Risk]
 
 
@@ -76,13 +70,13 @@ class Figure:
         return change_of_strongest(self.name, found, confidence, self.ends, self.widen)
 
 
-AUC = Figure("AUC", lambda risk: risk.auc)
+AUC = Figure("auc", lambda risk: risk.auc)
 ADVANTAGE = Figure("advantage", lambda risk: risk.advantage, SIGNED, OWN_THRESHOLD)
 
 
 def rate_figure(rate: float) -> Figure:
     """The share of members found at a false-positive rate."""
-    return Figure(f"found at {100 * rate:.10g} %", lambda risk: risk.tpr_at_fpr[rate])
+    return Figure(f"tpr_at_fpr[{rate:g}]", lambda risk: risk.tpr_at_fpr[rate])
 
 
 @dataclass(frozen=True)
@@ -93,7 +87,7 @@ class Records:
     split: tuple[bool, bool]
 
     @classmethod
-    def of(cls, old: Findings, new: Findings) -> Records:
+    def of(cls, old: Audit, new: Audit) -> Records:
         same = same_data(old, new)
         split = (old.settings.get("random split") is True, new.settings.get("random split") is True)
         return cls(all(same.get(name, False) for name in ("training records", "held-out records")), split)
@@ -108,14 +102,14 @@ def control_of(risk: Risk, split: bool) -> Estimate | None:
 
 def compare_release(
     pairs: Sequence[Pair], figures: Sequence[Figure], confidence: float, records: Records
-) -> tuple[tuple[Change, ...], tuple[Change, ...], str]:
+) -> tuple[tuple[Change, ...], tuple[Change, ...], Caveat | None]:
     """The figures of a release, its AUC beyond each rival, and why something that moved may be the data.
 
     The AUC is the first of ``figures``.
     """
     raw = [figure.compare(pairs, confidence) for figure in figures]
     if split_by_chance(pairs, records):
-        return tuple(raw), (), ""
+        return tuple(raw), (), None
     names = rivals(pairs, confidence, records)
     beyond = [_beyond(name, pairs, confidence, records) for name in names]
     reach = _reach(names, pairs, confidence, records)
@@ -126,7 +120,7 @@ def compare_release(
     ]
     changes = [replace(change, in_doubt=change.direction not in (0, *proven)) for change in raw]
     doubtful = any(change.in_doubt for change in changes)
-    return tuple(changes), tuple(beyond), _reason(names, pairs, records, beyond) if doubtful else ""
+    return tuple(changes), tuple(beyond), _reason(names, pairs, records, beyond) if doubtful else None
 
 
 def split_by_chance(pairs: Sequence[Pair], records: Records) -> bool:
@@ -201,15 +195,15 @@ def _passes(auc: Change, direction: int, reach: float) -> bool:
     return auc.difference.low > reach if direction > 0 else auc.difference.high < -reach
 
 
-def _reason(names: Sequence[str], pairs: Sequence[Pair], records: Records, beyond: Sequence[Change]) -> str:
-    """In words, after the figure that moved."""
+def _reason(names: Sequence[str], pairs: Sequence[Pair], records: Records, beyond: Sequence[Change]) -> Caveat:
+    """Why a change may be one of the records: no rival in both audits, or not significantly beyond one."""
     if not names:
-        return UNKNOWN
+        return Caveat("no_rival")
     unsure = [name for name, change in zip(names, beyond, strict=True) if not change.direction]
     shown = {name: [_of_strongest(name, pairs, side, records) for side in (0, 1)] for name in names}
     name = max(unsure or names, key=lambda one: max(abs(auc - 0.5) for auc in shown[one]))
     old, new = shown[name]
-    return f"not surely beyond {RIVALS[name]} (AUC {old:.2f} → {new:.2f})"
+    return Caveat("not_beyond_rival", {"rival": name, "old": old, "new": new})
 
 
 def _of_strongest(name: str, pairs: Sequence[Pair], side: int, records: Records) -> float:

@@ -37,12 +37,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from scipy import special
-
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat
 from leakscope.intervals import difference, normal_quantile
-from leakscope.results import Estimate
 
-Word = Literal["more", "less", "no sure change", "may be the data"]
+ChangeOutcome = Literal["increased", "decreased", "not_significant", "shift_possible"]
 Ends = tuple[float, float]
 SHARE, SIGNED = (0.0, 1.0), (-1.0, 1.0)
 OWN_THRESHOLD = math.sqrt(2)
@@ -63,17 +62,17 @@ class Change:
 
     @property
     def direction(self) -> Literal[-1, 0, 1]:
-        """Whether the number surely grew (1) or fell (-1), for whatever reason."""
+        """Whether the number grew (1) or fell (-1) significantly, for whatever reason."""
         if self.difference.low > 0:
             return 1
         return -1 if self.difference.high < 0 else 0
 
     @property
-    def word(self) -> Word:
-        """What may be said of it."""
+    def outcome(self) -> ChangeOutcome:
+        """What the interval allows to state."""
         if self.direction and self.in_doubt:
-            return "may be the data"
-        return "more" if self.direction > 0 else "less" if self.direction < 0 else "no sure change"
+            return "shift_possible"
+        return "increased" if self.direction > 0 else "decreased" if self.direction < 0 else "not_significant"
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class ReleaseChange:
     """What the attacks that both audits ran find in one release: the most that any of them does, figure by figure.
 
     ``bounds_only`` are the false-positive rates that one of the two samples can't carry; ``beyond`` is the AUC beyond that of each
-    rival, and ``doubt`` says why a change may be the data, if one may.
+    rival, and ``doubt`` is why a change may be one of the records, if it may.
     """
 
     release: str
@@ -90,7 +89,7 @@ class ReleaseChange:
     changes: tuple[Change, ...]
     bounds_only: tuple[float, ...] = ()
     beyond: tuple[Change, ...] = ()
-    doubt: str = ""
+    doubt: Caveat | None = None
 
     @property
     def auc(self) -> Change:
@@ -111,8 +110,8 @@ def change_of_one(figure: str, old: Estimate, new: Estimate, confidence: float, 
 
     Examples
     --------
-    >>> change_of_one("gap", Estimate(0.0, -0.1, 0.1), Estimate(0.3, 0.2, 0.4), 0.99, SIGNED).word
-    'more'
+    >>> change_of_one("gap", Estimate(0.0, -0.1, 0.1), Estimate(0.3, 0.2, 0.4), 0.99, SIGNED).outcome
+    'increased'
     """
     before, after = (at_confidence(estimate, confidence, ends) for estimate in (old, new))
     return Change(figure, before, after, difference(after, before, confidence))
@@ -134,8 +133,8 @@ def change_of_strongest(
     >>> weak, strong, vague = Estimate(0.52, 0.48, 0.56), Estimate(0.8, 0.76, 0.83), Estimate(0.7, 0.4, 0.85)
     >>> change_of_strongest("AUC", [(weak, weak), (weak, strong)], 0.95).difference
     0.28 [0.22, 0.33]
-    >>> change_of_strongest("AUC", [(weak, strong), (vague, weak)], 0.95).word  # the vague attack may have been as strong
-    'no sure change'
+    >>> change_of_strongest("AUC", [(weak, strong), (vague, weak)], 0.95).outcome  # the vague attack may have been as strong
+    'not_significant'
     """
     before, after = ([at_confidence(pair[side], confidence, ends, widen) for pair in attacks] for side in (0, 1))
     first, last = _strongest(before), _strongest(after)
@@ -187,8 +186,18 @@ def _stretch(value: float, end: float, ratio: float, ends: Ends | None) -> float
     least, most = ends
     here, there = ((number - least) / (most - least) for number in (value, end))
     if 0 < here < 1:
-        centre = float(special.logit(here))
-        share = float(special.expit(centre + ratio * (float(special.logit(there)) - centre)))
+        centre = _logit(here)
+        share = _expit(centre + ratio * (_logit(there) - centre))
     else:
         share = min(1.0, max(0.0, here + ratio**2 * (there - here)))
     return least + share * (most - least)
+
+
+def _logit(share: float) -> float:
+    if not 0 < share < 1:
+        return math.inf if share >= 1 else -math.inf
+    return math.log(share / (1 - share))
+
+
+def _expit(place: float) -> float:
+    return 1 / (1 + math.exp(-place)) if place > -700 else 0.0

@@ -5,14 +5,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import Result
 from leakscope.intervals import normal_quantile
 from leakscope.provenance import CODE, MODEL_FILE, MODEL_PARAMETERS
-from leakscope.results import Audit, Estimate, Findings
+from leakscope.results import Audit
 from leakscope.risk import EXPOSED_RECORDS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 #: Follow from other settings, or are compared by themselves.
 _NOT_SETTINGS = ("attacks", "confidence after the choice")
@@ -40,7 +45,7 @@ class Listed:
 
 
 @dataclass(frozen=True)
-class RecordsChange:
+class ExposureChange:
     """The training records that both audits name.
 
     ``newly_exposed`` of the ``exposed`` most exposed records of the new audit were less exposed than those of the old one.
@@ -51,16 +56,6 @@ class RecordsChange:
     exposed: int
     newly_exposed: int
     correlation: Estimate | None
-
-
-@dataclass(frozen=True)
-class StudyNumber:
-    """A number of a study that stands beside both audits, without a test of the difference."""
-
-    kind: str
-    name: str
-    old: Estimate
-    new: Estimate
 
 
 def listed(old: Iterable[str], new: Iterable[str]) -> Listed:
@@ -91,24 +86,26 @@ def _text(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def settings_of(findings: Findings) -> dict[str, Any]:
-    """What the audit was asked to do, and what it was about."""
-    target = findings.target
+def settings_of(result: Result) -> dict[str, Any]:
+    """Give the settings of a study, and of an audit also what it was about."""
+    if not isinstance(result, Audit):
+        return dict(result.settings)
+    target = result.target
     facts = {
         name: getattr(target, name) for name in ("model", "classes", "features", "members", "nonmembers", "judged")
     }
-    settings = {name: value for name, value in findings.settings.items() if name not in _NOT_SETTINGS}
-    return facts | settings | {"control": findings.strongest.control.kind}
+    settings = {name: value for name, value in result.settings.items() if name not in _NOT_SETTINGS}
+    return facts | settings | {"control": result.strongest.control.kind}
 
 
-def same_data(old: Findings, new: Findings) -> dict[str, bool]:
+def same_data(old: Result, new: Result) -> dict[str, bool]:
     """For each set of records that both know a fingerprint of, whether it is the same."""
     before, after = old.fingerprints, new.fingerprints
     names = [name for name in before if name in after and name not in _NOT_DATA and after[name] != "none"]
     return {name: before[name] == after[name] for name in names}
 
 
-def changed_sides(old: Findings, new: Findings) -> bool:
+def changed_sides(old: Result, new: Result) -> bool:
     """Whether one audit was trained on what the other held out, as far as fingerprints tell."""
     sets = [
         (side.fingerprints.get("training records"), side.fingerprints.get("held-out records")) for side in (old, new)
@@ -117,15 +114,19 @@ def changed_sides(old: Findings, new: Findings) -> bool:
     return (trained is not None and trained == held_out_next) or (held_out is not None and held_out == trained_next)
 
 
-def compare_records(old: Audit, new: Audit, confidence: float) -> RecordsChange | None:
+def compare_records(old: Audit, new: Audit, confidence: float) -> ExposureChange | None:
     """Who is most exposed, where the two audits speak of the same people; None where that can't be known.
 
     Ids that merely number the rows name the same people only if the training records are the same.
     """
-    if not same_data(old, new).get("training records") and (_are_row_numbers(old) or _are_row_numbers(new)):
+    if old.records is None or new.records is None:
+        return None
+    if not same_data(old, new).get("training records") and (
+        _are_row_numbers(old.records) or _are_row_numbers(new.records)
+    ):
         return None
     before, after = (
-        side.records.assign(id=side.records["id"].astype(str)).drop_duplicates("id") for side in (old, new)
+        table.assign(id=table["id"].astype(str)).drop_duplicates("id") for table in (old.records, new.records)
     )
     both = before.merge(after, on="id", suffixes=("_old", "_new"))
     if both.empty:
@@ -136,12 +137,12 @@ def compare_records(old: Audit, new: Audit, confidence: float) -> RecordsChange 
     fresh = sum(record.id not in known for record in new.exposed)
     found = rank_correlation(both["score_old"].to_numpy(), both["score_new"].to_numpy(), confidence)
     if found is None:  # there is no order, and so nobody who is most exposed
-        return RecordsChange(len(both), 0, 0, None)
-    return RecordsChange(len(both), len(new.exposed), fresh, found)
+        return ExposureChange(len(both), 0, 0, None)
+    return ExposureChange(len(both), len(new.exposed), fresh, found)
 
 
-def _are_row_numbers(audit: Audit) -> bool:
-    ids = audit.records["id"].astype(str).tolist()
+def _are_row_numbers(records: pd.DataFrame) -> bool:
+    ids = records["id"].astype(str).tolist()
     return ids == [str(row) for row in range(len(ids))]
 
 
@@ -157,26 +158,13 @@ def rank_correlation(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any], 
     >>> rank_correlation(x, x + rng.normal(size=300), 0.95)
     0.71 [0.64, 0.77]
     """
-    from scipy.stats import rankdata
+    import pandas as pd
 
     n = len(first)
     if n < FEWEST_SHARED or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    value = float(np.clip(np.corrcoef(rankdata(first), rankdata(second))[0, 1], -1, 1))
+    value = float(np.clip(np.corrcoef(pd.Series(first).rank(), pd.Series(second).rank())[0, 1], -1, 1))
     inner = float(np.clip(value, -1 + 1e-12, 1 - 1e-12))  # equal ranks: Fisher's z is not finite there
     half = normal_quantile(confidence) * float(np.sqrt((1 + inner**2 / 2) / (n - 3)))
     low, high = (float(np.tanh(np.arctanh(inner) + side * half)) for side in (-1, 1))
     return Estimate(value, min(low, value), max(high, value), confidence, n=n, method="Bonett-Wright")
-
-
-def compare_studies(old: Findings, new: Findings) -> tuple[Listed, tuple[StudyNumber, ...]]:
-    """Studies that came or went, and the numbers of those that stand beside both."""
-    before, after = ({study.key: study for study in side.studies} for side in (old, new))
-    names = [[f"{kind} of {release}" + (f" ({model})" if model else "") for kind, release, model in side]
-             for side in (before, after)]  # fmt: skip
-    numbers = []
-    for key in before:
-        known = {number.name: number.estimate for number in before[key].numbers}
-        found = after[key].numbers if key in after else ()
-        numbers += [StudyNumber(key[0], one.name, known[one.name], one.estimate) for one in found if one.name in known]
-    return listed(*names), tuple(numbers)

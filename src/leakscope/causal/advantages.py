@@ -25,10 +25,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.causal.generalisation import read_losses
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.intervals import mean
 from leakscope.learners import as_learner
-from leakscope.results import Estimate
 
 #: Number of records and a seed to records and labels.
 World = Callable[[int, int], tuple[Any, Any]]

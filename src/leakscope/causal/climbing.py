@@ -32,9 +32,9 @@ from scipy.special import xlogy
 from leakscope import intervals
 from leakscope.causal.counting import count_table
 from leakscope.causal.network import LARGEST_TABLE, Floats, configurations, topological_order
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.records import list_names
-from leakscope.results import Estimate
 
 Codes = NDArray[np.integer]
 Arcs = Sequence[tuple[str, str]]

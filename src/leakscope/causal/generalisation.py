@@ -36,9 +36,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.intervals import difference, mean, normal_quantile
-from leakscope.results import Estimate
 
 Floats = NDArray[np.float64]
 #: Records to predictions, one for each.

@@ -38,9 +38,9 @@ from numpy.typing import NDArray
 from scipy import special
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.learners.linear import read_records
-from leakscope.results import Estimate
 from leakscope.workers import one_thread
 
 Floats = NDArray[np.float64]

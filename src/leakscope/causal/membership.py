@@ -24,13 +24,13 @@ import numpy as np
 
 from leakscope import intervals
 from leakscope.blind import blind_guesses
+from leakscope.core.estimate import Estimate
 from leakscope.evaluation.evaluate import Case, Evaluated, evaluate
 from leakscope.evaluation.paired import Paired
 from leakscope.evidence import Attack
 from leakscope.extra import advantage_difference, auc_difference
 from leakscope.models import Model
 from leakscope.records import Records, join_records
-from leakscope.results import Estimate
 from leakscope.workers import one_thread
 
 #: Members judged in all, and as many non-members: enough for intervals of ± 0.01.

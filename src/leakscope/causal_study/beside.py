@@ -11,9 +11,9 @@ from leakscope.causal.encoding import one_hot
 from leakscope.causal.membership import Pair
 from leakscope.causal_study.result import Attribute, Noise
 from leakscope.causal_study.scenarios import Problem
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.records import list_names
-from leakscope.results import Estimate
 
 #: Rounds, swaps in each, records of a training set, and weight of the penalty, for the sensitivity.
 ROUNDS, SWAPS, SWAP_SIZE, SWAP_L2 = 10, 50, 200, 0.1

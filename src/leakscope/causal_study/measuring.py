@@ -15,10 +15,10 @@ from leakscope.causal.kinds import Kind, TableKind
 from leakscope.causal.membership import Blind, Membership, Pair, try_blind, try_membership
 from leakscope.causal_study.result import SAME, SHIFTED, Compared
 from leakscope.causal_study.scenarios import Problem, Scenario
+from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack
 from leakscope.models import Model
 from leakscope.records import Records
-from leakscope.results import Estimate
 
 Floats = NDArray[np.float64]
 

@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from leakscope.causal.membership import Blind, Membership
-from leakscope.results import Estimate, NotRun, Study
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
+from leakscope.results import Study
 
 #: The two laws of outsiders: the same as the training data's, and shifted ones.
 SAME, SHIFTED = "P", "P*"

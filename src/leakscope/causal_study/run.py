@@ -21,13 +21,13 @@ from leakscope.causal_study.measuring import Part, compare, measure, measure_bli
 from leakscope.causal_study.models import choose_kinds
 from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy, Compared
 from leakscope.causal_study.scenarios import Problem, from_environments, from_graph, from_parents, without
+from leakscope.core.result import NotRun
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.models import Model
 from leakscope.oracle import check_seed
 from leakscope.records import list_names
 from leakscope.releases import Progress
-from leakscope.results import NotRun
 from leakscope.workers import one_thread
 
 #: Shifts of a graph by name; a number is noise on all tables but the label's.

@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from leakscope import intervals
 from leakscope.causal.membership import Membership
 from leakscope.causal_study.result import SAME, SHIFTED, Attribute, CausalStudy, Compared, Noise
+from leakscope.core.estimate import Estimate
 from leakscope.frontier_study.show import signed
 from leakscope.report.words import count, safe_text
-from leakscope.results import Estimate
 
 WIDTH = 100
 

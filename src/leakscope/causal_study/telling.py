@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from leakscope import intervals
 from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy, Compared
+from leakscope.core.estimate import Estimate
 from leakscope.report.words import count, describe, safe_text
-from leakscope.results import Estimate, Figure, Number, Point, Series, Study
+from leakscope.results import Figure, Number, Point, Series, Study
 from leakscope.telling import LONGEST, finite, listed, plain, shown
 
 OUTSIDERS = {SAME: "outsiders like the people trained on", SHIFTED: "outsiders from shifted worlds"}

@@ -17,8 +17,8 @@ from leakscope import intervals
 from leakscope.comparison.paired import PairedAucs
 from leakscope.comparison.result import Measured, Recommendation, Version
 from leakscope.comparison.utility import Floats, change_of_shares
+from leakscope.core.estimate import Estimate
 from leakscope.report.words import safe_text
-from leakscope.results import Estimate
 
 #: What is nearer than this is the same.
 ROUNDING = 1e-9
@@ -113,7 +113,7 @@ def recommend(
     """
     first, *others = versions
     if doubt:
-        return Recommendation("cannot tell", None, f"Nothing can be recommended: {doubt}.")
+        return Recommendation("inconclusive", None, f"Nothing can be recommended: {doubt}.")
     if not leaks:
         return Recommendation(
             "nothing to lower",

@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.comparison.attacking import Case, Outcome
+from leakscope.core.estimate import Estimate
 from leakscope.defenses.defense import Guarantee
 from leakscope.epsilon import epsilon_from_pairs
 from leakscope.evaluation.claims import pair_records
 from leakscope.intervals import auc, suspicious
-from leakscope.results import Basis, Estimate
+from leakscope.results import Basis
 from leakscope.risk import Judged, assess_groups, most_exposed_group
 from leakscope.telling import finite
 from leakscope.verdict import judge
@@ -84,7 +85,7 @@ def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, str]
     exposed = most_exposed_group(by_group, outcome.trials, case.blind, case.groups)
     verdict = judge(best, replace(basis, fit=outcome.fit, exposed=exposed))
     beats = verdict.kind == "leaks" or best.auc.low > 0.5
-    if verdict.kind == "cannot tell" and (beats or exposed is not None):
+    if verdict.kind == "inconclusive" and (beats or exposed is not None):
         return beats, headline(verdict)
     if beats and differ_anyway(case, outcome, significantly=True):
         control = "never-trained control" if best.control.kind == "never trained" else "permuted control"

@@ -17,7 +17,8 @@ from leakscope.comparison.paired import pair_aucs
 from leakscope.comparison.result import Attacked, Version
 from leakscope.comparison.utility import price as price_of
 from leakscope.comparison.utility import price_by_group, price_of_explanations
-from leakscope.results import Estimate, Risk
+from leakscope.core.estimate import Estimate
+from leakscope.results import Risk
 from leakscope.risk import assess_groups, pool_levels
 from leakscope.verdict import largest_figures
 

@@ -16,6 +16,8 @@ import numpy as np
 from leakscope.comparison.attacking import Case, Outcome, attack_version, explained_by
 from leakscope.comparison.plan import Planned
 from leakscope.comparison.utility import Floats, Quality
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
 from leakscope.errors import InputError
 from leakscope.evaluation.references import compared_explanations, special_releases
 from leakscope.evaluation.settings import Clock
@@ -23,7 +25,6 @@ from leakscope.evaluation.training import Trained, answers_in, answers_of, ask, 
 from leakscope.intervals import mean_of_runs
 from leakscope.records import Records, take_rows
 from leakscope.releases import Progress
-from leakscope.results import Estimate, NotRun
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,9 +20,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.estimate import Estimate
 from leakscope.intervals import normal_quantile, placements_in_order
 from leakscope.ranking import Part, Ranking
-from leakscope.results import Estimate
 
 Floats = NDArray[np.float64]
 

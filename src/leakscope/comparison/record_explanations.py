@@ -16,6 +16,8 @@ import numpy as np
 from leakscope.comparison.plan import Planned
 from leakscope.comparison.record_rivals import Rivals
 from leakscope.comparison.result import AS_IT_IS, Recommendation
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
 from leakscope.defenses import Defended
 from leakscope.defenses.encoding import make_encoding
 from leakscope.defenses.fewer_records import refuse_record_explanations
@@ -27,7 +29,6 @@ from leakscope.reconstruction.reading import check_releases, read_holdout
 from leakscope.reconstruction.release import RecordRelease, Usefulness
 from leakscope.reconstruction.run import Case, prior_of
 from leakscope.report.words import safe_text
-from leakscope.results import Estimate, NotRun
 from leakscope.target import Records, Target
 from leakscope.worlds import Progress
 

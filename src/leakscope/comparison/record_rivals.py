@@ -20,11 +20,12 @@ from itertools import combinations
 import numpy as np
 
 from leakscope.attacks import RECONSTRUCTIONS
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
 from leakscope.intervals import difference
 from leakscope.learners.linear import Floats
 from leakscope.reconstruction.release import RecordRelease, Usefulness
 from leakscope.reconstruction.run import Case, over_runs, run_attack, usefulness_of
-from leakscope.results import Estimate, NotRun
 from leakscope.worlds import Progress
 
 NO_LOSS = Estimate(0.0, 0.0, 0.0, kind="exact", method="both releases do the same")

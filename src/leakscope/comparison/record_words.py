@@ -6,9 +6,9 @@ from typing import Any
 
 from leakscope.comparison import words
 from leakscope.comparison.record_explanations import RecordComparison, RecordVersion
+from leakscope.core.estimate import Estimate
 from leakscope.report.axes import short_number
 from leakscope.report.words import SENTENCE_LENGTH, count, describe, described, safe_text
-from leakscope.results import Estimate
 from leakscope.telling import finite
 
 CEILING = "One asker can't see more than the questions times the records shown; that alone is certain of any attack."

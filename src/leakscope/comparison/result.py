@@ -9,9 +9,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
 from leakscope.defenses.defense import Guarantee
 from leakscope.errors import InputError
-from leakscope.results import Estimate, Largest, NotRun, Study
+from leakscope.results import Largest, Study
 
 if TYPE_CHECKING:
     from leakscope.comparison.record_explanations import RecordComparison
@@ -153,7 +155,7 @@ class Recommendation:
     that were run find, but the attack that knows a defense best was not run on them.
     """
 
-    kind: Literal["use", "at a price", "no sure gain", "nothing to lower", "cannot tell", "untested"]
+    kind: Literal["use", "at a price", "no sure gain", "nothing to lower", "inconclusive", "untested"]
     version: str | None
     sentence: str
 

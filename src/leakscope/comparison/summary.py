@@ -20,7 +20,7 @@ WORDS = {
     "at a price": "It can be lowered, at a price",
     "no sure gain": "No sure gain",
     "nothing to lower": "Nothing to lower was found",
-    "cannot tell": "Cannot tell",
+    "inconclusive": "Cannot tell",
     "untested": "Not attacked enough",
 }
 PROMISES = {"none": "", "holds": "holds as far as these attacks tell", "broken": words.BROKEN, "in doubt": "in doubt"}

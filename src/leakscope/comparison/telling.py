@@ -53,7 +53,7 @@ def answer(comparison: Comparison) -> tuple[str, str]:
                 f"Of one person from the training data and one outsider, the best attack on the model as it is picks the right "
                 f"one {pairs}; a coin gets 50. That is no proof that nothing leaks.",
             )
-        case "cannot tell":
+        case "inconclusive":
             return (
                 "It can't be told from these records whether a defense lowers the risk.",
                 "What the attacks find may come from a difference between the training data and the held-out records, and not from "

@@ -25,8 +25,8 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.comparison.result import GroupPrice, Measured
+from leakscope.core.estimate import Estimate
 from leakscope.releases import SMALLEST_PROBABILITY
-from leakscope.results import Estimate
 from leakscope.risk import NOT_SHOWN
 
 Floats = NDArray[np.float64]

@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from leakscope.comparison.result import Comparison, Version
+from leakscope.core.estimate import Estimate
 from leakscope.report.words import describe, safe_text
-from leakscope.results import Estimate
 from leakscope.telling import finite
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def proposed(comparison: Comparison) -> Version | None:
     """The recommended version, or else the cheapest by points of those that surely lower the risk; None if none does."""
     if comparison.recommendation.version is not None:
         return comparison[comparison.recommendation.version]
-    if comparison.recommendation.kind in ("cannot tell", "untested"):
+    if comparison.recommendation.kind in ("inconclusive", "untested"):
         return None
     sure = [
         version

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.bounds import advantage_from_epsilon
 from leakscope.claimed_epsilon import Pairs, check_claim
+from leakscope.core.estimate import Estimate
 from leakscope.crossfit import Hashes, Indices, Sample
 from leakscope.evaluation.evaluate import Evaluated
-from leakscope.results import Claim
-from leakscope.telling import finite
+from leakscope.results import Bound, EpsilonClaim
 from leakscope.verdict import PRIMARY
 
 
@@ -52,7 +53,7 @@ def bound_epsilon(
     epsilon: float | None,
     delta: float,
     confidence: float,
-) -> Claim | None:
+) -> EpsilonClaim | None:
     """The lower bound on ε by the primary attack, or by all of them where it did not run; None where no record can be paired."""
     inside, outside, half = pair_records(sample.half, sample.judged, stand_alone(hashes, sample))
     if not len(inside):
@@ -65,4 +66,17 @@ def bound_epsilon(
     tested = check_claim(epsilon or 0.0, delta, pairs=pairs, confidence=confidence)
     assert tested.bound is not None
     claimed = None if epsilon is None else tested.swap_epsilon
-    return Claim(claimed, tested.swap_delta, finite(tested.bound), tested.attack)
+    return EpsilonClaim(claimed, tested.swap_delta, tested.bound.finite(), tested.attack)
+
+
+def promised(epsilon: float, delta: float = 0.0) -> Bound:
+    """Give what no attack can exceed if training is (ε, δ)-differentially private, which is a statement of the caller.
+
+    Examples
+    --------
+    >>> promised(1.0).advantage
+    at most 0.463
+    """
+    most = float(advantage_from_epsilon(epsilon, delta))
+    advantage = Estimate(most, 0.0, most, 1.0, "upper bound", method="follows from the guarantee")
+    return Bound(advantage, "Kairouz, Oh and Viswanath 2015", float(epsilon), float(delta))

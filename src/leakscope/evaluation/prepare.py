@@ -10,13 +10,14 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.blind import blind_guesses
+from leakscope.core.result import Caveat
 from leakscope.crossfit import Hashes, Sample
 from leakscope.errors import InputError
 from leakscope.evaluation.design import FOLDS, Design, Numbers, make_design
 from leakscope.evaluation.evaluate import Case
 from leakscope.evaluation.overlap import find_overlap
 from leakscope.evaluation.settings import Clock, Settings
-from leakscope.facts import count, label_groups
+from leakscope.facts import label_groups
 from leakscope.grouping import label_column
 from leakscope.models import Model
 from leakscope.records import Records
@@ -55,7 +56,7 @@ class Prepared:
     case: Case
     design: Design
     seed: int
-    said: list[str]
+    said: list[Caveat]
     no_references: str
 
 
@@ -117,8 +118,8 @@ def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap
 
 def judged_groups(
     members: Records, nonmembers: Records, sample: Sample, model: Model | None = None
-) -> tuple[dict[str, NDArray[Any]], list[str]]:
-    """Levels of the judged records, small groups pooled, and a sentence for each column where that happened.
+) -> tuple[dict[str, NDArray[Any]], list[Caveat]]:
+    """Levels of the judged records, small groups pooled, and a caveat for each column where that happened.
 
     With a model, the classes of the label, or its deciles in a regression, are groups too, unless a column has the same groups.
     """
@@ -127,14 +128,9 @@ def judged_groups(
         levels = sample.judge(members.groups[column], nonmembers.groups[column])
         groups[column], pooled = pool_small_groups(levels, sample.member)
         if pooled:
-            said.append(
-                f"{count(pooled, 'group')} of {column} with fewer than {SMALLEST_GROUP} judged members or non-members: "
-                "small groups are reported together, or not at all where even together they are too few"
-            )
+            said.append(Caveat("pooled_groups", {"column": column, "groups": pooled, "smallest": SMALLEST_GROUP}))
         if len(set(groups[column]) - {NOT_SHOWN}) < 2:
-            said.append(
-                f"there is nothing to compare in {column}: it has fewer than two groups of a size that is shown"
-            )
+            said.append(Caveat("no_groups_to_compare", {"column": column}))
     if model is not None:
         levels, small = label_groups(sample.judge(members.y, nonmembers.y), sample.member, model.classes)
         if not any(np.array_equal(pd.factorize(levels)[0], pd.factorize(other)[0]) for other in groups.values()):

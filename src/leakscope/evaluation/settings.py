@@ -15,7 +15,7 @@ from leakscope.errors import InputError
 from leakscope.failures import cause
 from leakscope.risk import FALSE_POSITIVE_RATES
 
-#: An AUC this far above chance is the smallest leak that a verdict of "no evidence" excludes.
+#: An AUC this far above chance is the smallest leak that a verdict of "not_detected" excludes.
 MARGIN = 0.05
 #: Reference models unless told otherwise.
 REFERENCE_MODELS = 4

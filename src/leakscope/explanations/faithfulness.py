@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.explanations.compute import as_model, explain_model, explained_records, find_view, refusal
 from leakscope.explanations.linear import LinearView
@@ -48,7 +49,6 @@ from leakscope.explanations.settings import LARGEST, FeatureExplanation, Output,
 from leakscope.models import Model, Outputs, Task
 from leakscope.oracle import check_seed
 from leakscope.records import take_rows
-from leakscope.results import Estimate
 
 Floats = NDArray[np.float64]
 Function = Callable[[NDArray[Any]], Floats]

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
-from leakscope.results import Estimate
+from leakscope.core.estimate import Estimate
 
 
 def beaten_by_points(quality: Sequence[float], leakage: Sequence[float]) -> list[int | None]:

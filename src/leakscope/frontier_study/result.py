@@ -9,8 +9,10 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
 from leakscope.explanations.faithfulness import Faithfulness
-from leakscope.results import Audit, Estimate, NotRun, Study
+from leakscope.results import Audit, Study
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from typing import Any
 import numpy as np
 
 from leakscope.auditing import audit
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
 from leakscope.errors import InputError
 from leakscope.evaluation.settings import MARGIN
 from leakscope.evaluation.settings import Settings as AuditSettings
@@ -21,7 +23,7 @@ from leakscope.frontier_study.usual import usual_settings
 from leakscope.models import Model
 from leakscope.oracle import check_seed
 from leakscope.releases import Progress
-from leakscope.results import Audit, Estimate, NotRun
+from leakscope.results import Audit
 from leakscope.target import make_target
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 import textwrap
 
+from leakscope.core.estimate import Estimate
 from leakscope.frontier_study.result import Frontier, Setting
 from leakscope.report.words import count, safe_text
-from leakscope.results import Estimate
 
 WIDTH = 100
 

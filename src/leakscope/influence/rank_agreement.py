@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.influence.explanation import most_influential
 from leakscope.intervals import mean, proportion
-from leakscope.results import Estimate
 
 Floats = NDArray[np.float64]
 

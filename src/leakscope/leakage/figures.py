@@ -11,11 +11,11 @@ import pandas as pd
 from scipy import special
 
 from leakscope.bounds import advantage_from_kl, entropy, information_ceiling
+from leakscope.core.estimate import Estimate
 from leakscope.intervals import proportion
 from leakscope.leakage.draws import Jackknife, Measured
 from leakscope.leakage.gaussians import Floats, Pair, renyi_divergence, swapped
 from leakscope.leakage.result import Leakage, Renyi
-from leakscope.results import Estimate
 from leakscope.worlds import Indices
 
 QUANTILES = (0.9, 0.99)

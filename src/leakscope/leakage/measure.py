@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.experiment import MOST_NOISE
 from leakscope.leakage.draws import ENDLESS, Jackknife, Measured, check_draws, measure
@@ -19,7 +20,6 @@ from leakscope.leakage.neighbours import beyond_gaussian
 from leakscope.leakage.result import Leakage
 from leakscope.leakage.swaps import Space, Training
 from leakscope.learners import as_learner
-from leakscope.results import Estimate
 from leakscope.worlds import Indices, Progress
 
 #: Records of which nearest neighbours check the Gaussian approximation, and which serve as the control.

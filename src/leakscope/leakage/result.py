@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from leakscope.bounds import success_from_advantage
-from leakscope.results import Estimate, Study
+from leakscope.core.estimate import Estimate
+from leakscope.results import Study
 
 NATS_PER_BIT = math.log(2)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 import textwrap
 
+from leakscope.core.estimate import Estimate
 from leakscope.leakage.result import NATS_PER_BIT
 from leakscope.leakage.sweeping import Point, Sweep
 from leakscope.report.words import safe_text
-from leakscope.results import Estimate
 
 WIDTH = 100
 LEGEND = (

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.leakage.measure import membership_leakage
 from leakscope.leakage.result import NATS_PER_BIT, Leakage
 from leakscope.leakage.swaps import Space
 from leakscope.learners import as_learner
-from leakscope.results import Estimate, Study
+from leakscope.results import Study
 from leakscope.workers import check_work
 from leakscope.worlds import Progress
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from leakscope.bounds import entropy, success_from_advantage
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.leakage.result import NATS_PER_BIT, Leakage
 from leakscope.leakage.sweeping import Point, Sweep
 from leakscope.report.words import count, out_of, safe_text
-from leakscope.results import Bound, Estimate, Figure, Number, Series, Study
+from leakscope.results import Bound, Figure, Number, Series, Study
 from leakscope.results import Point as Place
 from leakscope.telling import LONGEST, MOST_POINTS, finite, mapped, plain, shown, thinned
 

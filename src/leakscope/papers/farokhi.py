@@ -32,10 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.trends import Series, Trend, describe, judge, shown, slope, trend
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 READING = (

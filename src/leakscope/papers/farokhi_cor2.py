@@ -20,11 +20,11 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.papers.farokhi import COLUMNS, READING, Case, Effort, Point, adult, measure
 from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.trends import describe, shown, slope, trend
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "farokhi-cor2"

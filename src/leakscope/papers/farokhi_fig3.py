@@ -13,10 +13,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from leakscope.core.estimate import Estimate
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, adult, sweep
 from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.trends import shown
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "farokhi-fig3"

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from leakscope.results import Estimate
+from leakscope.core.estimate import Estimate
 
 Cell = str | int | float | None
 KEYS = ("id", "title", "settings", "columns", "rows", "paper", "verdict", "synthetic", "seconds")

@@ -24,11 +24,11 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.estimate import Estimate
 from leakscope.influence import LeaveOneOut, RecordExplanation, leave_one_out
 from leakscope.intervals import mean, proportion
 from leakscope.oracle import Prior
 from leakscope.papers import trends
-from leakscope.results import Estimate
 from leakscope.workers import one_thread, run_tasks
 from leakscope.worlds import Progress
 

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.papers.reproduction import Cell
 from leakscope.papers.shokri_targets import READING, SIZE, Case, Stopped, accuracy, load, moved, pool
-from leakscope.results import Estimate
 from leakscope.risk import Judged
 
 NO_NUMBERS = "The extracted text of the paper has no numbers of this figure: its statements are compared."

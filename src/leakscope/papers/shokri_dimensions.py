@@ -32,11 +32,11 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.estimate import Estimate
 from leakscope.intervals import mean, proportion
 from leakscope.papers.reproduction import Cell, ends
 from leakscope.papers.trends import shown
 from leakscope.ranking import Ranking, split
-from leakscope.results import Estimate
 from leakscope.workers import one_thread, run_tasks
 from leakscope.worlds import Progress
 

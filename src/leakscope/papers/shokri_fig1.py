@@ -15,6 +15,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from leakscope.attacks import explanation_network
+from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack, Evidence, Guesses
 from leakscope.intervals import normal_quantile
 from leakscope.papers.reproduction import Cell, Reproduction, ends
@@ -45,7 +46,6 @@ from leakscope.papers.shokri_targets import (
     watch,
 )
 from leakscope.papers.trends import shown, trend
-from leakscope.results import Estimate
 from leakscope.risk import Judged
 from leakscope.worlds import Progress
 

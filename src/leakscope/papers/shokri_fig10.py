@@ -12,12 +12,12 @@ from typing import NamedTuple, get_args
 import numpy as np
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.influence import RecordExplanation
 from leakscope.influence.graph import InfluenceGraph, Order, influence_graph
 from leakscope.papers import shokri
 from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.shokri import Case, Floats, Study, shown
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "shokri-fig10"

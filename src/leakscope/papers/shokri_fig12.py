@@ -16,6 +16,7 @@ import numpy as np
 
 from leakscope import intervals, plots
 from leakscope.attacks import explanation_network, explanation_norm, learned_explanation
+from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack
 from leakscope.explanations import parse
 from leakscope.papers import shokri_targets
@@ -23,7 +24,6 @@ from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri_dimensions import summary
 from leakscope.papers.shokri_targets import Case, Stopped, accuracy, auc, gain, judge, moved, over_targets, pool, watch
 from leakscope.papers.trends import shown
-from leakscope.results import Estimate
 from leakscope.risk import Judged
 from leakscope.worlds import Progress
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.papers import shokri_dimensions
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.shokri_dimensions import ALMOST_NONE, WIDTHS, Effort, Row, Size, at, magnitude
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "shokri-fig14"

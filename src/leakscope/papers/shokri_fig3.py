@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leakscope.core.estimate import Estimate
 from leakscope.evidence import Floats
 from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.shokri_curves import (
@@ -33,7 +34,6 @@ from leakscope.papers.shokri_curves import (
 from leakscope.papers.shokri_targets import GAPS, Case, Stopped, over_targets, watch
 from leakscope.papers.trends import shown
 from leakscope.ranking import Booleans
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "shokri-fig3"

@@ -17,6 +17,7 @@ import numpy as np
 
 from leakscope import plots
 from leakscope.attacks import explanation_norm
+from leakscope.core.estimate import Estimate
 from leakscope.evidence import Floats, Guesses
 from leakscope.intervals import mean, median
 from leakscope.papers import shokri_targets
@@ -25,7 +26,6 @@ from leakscope.papers.shokri_dimensions import magnitude, summary
 from leakscope.papers.shokri_targets import Case, Stopped, accuracy, auc, judge, moved, pool, targets, watch
 from leakscope.papers.trends import shown
 from leakscope.ranking import Booleans, Scale
-from leakscope.results import Estimate
 from leakscope.risk import Judged
 from leakscope.workers import one_thread, run_tasks
 from leakscope.worlds import Progress

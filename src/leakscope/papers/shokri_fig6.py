@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.papers import shokri
 from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import CLOSE, LEVELS, Case, Compared, Study
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "shokri-fig6"

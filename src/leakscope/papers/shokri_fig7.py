@@ -12,13 +12,13 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.influence import RecordExplanation
 from leakscope.intervals import auc, proportion
 from leakscope.papers import shokri
 from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import Booleans, Case, Floats, Study, shown
 from leakscope.ranking import Part, Ranking
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "shokri-fig7"

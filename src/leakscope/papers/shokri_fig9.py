@@ -10,12 +10,12 @@ import numpy as np
 
 from leakscope import plots
 from leakscope.attacks.reconstruction_static import Kind, static_queries
+from leakscope.core.estimate import Estimate
 from leakscope.influence import RecordExplanation
 from leakscope.oracle import Oracle
 from leakscope.papers import shokri
 from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import LEVELS, Case, Compared, Floats, Key, Study, shown
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "shokri-fig9"

@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.papers import shokri
 from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.shokri import CLOSE, LEVELS, Case, Compared, Indices, Study
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "shokri-tab2"

@@ -15,12 +15,12 @@ import numpy as np
 
 from leakscope import plots
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
+from leakscope.core.estimate import Estimate
 from leakscope.influence import RecordExplanation
 from leakscope.oracle import Oracle
 from leakscope.papers import shokri
 from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import Case, Compared, Key, Study, shown
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "shokri-tab3"

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.influence import RecordExplanation
 from leakscope.influence.graph import influence_graph
 from leakscope.papers import shokri
 from leakscope.papers.reproduction import Reproduction, ends
 from leakscope.papers.shokri import Case, Compared, Key, Study
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "shokri-tab4"

@@ -30,13 +30,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.evidence import Attack, Floats, Guesses
 from leakscope.ranking import Scale, split
 from leakscope.records import Records
 from leakscope.releases import observe
-from leakscope.results import Estimate
 from leakscope.risk import Judged
 from leakscope.target import Model
 from leakscope.workers import one_thread, run_tasks

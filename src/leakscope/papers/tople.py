@@ -28,10 +28,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.records import Records
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 TRAINING, TEST = 0.6, 0.4  # shares of the size

@@ -9,11 +9,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
+from leakscope.core.estimate import Estimate
 from leakscope.papers.reproduction import Cell, ends
 from leakscope.papers.shokri_curves import Finding
 from leakscope.papers.tople import Point, Trial
 from leakscope.papers.trends import Series, describe, shown, trend
-from leakscope.results import Estimate
 
 ACCURACY_COLUMNS = [
     "network", "size", "model", *(f"{law}{end}" for law in ("S", "P", "P*") for end in ("", "_low", "_high")), "draws",

@@ -6,8 +6,8 @@ Free parameters are (levels - 1) for each configuration of the parents of a vari
 from __future__ import annotations
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.papers.reproduction import Cell, Reproduction
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "tople-tab1"

@@ -12,13 +12,13 @@ from functools import partial
 from itertools import combinations, pairwise
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.shokri_curves import Finding, verdict
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, Answer, Effort, Plan, Point, Trial, World
 from leakscope.papers.tople_findings import separation, within
 from leakscope.papers.trends import shown
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 ID = "tople-tab2"

@@ -47,6 +47,7 @@ from leakscope.attacks import confidence_network, learned
 from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING, Colored, environments, load_digits
 from leakscope.causal.irm import IRM, InvariantModel
 from leakscope.causal.membership import Pair, try_membership
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.models import Model
@@ -54,7 +55,6 @@ from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.shokri_dimensions import summary
 from leakscope.papers.trends import shown
 from leakscope.records import Records
-from leakscope.results import Estimate
 from leakscope.workers import one_thread, run_tasks
 from leakscope.worlds import Progress
 

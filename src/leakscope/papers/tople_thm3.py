@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import plots
+from leakscope.core.estimate import Estimate
 from leakscope.papers.reproduction import Cell, Reproduction, ends
 from leakscope.papers.trends import shown
-from leakscope.results import Estimate
 from leakscope.worlds import Progress
 
 Floats = NDArray[np.float64]

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from leakscope.results import Estimate
+from leakscope.core.estimate import Estimate
 
 Trend = Literal["falls", "rises", "goes both ways", "shows no change"]
 Series = Sequence[tuple[str, Estimate]]  # places in words, with what was measured there

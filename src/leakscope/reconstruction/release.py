@@ -15,11 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Floats, LeftOut, Loss, RecordExplanation
 from leakscope.influence.rank_agreement import bounded_mean
 from leakscope.oracle import Oracle, check_rounding
-from leakscope.results import Estimate
 
 BLOCK = 2**22  # distances held at a time
 

@@ -12,8 +12,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from leakscope.attacks.membership_record_explanation import GroupShare
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
 from leakscope.reconstruction.release import Usefulness
-from leakscope.results import Estimate, NotRun, Risk, Study
+from leakscope.results import Risk, Study
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -19,6 +19,8 @@ from numpy.typing import NDArray
 from leakscope import intervals
 from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.attacks.membership_record_explanation import by_group, explains_itself, self_revelation
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun
 from leakscope.errors import InputError
 from leakscope.evaluation.prepare import FEWEST
 from leakscope.evaluation.record_explanation import membership_risks
@@ -32,7 +34,7 @@ from leakscope.reconstruction.reading import check_effort, check_releases, read_
 from leakscope.reconstruction.release import RecordRelease, Usefulness, nearest
 from leakscope.reconstruction.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
 from leakscope.records import Records
-from leakscope.results import Estimate, NotRun, Risk
+from leakscope.results import Risk
 from leakscope.versions import versions
 from leakscope.workers import one_thread
 from leakscope.worlds import Progress

@@ -5,10 +5,10 @@ from __future__ import annotations
 import textwrap
 
 from leakscope.attacks.membership_record_explanation import GroupShare
+from leakscope.core.estimate import Estimate
 from leakscope.reconstruction.result import ReconstructionAudit
 from leakscope.report.words import count, safe_text
 from leakscope.report.words import describe as words
-from leakscope.results import Estimate
 
 WIDTH = 100
 NO_BREAK = "\u00a0"  # keeps a number and its sign on one line until all is wrapped

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from leakscope.core.estimate import Estimate
 from leakscope.reconstruction.result import DefendedRelease, ReconstructionAudit
 from leakscope.report.words import count, out_of, safe_text
 from leakscope.report.words import describe as words
-from leakscope.results import Estimate, Figure, Number, Point, Risk, Series, Study
+from leakscope.results import Figure, Number, Point, Risk, Series, Study
 from leakscope.telling import LONGEST, MOST_POINTS, finite, plain, shown, thinned
 
 QUESTION = "What do explanations that show training records reveal about the people in the training data?"

@@ -9,10 +9,10 @@ from itertools import pairwise
 
 from markupsafe import Markup
 
+from leakscope.core.estimate import Estimate
 from leakscope.report import svg
 from leakscope.report.axes import Axis, Triple, short_number
 from leakscope.report.words import safe_text
-from leakscope.results import Estimate
 
 WIDTH = 780
 PLOT = 320  # height of the plot itself

@@ -11,10 +11,10 @@ from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
+from leakscope.core.estimate import Estimate
 from leakscope.report import drawing, svg
+from leakscope.report.audit_charts import LETTER, RIGHT, WIDTH
 from leakscope.report.axes import Axis, linear_axis, log_axis, short_number
-from leakscope.report.charts import LETTER, RIGHT, WIDTH
-from leakscope.results import Estimate
 
 PLOT = 280
 LABEL = 52  # letters that fit along an axis

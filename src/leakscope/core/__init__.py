@@ -1,0 +1,1 @@
+"""What every layer shares: arrays, checks of arguments, estimates, the wording of numbers, and the result of a study."""

@@ -1,0 +1,10 @@
+"""Types of arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = NDArray[np.intp]
+Booleans = NDArray[np.bool_]

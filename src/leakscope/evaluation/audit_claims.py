@@ -1,0 +1,74 @@
+"""The claims of an audit, from its verdict and its simultaneous intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim, Outcome
+from leakscope.results import Audit, Largest, ReleaseRisk, VerdictKind
+
+_OUTCOMES: dict[VerdictKind, Outcome] = {
+    "leaks": "yes",
+    "claim_refuted": "yes",
+    "not_detected": "no",
+    "inconclusive": "inconclusive",
+}
+
+
+def audit_claims(audit: Audit) -> tuple[Claim, ...]:
+    """Decide the claims of an audit; one without ``basis``, which an older version wrote, has none."""
+    return () if audit.basis is None else tuple(_claims(audit))
+
+
+def _claims(audit: Audit) -> Iterator[Claim]:
+    verdict = audit.verdict
+    assert audit.basis is not None
+    assert audit.largest is not None
+    yield Claim("leak", {}, _OUTCOMES[verdict.kind], _figures(audit.largest))
+    for risk in audit.by_release:
+        yield Claim("leak", {"release": risk.release}, _outcome(risk, verdict.kind), _figures(risk.largest))
+    yield from _group_claims(audit)
+    for extra in audit.extras:
+        subject = {"explanation": extra.release, "beside": extra.beside}
+        yield Claim("explanation_adds", dict(subject), "yes" if extra.adds else "inconclusive", {"extra": extra.auc})
+    if (claim := audit.basis.claim) is not None and claim.epsilon is not None:
+        outcome: Outcome = "yes" if verdict.kind == "claim_refuted" else "inconclusive"
+        yield Claim("claim_refuted", {}, outcome, {"epsilon": claim.bound})
+    if (bound := audit.bound) is not None:
+        advantage = bound.advantage.high
+        known = {} if bound.contradicted else {"bound": Estimate(advantage, advantage, advantage, kind="exact")}
+        yield Claim("bounded", {}, "inconclusive" if bound.contradicted else "yes", known)
+
+
+def _figures(found: Largest) -> dict[str, Estimate]:
+    rates = {f"tpr_at_fpr[{rate:g}]": estimate for rate, estimate in found.tpr_at_fpr.items()}
+    return {"auc": found.auc, "advantage": found.advantage, "accuracy": found.accuracy, **rates}
+
+
+def _outcome(risk: ReleaseRisk, verdict: VerdictKind) -> Outcome:
+    """Decide whether one release leaks; where the verdict over all of them is inconclusive, so is each that is above chance."""
+    if not risk.beats_chance:
+        return "no" if verdict == "not_detected" else "inconclusive"
+    never = risk.control_kind == "never trained"
+    doubted = (never and risk.beyond_control.low <= 0) or (
+        not never and risk.beyond_blind is not None and risk.beyond_blind.low <= 0
+    )
+    return "yes" if verdict in ("leaks", "claim_refuted") and not doubted else "inconclusive"
+
+
+def _group_claims(audit: Audit) -> Iterator[Claim]:
+    """One claim about the most exposed group, one about the gap of each, and one for each column without a group that is shown."""
+    assert audit.largest is not None
+    if (auc := audit.largest.group_auc) is not None:
+        leaks = audit.verdict.leaks and auc.low > 0.5
+        yield Claim("group_leak", {}, "yes" if leaks else "inconclusive", {"largest_group.auc": auc})
+    for group in audit.strongest.by_group:
+        outcome: Outcome = "yes" if group.gap.low > 0 else "no" if group.gap.high < 0 else "inconclusive"
+        subject = {"column": group.column, "level": group.level}
+        yield Claim("group_gap", dict(subject), outcome, {"group_gap": group.gap, "group_auc": group.auc})
+    shown = {group.column for group in audit.strongest.by_group}
+    for column in audit.settings.get("groups") or []:
+        if column not in shown:
+            yield Claim("group_gap", {"column": column})
+            yield Claim("group_leak", {"column": column})

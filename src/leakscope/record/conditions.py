@@ -1,0 +1,319 @@
+"""Conditions that fail a release: ``auc.high > 0.6`` is judged on the claims of a saved result, and never on the model.
+
+A condition compares a figure with a number, or the outcome of a claim with a word:
+
+- ``FIGURE > NUMBER``, where a figure is a number behind a claim, such as ``auc``, ``tpr_at_fpr[0.01]``, ``largest_group.auc``: the largest of all
+  claims that have it; with a subject before it (``labels: auc > 0.6``) of the claims about that release, version, …;
+- ``CODE = yes``, ``CODE != no``, such as ``leak = yes``; of an audit also ``verdict = leaks`` and ``verdict != "not detected"``.
+
+A condition is *failed*, *passed* or *uncertain*. With ``.low``, ``.value`` or ``.high`` it is about that one number. Without, it is about the whole
+interval: failed if all of it meets the condition, passed if none of it does, uncertain if the limit lies inside. Of a number that is only bounded
+from one side, nothing is assumed on the other.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from leakscope.core.estimate import Estimate, largest
+from leakscope.core.result import Claim, Outcome, Result
+from leakscope.core.wording import SENTENCE_LENGTH, name, write
+from leakscope.errors import InputError
+
+Judged = Literal["failed", "passed", "uncertain"]
+COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+PARTS = ("value", "low", "high")
+#: Verdicts of an audit as outcomes of its claims; the last two are the words of older versions.
+VERDICTS: dict[str, tuple[str, Outcome]] = {
+    "leaks": ("leak", "yes"),
+    "claim refuted": ("claim_refuted", "yes"),
+    "not detected": ("leak", "no"),
+    "inconclusive": ("leak", "inconclusive"),
+    "no evidence": ("leak", "no"),
+    "cannot tell": ("leak", "inconclusive"),
+}
+OUTCOMES: tuple[Outcome, ...] = ("yes", "no", "inconclusive")
+#: A number this close to the limit may look equal to it in an estimate, which shows two decimals or a little more.
+CLOSE = 0.005
+_FIGURE = re.compile(
+    r"(?P<figure>largest_group ?\. ?auc|[a-z_]+) ?(?:\[ ?(?P<rate>[^\]]*?) ?\])? ?(?:\. ?(?P<part>\w+))? ?(?P<sign>>=|<=|>|<) ?(?P<limit>\S+)"
+)
+_OUTCOME = re.compile(r"(?P<code>[a-z_]+) ?(?P<sign>==?|!=) ?(?P<quote>[\"']?)(?P<word>[a-z_ ]+)(?P=quote)")
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What became of one condition.
+
+    Parameters
+    ----------
+    condition
+        Its text.
+    outcome
+        ``failed``, ``passed`` or ``uncertain``.
+    estimate
+        The number that it was judged by, or None where there is none.
+    reason
+        Why it is uncertain, or what else there is to know.
+    because
+        Why the condition was set, from the policy.
+    """
+
+    condition: str
+    outcome: Judged
+    estimate: Estimate | None = None
+    reason: str = ""
+    because: str = ""
+
+    def __str__(self) -> str:
+        return self.line()
+
+    def line(self, note: str = "") -> str:
+        """Give the condition in one line, with the number, the reasons and a note in brackets."""
+        found = "" if self.estimate is None else f"it is {write(self.estimate)}"
+        told = [name(part, SENTENCE_LENGTH) for part in (found, self.reason, self.because, note) if part]
+        return name(self.condition, SENTENCE_LENGTH) + (f" ({'; '.join(told)})" if told else "")
+
+
+@dataclass(frozen=True)
+class Scope:
+    """What a result has, or will have: figures, codes of claims, and subjects, which are None where they are not known."""
+
+    figures: tuple[str, ...]
+    codes: tuple[str, ...]
+    subjects: tuple[str, ...] | None = None
+
+    @classmethod
+    def of(cls, result: Result) -> Scope:
+        """Give the scope of a result."""
+        figures = dict.fromkeys(figure for claim in result.claims for figure in claim.estimates)
+        subjects = [str(value) for claim in result.claims for value in claim.subject.values()]
+        subjects += [item.release for item in result.not_run]
+        return cls((*figures, *result.possible_figures), tuple(result.codes), tuple(dict.fromkeys(subjects)))
+
+
+def audit_scope(releases: tuple[str, ...], *, groups: bool, explanations: bool) -> Scope:
+    """Give the scope of an audit before it is run."""
+    from leakscope.results import Audit
+    from leakscope.risk import FALSE_POSITIVE_RATES
+
+    rates = [f"tpr_at_fpr[{rate:g}]" for rate in FALSE_POSITIVE_RATES]
+    possible = {"group_gap": groups, "largest_group.auc": groups, "extra": explanations, "bound": True}
+    figures = ["auc", "advantage", "accuracy", *rates, *(figure for figure, known in possible.items() if known)]
+    return Scope(tuple(figures), tuple(Audit.codes), releases)
+
+
+@dataclass(frozen=True)
+class Condition:
+    """A figure compared with a number.
+
+    Examples
+    --------
+    >>> condition = Condition.parse("labels: tpr_at_fpr[0.01].high > 0.05")
+    >>> condition.subject, condition.figure, condition.part, condition.limit
+    ('labels', 'tpr_at_fpr[0.01]', 'high', 0.05)
+    """
+
+    text: str
+    subject: str | None
+    figure: str
+    part: str | None
+    sign: str
+    limit: float
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        subject, form, shown = *_split(text), name(text)
+        found = _FIGURE.fullmatch(form)
+        if found is None:
+            raise InputError(f"can't read the condition “{shown}”: write for example “auc.high > 0.6”")
+        figure, part, rate = found["figure"].replace(" ", ""), found["part"], found["rate"]
+        if figure == "verdict":
+            raise InputError(f"the verdict in “{shown}” is no number: write for example “verdict = leaks”")
+        if part not in (None, *PARTS):
+            raise InputError(f"unknown part “.{part}” in “{shown}”: use .value, .low or .high")
+        if (figure == "tpr_at_fpr") != (rate is not None):
+            raise InputError(f"a false-positive rate in brackets goes with tpr_at_fpr and only there: “{shown}”")
+        if subject == "":
+            raise InputError(f"“{shown}”: name a release or version before the colon, or leave the colon out")
+        if rate is not None:
+            figure = f"{figure}[{_number(rate, shown):g}]"
+        return cls(" ".join(text.split()), subject, figure, part, found["sign"], _number(found["limit"], shown))
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for two ways of writing one condition."""
+        return (self.subject, self.figure, self.part, self.sign, self.limit)
+
+    def check(self, scope: Scope) -> None:
+        """Refuse a condition that a result of such a scope can have no number for."""
+        shown = name(self.text)
+        if self.figure not in scope.figures:
+            raise InputError(f"“{shown}” asks for a figure that isn't measured: use {', '.join(scope.figures)}")
+        if self.subject is not None and scope.subjects is not None and self.subject not in scope.subjects:
+            known = ", ".join(name(one) for one in scope.subjects)
+            raise InputError(f"“{shown}” is about {self.subject!r}, which the result does not have: use {known}")
+
+    def judge(self, result: Result) -> Judgement:
+        """Judge the condition by the claims alone."""
+        about = [claim for claim in result.claims if self.subject is None or self.subject in claim.subject.values()]
+        having = [claim for claim in about if self.figure in claim.estimates]
+        if not having:
+            return Judgement(self.text, "uncertain", None, self._why_missing(result))
+        estimate = largest([claim.estimates[self.figure] for claim in having])
+        low, high = span(estimate, self.part)
+        met = [COMPARE[self.sign](end, self.limit) for end in (low, high)]
+        if met[0] != met[1]:
+            return Judgement(self.text, "uncertain", estimate, _why_uncertain(estimate))
+        if not met[0] and (unknown := _without_number(about, having)):
+            return Judgement(self.text, "uncertain", estimate, f"nothing is known of {unknown}")
+        close = self.part is not None and low == high and abs(high - self.limit) < CLOSE
+        reason = f".{self.part} is {high:.6g}" if close else ""
+        return Judgement(self.text, "failed" if met[0] else "passed", estimate, reason)
+
+    def _why_missing(self, result: Result) -> str:
+        reasons = [item.reason for item in result.not_run if item.release == self.subject]
+        about = "" if self.subject is None else f" of {name(self.subject)}"
+        return f"no {self.figure}{about} was measured" + "".join(f": {why}" for why in reasons[:1])
+
+
+def _without_number(about: Sequence[Claim], having: Sequence[Claim]) -> str:
+    """Something of the same kind that has no number, where there is something: others don't speak for it."""
+    codes = {claim.code for claim in having}
+    for claim in about:
+        if claim.code in codes and claim.subject and not claim.estimates and claim.outcome == "inconclusive":
+            return name(" = ".join(str(value) for value in claim.subject.values()))
+    return ""
+
+
+@dataclass(frozen=True)
+class OutcomeCondition:
+    """The outcome of a claim, or the verdict of an audit, compared with a word.
+
+    An inconclusive claim means that the truth is ``yes`` or ``no``, so that conditions on these are uncertain. Only a condition that demands the safe
+    outcome, such as ``verdict != "not detected"``, is failed then.
+
+    Examples
+    --------
+    >>> found = OutcomeCondition.parse('verdict != "not detected"')
+    >>> found.code, found.outcome
+    ('leak', 'no')
+    """
+
+    text: str
+    subject: str | None
+    code: str
+    sign: str
+    outcome: Outcome
+
+    @classmethod
+    def parse(cls, text: str) -> OutcomeCondition:
+        subject, form, shown = *_split(text), name(text)
+        found = _OUTCOME.fullmatch(form)
+        if found is None:
+            raise InputError(f"can't read the condition “{shown}”: write for example “verdict = leaks” or “leak = yes”")
+        code, word, sign = found["code"], found["word"].strip(), "!=" if found["sign"] == "!=" else "="
+        if code == "verdict":
+            if (known := VERDICTS.get(word.replace("_", " "))) is None:
+                raise InputError(
+                    f"unknown verdict in “{shown}”: use leaks, “claim refuted”, “not detected” or inconclusive"
+                )
+            code, word = known
+        outcome = next((one for one in OUTCOMES if one == word), None)
+        if outcome is None:
+            raise InputError(f"unknown outcome in “{shown}”: use yes, no or inconclusive")
+        return cls(" ".join(text.split()), subject, code, sign, outcome)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Equal for two ways of writing one condition."""
+        return (self.subject, self.code, self.sign, self.outcome)
+
+    def check(self, scope: Scope) -> None:
+        """Refuse a claim that a result of such a scope does not make."""
+        if self.code not in scope.codes:
+            raise InputError(
+                f"“{name(self.text)}” asks for a claim that the result does not make: use {', '.join(scope.codes)}"
+            )
+
+    def judge(self, result: Result) -> Judgement:
+        """Judge the condition by the claims alone; of several claims the worst decides."""
+        about = [claim for claim in result.claims if claim.code == self.code]
+        if self.subject is not None:
+            about = [claim for claim in about if self.subject in claim.subject.values()]
+        elif overall := [claim for claim in about if not claim.subject]:
+            about = overall
+        if not about:
+            return Judgement(self.text, "uncertain", None, f"the result has no claim {self.code}")
+        judged = [(self._judge_one(claim.outcome, result.codes[self.code]), claim) for claim in about]
+        order: tuple[Judged, ...] = ("failed", "uncertain", "passed")
+        outcome, claim = min(judged, key=lambda pair: order.index(pair[0]))
+        return Judgement(self.text, outcome, None, f"{self.code} is {claim.outcome}")
+
+    def _judge_one(self, found: Outcome, risky: Outcome | None) -> Judged:
+        safe = {"yes": "no", "no": "yes"}.get(risky or "")
+        demanded = self.sign == "!=" and self.outcome == safe
+        if found == "inconclusive" and self.outcome != "inconclusive" and not demanded:
+            return "uncertain"
+        return "failed" if (found == self.outcome) == (self.sign == "=") else "passed"
+
+
+def parse_condition(text: str) -> Condition | OutcomeCondition:
+    """Read a condition; one that can't be read is refused in one sentence.
+
+    Examples
+    --------
+    >>> parse_condition("auc > 0.6").part is None
+    True
+    """
+    if not isinstance(text, str):
+        raise InputError(f"a condition is a text, such as “auc.high > 0.6”, not {name(repr(text))}")
+    is_outcome = re.search(r"[<>]", text) is None and re.search(r"[=!]", text) is not None
+    return OutcomeCondition.parse(text) if is_outcome else Condition.parse(text)
+
+
+def span(estimate: Estimate, part: str | None) -> tuple[float, float]:
+    """Give where the number that a condition is about can lie.
+
+    Examples
+    --------
+    >>> span(Estimate(0.7, 0.6, 0.8), None), span(Estimate(0.7, 0.6, 0.8), "high")
+    ((0.6, 0.8), (0.8, 0.8))
+    >>> span(Estimate(0.2, 0.0, 0.2, kind="upper bound"), "low")
+    (-inf, 0.2)
+    """
+    if estimate.kind == "upper bound":
+        return (estimate.high if part == "high" else -math.inf), estimate.high
+    if estimate.kind == "lower bound":
+        return estimate.low, (estimate.low if part == "low" else math.inf)
+    if part is None:
+        return estimate.low, estimate.high
+    number = float(getattr(estimate, part))
+    return number, number
+
+
+def _split(text: str) -> tuple[str | None, str]:
+    """The subject, if one is named, and the rest: a subject may have colons of its own, what follows it has none."""
+    subject, colon, rest = " ".join(text.split()).rpartition(":")
+    return (subject.strip() if colon else None), rest.strip()
+
+
+def _number(text: str, shown: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise InputError(f"“{shown}” compares with something that is not a number: write for example “auc.high > 0.6”")
+    return number
+
+
+def _why_uncertain(estimate: Estimate) -> str:
+    if estimate.kind in ("upper bound", "lower bound"):
+        return f"only {'an' if estimate.kind == 'upper bound' else 'a'} {estimate.kind} is known"
+    return "the limit lies inside the interval"

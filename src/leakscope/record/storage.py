@@ -1,0 +1,140 @@
+"""Saving a result and loading it again, equal to the last bit.
+
+A folder holds ``result.json`` (schema: ``docs/schema/<kind>.schema.json``), ``report.html``, ``table.csv`` and, where there are records,
+``records.csv``. A reader that finds ``result.json`` finds a complete result: it is written last, and it holds the digests of ``records.csv`` and of
+its own content. Loading checks both, validates the content by its schema, and checks that the numbers do not contradict each other (`consistency`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from leakscope.core.result import Result
+from leakscope.errors import InputError
+from leakscope.failures import cause, describe
+from leakscope.record.files import write_all
+from leakscope.record.schema import DIGEST, class_of, validate
+from leakscope.record.tables import column_types, frame_from_csv, frame_to_csv
+
+FILE = "result.json"
+FILES = ("records.csv", "table.csv", "report.html", FILE)
+
+
+def save(result: Result, folder: Path, include: Sequence[Result] = ()) -> None:
+    """Write a result; on failure none of its files is left half-written."""
+    from leakscope.report.renderers.html import render
+
+    content = {"table.csv": result.to_csv().encode(), "report.html": render(result, include).encode()}
+    records = None
+    if result.records is not None:
+        table = frame_to_csv(result.records).encode()
+        content = {"records.csv": table} | content
+        records = {"sha256": hashlib.sha256(table).hexdigest(), "columns": column_types(result.records)}
+    write_all(folder, content | {FILE: _to_json(result.as_dict() | {"records": records})})
+
+
+def _to_json(document: dict[str, Any]) -> bytes:
+    document = json.loads(json.dumps(document, allow_nan=False))  # numbers and keys as a reader finds them
+    document[DIGEST] = content_digest(document)
+    return json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False).encode()
+
+
+def content_digest(document: dict[str, Any]) -> str:
+    """Give the SHA-256 of a JSON document without its digest, in canonical form: keys sorted, no spaces, ASCII.
+
+    Examples
+    --------
+    >>> content_digest({"b": 1, "a": 2}) == content_digest({"a": 2, "b": 1, DIGEST: "any"})
+    True
+    """
+    content = {name: value for name, value in document.items() if name != DIGEST}
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def load(folder: str | Path) -> Result:
+    """Load a result that ``result.save(folder)`` wrote; a newer, broken or edited one ends in one sentence.
+
+    Examples
+    --------
+    >>> load("no/such/folder")
+    Traceback (most recent call last):
+    leakscope.errors.InputError: no result in no/such/folder: it has no result.json
+    """
+    from leakscope.record.consistency import check_consistent
+    from leakscope.record.migration import OLD_FILE, migrate, read_old
+
+    folder = Path(folder)
+    path = folder / FILE
+    if not path.is_file():
+        if (folder / OLD_FILE).is_file():
+            return read_old(folder)
+        raise InputError(f"no result in {folder}: it has no {FILE}")
+    document = read_json(path)
+    kind, version = class_of(document.pop("kind", None)), document.pop("schema_version", None)
+    check_version(path, version, kind.schema_version)
+    document, records = migrate(kind, version, document), document.pop("records", None)
+    try:
+        parts = validate(kind, document)
+    except InputError as error:
+        raise InputError(f"{path} is not a whole result: {error}") from None
+    result = kind(**parts, records=read_records(folder, records))
+    check_consistent(result, path)
+    return result
+
+
+def check_version(path: Path, version: object, newest: int) -> None:
+    """Refuse a version that this package can't read."""
+    if type(version) is not int or version < 1 or version > 10**6:
+        raise InputError(f"{path} is not a result of leakscope: it has no schema_version")
+    if version > newest:
+        raise InputError(f"{path} has schema version {version}, this leakscope reads up to {newest}: upgrade leakscope")
+
+
+def read_json(path: Path, *, digest: bool = True) -> dict[str, Any]:
+    """Read a JSON object without its digest, which must be that of its content."""
+    try:
+        document = json.loads(path.read_bytes(), parse_constant=_not_a_number, object_pairs_hook=_without_repeats)
+    except (ValueError, OSError, RecursionError) as error:
+        raise InputError(f"{path} is broken: it can't be read as JSON ({error})") from cause(error)
+    if not isinstance(document, dict):
+        raise InputError(f"{path} is not a result of leakscope")
+    if digest and document.get(DIGEST) != content_digest(document):
+        what = "was edited after it was saved" if DIGEST in document else "has no digest of its content"
+        raise InputError(f"{path} {what}: restore the file that leakscope wrote, or run the study again")
+    return {name: value for name, value in document.items() if name != DIGEST}
+
+
+def _not_a_number(text: str) -> float:
+    raise ValueError(f"{text} is not a number")
+
+
+def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Refuse a name that stands twice in an object: another reader may take the value that this one drops."""
+    if len(found := dict(pairs)) != len(pairs):
+        raise ValueError("a name stands twice in an object")
+    return found
+
+
+def read_records(folder: Path, stated: Any) -> Any:
+    """Read ``records.csv``, which must be the one that the result was saved with."""
+    if stated is None:
+        return None
+    path = folder / "records.csv"
+    try:
+        table = path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{path} can't be read: the result needs it") from cause(error)
+    try:
+        if hashlib.sha256(table).hexdigest() != stated["sha256"]:
+            raise InputError(
+                f"{path} is not the one that the result was saved with: restore both or run the study again"
+            )
+        return frame_from_csv(table, dict(stated["columns"]))
+    except (ValueError, TypeError, KeyError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path} can't be read ({describe(error)})") from cause(error)

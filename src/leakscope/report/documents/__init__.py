@@ -1,0 +1,49 @@
+"""Documents of results: one module for each kind of result, with the only prose of the package.
+
+A module ``<kind>.py`` has ``make(result, others)``, which gives the `Document` of a result. ``others`` are results that are shown with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from importlib import import_module
+from typing import Any
+
+from leakscope.core.result import Result
+from leakscope.report.document import Details, Document, KeyFigures, Text
+
+Make = Callable[[Any, Sequence[Result]], Document]
+#: Functions that make documents, by kind of result; those of the package are found by the name of their module.
+MAKERS: dict[str, Make] = {}
+
+
+def document(result: Result, others: Sequence[Result] = ()) -> Document:
+    """Make the document of a result, with one section for each other result.
+
+    Parameters
+    ----------
+    others
+        Results that are shown with it, such as a comparison of defenses with an audit.
+    """
+    from dataclasses import replace
+
+    made = _maker(result.kind)(result, others)
+    return replace(made, blocks=(*made.blocks, *(_section(_maker(one.kind)(one, ())) for one in others)))
+
+
+def _maker(kind: str) -> Make:
+    if kind in MAKERS:
+        return MAKERS[kind]
+    module = import_module(f"leakscope.report.documents.{kind}")
+    found: Make = module.make
+    return found
+
+
+def _section(made: Document) -> Details:
+    """A document as a section of another one: its answer first, what only the page has folded."""
+    answer = made.answer
+    first = Text((made.question, " ".join((f"{answer.label}.", answer.headline, *answer.sentences))))
+    shown = [block for block in made.blocks if getattr(block, "brief", False) or isinstance(block, KeyFigures)]
+    rest = tuple(block for block in made.blocks if block not in shown)
+    more = (Details(f"More about: {made.title}", rest),) if rest else ()
+    return Details(made.title, (first, *shown, *more), open=True)

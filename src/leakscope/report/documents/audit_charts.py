@@ -1,0 +1,170 @@
+"""The charts of an audit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from leakscope.core.estimate import Estimate
+from leakscope.core.wording import count, name, number, out_of, percent, write
+from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
+from leakscope.report.documents.releases import shown_rate, speaks_in_pairs
+from leakscope.results import Audit, Extra, GroupRisk, Risk
+
+#: Distance of the readings of a ROC curve, in powers of ten.
+READINGS_APART = 0.2
+
+
+def people(audit: Audit) -> Chart | None:
+    """Draw the answer as a hundred dots; None where it is not about a hundred."""
+    risk, verdict = audit.strongest, audit.verdict
+    rate = shown_rate(risk.tpr_at_fpr)
+    beats = risk.auc.low > 0.5 or any(tpr.low > fpr for fpr, tpr in risk.tpr_at_fpr.items())
+    of_group = verdict.finding is not None and verdict.finding.code == "group_auc"
+    if verdict.kind == "inconclusive" or of_group or (verdict.leaks and not beats):
+        return None
+    if verdict.leaks and rate is not None and not speaks_in_pairs(risk):
+        found, guess, what = risk.tpr_at_fpr[rate], 100 * rate, "of 100 people identified"
+    else:
+        found, guess, what = risk.auc, 50.0, "of 100 pairs recognised"
+    if guess < 1:
+        return None
+    text = out_of(100, found)
+    filled = Estimate(100 * found.value, 100 * found.low, 100 * found.high, found.confidence, found.kind)
+    return Chart(
+        f"{text} {what}; {guess:.4g} by guessing",
+        f"Of 100 dots {text} are filled. Guessing fills {guess:.4g}.",
+        Axis(""),
+        Axis("", low=0, high=100),
+        (Series("identified", (Mark(0, filled),), "people"),),
+        rules=(Rule(guess, label="guessing"),),
+    )
+
+
+def roc(audit: Audit) -> Chart:
+    """Draw the ROC curves of all attacks on logarithmic axes, the strongest with its band and its readings."""
+    strongest, judged = audit.strongest, audit.target.judged
+    smallest = min(1 / max(2, judged), 0.1)
+    others = [risk for risk in audit.risks if (risk.release, risk.attack) != (strongest.release, strongest.attack)]
+    series = [Series(_name(risk), _points(risk), "curve", "muted") for risk in others]
+    series.append(Series(_name(strongest), _points(strongest), "curve", "strong"))
+    series.append(Series("TPR at low FPR", _readings(strongest, judged), "points", "strong"))
+    said = "; ".join(
+        f"{write(tpr, 'percent')} TPR at {percent(rate)} FPR"
+        for rate, tpr in sorted(strongest.tpr_at_fpr.items(), reverse=True)
+    )
+    return Chart(
+        "ROC curves",
+        f"Strongest attack ({_name(strongest)}): {said or f'AUC {write(strongest.auc)}'}. On the dashed line an attack is no better than chance.",
+        Axis("False-positive rate", "log", percent=True, low=smallest, high=1),
+        Axis("True-positive rate", "log", percent=True, low=smallest, high=1),
+        tuple(series),
+        rules=(Rule(None, "diagonal", "chance"),),
+    )
+
+
+def _points(risk: Risk) -> tuple[Mark, ...]:
+    roc = risk.roc
+    if not roc.low:
+        return tuple(Mark(fpr, tpr) for fpr, tpr in zip(roc.fpr, roc.tpr, strict=True))
+    confidence = risk.auc.confidence
+    return tuple(
+        Mark(fpr, Estimate(tpr, min(low, tpr), max(high, tpr), confidence))
+        for fpr, tpr, low, high in zip(roc.fpr, roc.tpr, roc.low, roc.high, strict=True)
+    )
+
+
+def _readings(risk: Risk, judged: int) -> tuple[Mark, ...]:
+    """Points of the curve whose values can be read off: the usual rates, and others evenly spread on the logarithmic axis."""
+    from leakscope.intervals import FALSE_ALARMS_NEEDED
+
+    found = dict(risk.tpr_at_fpr)
+    roc = risk.roc
+    for fpr, tpr, low, high in reversed(list(zip(roc.fpr, roc.tpr, roc.low, roc.high, strict=False))):
+        if 0 < fpr < 1 and all(abs(math.log10(fpr / rate)) >= READINGS_APART for rate in found if rate > 0):
+            supported = fpr * judged >= FALSE_ALARMS_NEEDED  # below, only an upper bound is known
+            seen = (
+                Estimate(tpr, low, high, risk.auc.confidence)
+                if supported
+                else Estimate(high, 0.0, high, risk.auc.confidence, "upper bound")
+            )
+            found[fpr] = seen
+    return tuple(
+        Mark(rate, tpr, said=f"{write(tpr, 'percent')} TPR at {percent(float(f'{rate:.3g}'))} FPR")
+        for rate, tpr in sorted(found.items())
+    )
+
+
+def _name(risk: Risk) -> str:
+    return f"{name(risk.attack)} on {name(risk.release)}"
+
+
+def histogram(audit: Audit) -> Chart:
+    """Draw how the scores of members and non-members are distributed."""
+    found = audit.strongest.histogram
+    totals = [max(1, sum(counts)) for counts in (found.members, found.nonmembers)]
+    series = []
+    for what, form, counts, total in (
+        ("members", "area", found.members, totals[0]),
+        ("non-members", "steps", found.nonmembers, totals[1]),
+    ):
+        marks = tuple(
+            Mark(low, many / total, said=f"{number(low)} to {number(high)}: {count(many)} {what}")
+            for low, high, many in zip(found.edges[:-1], found.edges[1:], counts, strict=True)
+        )
+        series.append(Series(what, marks, form, end=found.edges[-1]))  # type: ignore[arg-type]
+    return Chart(
+        "Scores of members and non-members",
+        "Under the strongest attack. The more the members are on the right of the non-members, the more the model reveals.",
+        Axis("Score (rank among non-members)", from_zero=False),
+        Axis("Share of the records", percent=True),
+        tuple(series),
+    )
+
+
+def groups(audit: Audit, shown: Sequence[GroupRisk], out: Sequence[GroupRisk]) -> Chart:
+    """Draw the AUC within each group as a forest plot."""
+    columns = list(dict.fromkeys(group.column for group in shown))
+    ordered = sorted(shown, key=lambda group: (columns.index(group.column), -group.auc.value))
+    marks = {
+        tone: tuple(
+            Mark(
+                group.auc,
+                at,
+                said=f"{name(group.column)} = {name(group.level)}: AUC {write(group.auc)}, gap {write(group.gap, 'signed')}",
+            )
+            for at, group in enumerate(ordered)
+            if (group in out) == (tone == "strong")
+        )
+        for tone in ("plain", "strong")
+    }
+    names = {"plain": "groups", "strong": "significantly more exposed"}
+    return Chart(
+        "AUC within each group",
+        f"{count(len(out), 'group is', 'groups are')} significantly more exposed than the rest.",
+        Axis("AUC", from_zero=False),
+        Axis(
+            "",
+            "category",
+            categories=tuple(name(group.level) for group in ordered),
+            groups=tuple(name(group.column) for group in ordered),
+        ),
+        tuple(Series(names[tone], found, "points", tone) for tone, found in marks.items() if found),  # type: ignore[arg-type]
+        rules=(Rule(0.5, "x", "chance"), Rule(audit.strongest.auc.value, "x", "all records", "strong")),
+    )
+
+
+def extras(ordered: Sequence[Extra]) -> Chart:
+    """Draw what each explanation adds as a forest plot."""
+    marks = tuple(
+        Mark(extra.auc, at, said=f"{name(extra.release)}: {write(extra.auc, 'signed')}")
+        for at, extra in enumerate(ordered)
+    )
+    return Chart(
+        "Gain in AUC by each explanation",
+        f"Beyond the {name(ordered[0].beside)}. At 0 the explanation adds nothing.",
+        Axis("Gain in AUC"),
+        Axis("", "category", categories=tuple(name(extra.release) for extra in ordered)),
+        (Series("gain", marks, "points"),),
+        rules=(Rule(0.0, "x", "no gain"),),
+    )

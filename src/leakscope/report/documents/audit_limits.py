@@ -1,0 +1,151 @@
+"""What could make an audit misleading, and what would make it stronger."""
+
+from __future__ import annotations
+
+from leakscope.core.wording import count, duration, name, percent, sentence, write
+from leakscope.report.document import Item, Items
+from leakscope.report.documents.releases import LOSSES, release_name
+from leakscope.results import Audit, Overlap
+
+#: Numbers of reference models that are offered.
+OFFERED = (4, 16, 64)
+#: Trainings of the target's size that the controls take: four folds of three quarters of the members and two halves.
+CONTROLS = 4
+_NOT_MEASURED = {
+    "explanations": "Name them with --releases, such as --releases {},gradient.",
+    "record explanations": "Run leakscope reconstruct and add its result with leakscope report --with.",
+    "parameters": "Run leakscope leakage and add its result with leakscope report --with.",
+}
+
+
+def limits(audit: Audit) -> Items:
+    """List controls, baseline, overlap, sample size, and what was not run or measured."""
+    items = [
+        Item(_control(audit), "Never-trained control"),
+        Item(_blind(audit), "Blind baseline"),
+        Item(_overlap(audit), "Overlap"),
+    ]
+    items += [
+        Item(f"At {percent(rate)} FPR the sample gives only a bound: {_method(tpr.method, tpr.kind)}", "Sample size")
+        for rate, tpr in sorted(audit.strongest.tpr_at_fpr.items(), reverse=True)
+        if tpr.kind in ("upper bound", "lower bound")
+    ]
+    items += [
+        Item(sentence(one.reason), f"Not run: {name(one.attack)} on {name(one.release)}") for one in audit.not_run
+    ]
+    if audit.target.task != "scores":
+        items += [Item(how, f"Not measured: {release_name(which).lower()}") for which, how in _unmeasured(audit)]
+    if audit.bound is None and audit.target.task != "scores":
+        items.append(
+            Item(
+                "No bound is known for this model: stronger attacks may find more. A bound follows from differential privacy (--epsilon).",
+                "Bound",
+            )
+        )
+    if audit.bound is not None and audit.bound.contradicted:
+        items.append(Item("The claimed privacy is refuted by this audit, so no bound is shown.", "Bound"))
+    if (procedure := audit.procedure) is not None:
+        said = f"Over {count(procedure.models)} reference models attacked as targets, the mean AUC is {write(procedure.auc)}: what this way of training leaks."
+        items.append(Item(said, "Training procedure"))
+    items.append(
+        Item(
+            "Stronger attacks than those that were run may exist. No audit proves that a model is safe.",
+            "Other attacks",
+        )
+    )
+    return Items(tuple(items), "Limits of this audit", style="terms")
+
+
+def stronger(audit: Audit) -> list[Item]:
+    """List options that would make this audit stronger, with the time that they would take."""
+    settings = audit.settings
+    references = settings.get("references")
+    if references is None or settings.get("retrain") is False:
+        return []
+    found = []
+    offered = next((one for one in OFFERED if one > references), None)
+    if offered is not None:
+        seconds = more_seconds(audit, references, offered)
+        time = "" if seconds is None else f", about {duration(seconds)} more"
+        found.append(Item(f"{offered} reference models (--references {offered}{time})."))
+    if audit.strongest.control.kind == "never trained" and not settings.get("random split"):
+        found.append(Item("If members and held-out records come from one random split, state it (--random-split)."))
+    return found
+
+
+def more_seconds(audit: Audit, references: int, offered: int) -> float | None:
+    """Estimate the time of more reference models, from the time of one training in this audit; None where it is not known."""
+    spent = audit.seconds.get("retrain")
+    if not spent:
+        return None
+    retrained = audit.strongest.control.kind == "never trained"
+    # Without references the controls are two models of half of the members.
+    trainings = references + (CONTROLS if retrained and references else 1 if retrained else 0)
+    planned = offered + (CONTROLS if retrained else 0)
+    return float(spent / trainings * (planned - trainings)) if trainings else None
+
+
+def _control(audit: Audit) -> str:
+    risk, target = audit.strongest, audit.target
+    auc = risk.control.auc
+    if risk.control.kind == "never trained":
+        control = target.control_models
+        models = (
+            f" ({count(control.models, 'model')}, at least {count(control.records)} training records each)"
+            if control
+            else ""
+        )
+        start = f"The same attack on a model that never saw the members{models} has AUC {write(auc)}."
+        end = "Its training records differ from those of the audited model, and may be fewer."
+    else:
+        why = "Only scores were provided" if target.task == "scores" else "The model was not retrained"
+        start = f"{why}, so the control permutes memberships: AUC {write(auc)}."
+        end = "This finds a broken attack, not a distribution shift."
+    holds = (
+        "The interval contains 0.5, as it should."
+        if auc.low <= 0.5 <= auc.high
+        else "The interval excludes 0.5: the attack finds something else than membership."
+    )
+    return f"{start} {holds} {end}"
+
+
+def _blind(audit: Audit) -> str:
+    risk = audit.strongest
+    if risk.blind is None or risk.beyond_blind is None:
+        return "Only scores were provided, without records: a distribution shift can't be detected."
+    start = f"A classifier of members against non-members without the model has AUC {write(risk.blind)}. The attack is {write(risk.beyond_blind, 'signed')} above it."
+    if risk.beyond_blind.low <= 0:
+        return f"{start} This is not significant: a distribution shift may explain what the attack finds."
+    if risk.blind.low > 0.5:
+        return f"{start} There is a distribution shift, so part of every AUC reflects the shift rather than membership."
+    return start
+
+
+def _overlap(audit: Audit) -> str:
+    if audit.target.task == "scores":
+        return "Scores do not show whether the same records are on both sides."
+    overlap: Overlap = audit.overlap
+    near = "" if overlap.near is None else f" {write(overlap.near, 'percent')} of the holdout are near copies."
+    if not overlap.count:
+        return f"No training record is in the holdout.{near}"
+    ids = ", ".join(name(one, 24) for one in overlap.ids[:5])
+    named = f" (ids {ids}{', …' if overlap.count > 5 else ''})" if ids else ""
+    effect = "removed before the attacks" if overlap.removed else "kept, which hides some leakage"
+    return f"{count(overlap.count, 'training record')} in the holdout{named}: {effect}.{near}"
+
+
+def _method(method: str, kind: str) -> str:
+    return sentence(method.removeprefix(f"{kind}: ") or "too few non-members")
+
+
+def _unmeasured(audit: Audit) -> list[tuple[str, str]]:
+    usual = {"labels", "label_stability", "boundary_distance", "probabilities", "predictions", *LOSSES}
+    explained = any(risk.release not in usual for risk in audit.by_release)
+    prediction = "predictions" if audit.target.task == "regression" else "probabilities"
+    if prediction == "probabilities" and not any(risk.release == prediction for risk in audit.by_release):
+        prediction = "labels"
+    return [
+        (which, how.format(prediction))
+        for which, how in _NOT_MEASURED.items()
+        if not (which == "explanations" and explained)
+    ]

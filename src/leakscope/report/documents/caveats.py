@@ -1,0 +1,189 @@
+"""Sentences for the caveats of all results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat, Result
+from leakscope.core.wording import SENTENCE_LENGTH, count, listing, name, number, percent, sentence, write
+from leakscope.report.document import Item, Items
+
+Values = dict[str, Any]
+_RIVALS = {"beyond_control": "never-trained control", "beyond_blind": "blind baseline"}
+
+
+def describe(caveat: Caveat) -> str:
+    """Give a caveat as a sentence.
+
+    Examples
+    --------
+    >>> describe(Caveat("copies_in_training", {"records": 1}))
+    '1 training record is a copy of another one. Of equal records, one is judged.'
+    """
+    return name(SENTENCES[caveat.code](caveat.values), SENTENCE_LENGTH)
+
+
+def warnings(result: Result, title: str = "Warnings", more: Iterable[str] = ()) -> Items:
+    """Give the caveats of a result as a block, with other sentences."""
+    said = [*(describe(caveat) for caveat in result.warnings), *more]
+    return Items(tuple(Item(one) for one in said), title, "warnings", brief=True)
+
+
+def _noun(values: Values, key: str, noun: str, one: str, many: str) -> str:
+    number = int(values[key])
+    return f"{count(number, noun)} {one if number == 1 else many}"
+
+
+def _share(estimate: Any, style: Any = "percent") -> str:
+    return write(estimate, style) if isinstance(estimate, Estimate) else str(estimate)
+
+
+def _copies_in_holdout(values: Values) -> str:
+    what = (
+        "They were removed from the holdout."
+        if values["removed"]
+        else "Pass drop_overlap (--drop-overlap) to remove them."
+    )
+    return f"{_noun(values, 'records', 'training record', 'is', 'are')} in the holdout too. {what}"
+
+
+def _permuted_control(values: Values) -> str:
+    why = "retraining was switched off" if values["retrainable"] else "the model can't be retrained here"
+    return f"The control permutes memberships, because {why}. There is no model that never saw the members."
+
+
+def _repeated_scores(values: Values) -> str:
+    both = f"{count(values['members'], 'member')} and {count(values['nonmembers'], 'non-member')}"
+    return (
+        f"{both} have the same score as another record of their side, as copies of one record do. Of such copies, one is judged. If they are "
+        "different people, provide the scores with all digits."
+    )
+
+
+def _shared_scores(values: Values) -> str:
+    side = values["side"]
+    other = "member" if side == "non-member" else "non-member"
+    return (
+        f"{count(values['records'], side)} share their score with another {side} and with no {other}. If they are copies of one record, keep one "
+        "of them: copies can look like a leak."
+    )
+
+
+def _reversed_score(values: Values) -> str:
+    found = "lower" if values["higher_is_member"] else "higher"
+    what = (
+        "pass higher_is_member=False (--lower-is-member)"
+        if values["higher_is_member"]
+        else "leave --lower-is-member out"
+    )
+    return f"Members have the {found} scores (AUC {write(values['auc'])}). If the score is meant that way, {what}."
+
+
+def _noisy_answers(values: Values) -> str:
+    return (
+        f"The model gives random answers. Noise in the mean of {count(values['repeats'], 'answer')} changes the order of the records (rank "
+        f"correlation of two means {values['rank_correlation']:.2g}), and an attacker may ask more often. Raise repeats (--repeats)."
+    )
+
+
+def _control_differs(values: Values) -> str:
+    metric = values["metric"]
+    style = "percent" if metric == "accuracy" else "number"
+    return (
+        f"The retrained control models reach a held-out {metric} of {_share(values['control'], style)}, the audited model "
+        f"{_share(values['target'], style)}. Fewer training records, or another way of training, may be the reason."
+    )
+
+
+def _mixture(values: Values) -> str:
+    return (
+        f"{_share(values['share'])} of the members are recognised at a false-positive rate of {percent(values['fpr'])}, and the others look like "
+        "non-members. Either the model memorises these records only, or most of the listed members were not trained on: check the list."
+    )
+
+
+SENTENCES: dict[str, Callable[[Values], str]] = {
+    # --- data -----------------------------------------------------------------------------------------------------
+    "paired_by_position": lambda v: f"Features and labels of {v['where']} have different row names and were paired by position.",
+    "copies_in_holdout": _copies_in_holdout,
+    "near_copies": lambda v: (
+        f"{_share(v['share'])} of the held-out records are near copies of training records, such as the same records with rounded numbers. Every "
+        "risk is understated. Use a holdout without them."
+    ),
+    "copies_in_training": lambda v: (
+        f"{_noun(v, 'records', 'training record', 'is a copy', 'are copies')} of another one. Of equal records, one is judged."
+    ),
+    "small_sample": lambda v: (
+        f"Only {v['judged']} members and {v['judged']} non-members could be judged. Intervals are wide, and false-positive rates below "
+        f"{number(v['smallest_fpr'])} and small groups can't be estimated."
+    ),
+    "pooled_groups": lambda v: (
+        f"{count(v['groups'], 'group')} of {name(v['column'])} with fewer than {v['smallest']} judged members or non-members: small groups are "
+        "reported together, or not at all where they are still too few."
+    ),
+    "pooled_classes": lambda v: (
+        f"{count(v['classes'], 'class has', 'classes have')} fewer than {v['smallest']} judged members or non-members: small "
+        "classes are reported together, or not at all where they are still too few."
+    ),
+    "no_groups_to_compare": lambda v: f"{name(v['column'])} has fewer than two groups that are large enough to be compared.",
+    # --- model ----------------------------------------------------------------------------------------------------
+    "not_cloneable": lambda v: f"{name(v['model'])} can't be retrained, because scikit-learn can't clone it: {name(v['error'], 200)}.",
+    "frozen_parts": lambda v: f"{name(v['model'])} can't be retrained, because a part of it is frozen: {listing(v['parts'])}.",
+    "random_answers": lambda v: (
+        f"The model gives random answers to the same query. The mean of {count(v['repeats'], 'answer')} was attacked for each record, and another "
+        "run gives other numbers."
+    ),
+    "noisy_answers": _noisy_answers,
+    "answers_depend_on_batch": lambda v: (
+        "The model answers single records or small batches differently from large batches, which the audit uses. Pass a function that asks the "
+        "model about one record at a time."
+    ),
+    "below_chance": lambda v: (
+        f"The accuracy on the training records is {_share(v['accuracy'])}, below chance for {v['classes']} classes. Check that the outputs are in "
+        "the order of the labels."
+    ),
+    # --- controls -------------------------------------------------------------------------------------------------
+    "stated_random_split": lambda v: (
+        "The caller states that members and held-out records come from one random split. Only the blind baseline checks this."
+    ),
+    "permuted_control": _permuted_control,
+    "control_differs": _control_differs,
+    "mixture_of_members": _mixture,
+    "interrupted": lambda v: f"Training was interrupted: {v['used']} of {v['planned']} reference models were used.",
+    # --- scores ---------------------------------------------------------------------------------------------------
+    "scores_only": lambda v: (
+        "Only scores are known, so a difference between the two sets of records can look like a leak, or hide one. If the sets were split at "
+        "random, state it (random_split, --random-split)."
+    ),
+    "not_all_judged": lambda v: (
+        f"{count(v['judged'], 'member')} and as many non-members are judged, drawn at random. {count(v['left_out'])} {v['side']} are not judged."
+    ),
+    "constant_score": lambda v: "Every record has the same score. Check that the column is the right one.",
+    "reversed_score": _reversed_score,
+    "repeated_scores": _repeated_scores,
+    "shared_scores": _shared_scores,
+    "uneven_repeats": lambda v: (
+        "Equal scores are far more common within a side than across the two, as where some records occur several times, and under a strong leak. "
+        "Keep one row per record: copies can look like a leak."
+    ),
+    # --- older versions and comparisons ---------------------------------------------------------------------------
+    "stated_by_older_version": lambda v: sentence(v["text"]),
+    "same_records": lambda v: (
+        "Both results are from the same records, so intervals are wider than necessary: a small change may be real and not significant."
+    ),
+    "changed_sides": lambda v: (
+        "Records changed sides between training set and holdout. Intervals may be too narrow, by a factor of 1.4 at most."
+    ),
+    "other_task": lambda v: f"The old audit is one of {v['old']}, the new one of {v['new']}.",
+    "no_common_attack": lambda v: "No attack was run on the same release in both audits.",
+    "other_confidence": lambda v: f"The confidence was {v['old']:g} and is {v['new']:g}.",
+    "other_margin": lambda v: f"The margin of the verdict was {v['old']} and is {v['new']}.",
+    "no_rival": lambda v: (
+        "In one of the audits nothing distinguishes a leak from a distribution shift. Provide control scores, or state a random split if it holds."
+    ),
+    "not_beyond_rival": lambda v: (
+        f"The change is not significantly larger than that of the {_RIVALS[v['rival']]} (AUC {v['old']:.2f} → {v['new']:.2f})."
+    ),
+}  # fmt: skip

@@ -1,0 +1,96 @@
+"""What the documents of several studies share: settings and versions, what was not run, sources, and the glossary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+
+from leakscope.core.result import NotRun, Result
+from leakscope.core.wording import SENTENCE_LENGTH, name, sentence
+from leakscope.report.document import Details, Item, Items, Text
+
+PAPERS = {
+    "farokhi2020": "F. Farokhi and M. A. Kaafar: Modelling and Quantifying Membership Information Leakage in Machine Learning, 2020",
+    "shokri2019": "R. Shokri, M. Strobel and Y. Zick: Privacy Risks of Explaining Machine Learning Models, 2019",
+    "tople2020": "S. Tople, A. Sharma and A. Nori: Alleviating Privacy Attacks via Causal Learning, 2020",
+    "Kairouz": "P. Kairouz, S. Oh and P. Viswanath: The Composition Theorem for Differential Privacy, 2015",
+    "Salem": "A. Salem, Y. Zhang, M. Humbert, P. Berrang, M. Fritz and M. Backes: ML-Leaks: Model and Data Independent Membership Inference Attacks "
+    "and Defenses on Machine Learning Models, 2019",
+    "Yeom": "S. Yeom, I. Giacomelli, M. Fredrikson and S. Jha: Privacy Risk in Machine Learning: Analyzing the Connection to Overfitting, 2018",
+    "Zarifzadeh": "S. Zarifzadeh, P. Liu and R. Shokri: Low-Cost High-Power Membership Inference Attacks, 2024",
+    "Carlini": "N. Carlini, S. Chien, M. Nasr, S. Song, A. Terzis and F. Tramèr: Membership Inference Attacks From First Principles, 2022",
+}
+_TERMS = {
+    "Member": "A person whose record was in the training data.",
+    "Non-member": "A person from the same population as the members whose record was not in the training data.",
+    "Holdout": "The records of non-members that you provide.",
+    "Release": "An output made available: labels, probabilities, explanations, the parameters of the model.",
+    "Membership inference attack": "A method that scores records for membership in the training data.",
+    "TPR at 1 % FPR": "The share of members that an attack identifies (true-positive rate) if it may take 1 % of the non-members for members "
+    "(false-positive rate). Lay summaries call these false alarms.",
+    "AUC": "How often an attack ranks a random member above a random non-member: 0.5 is chance, 1 is perfect.",
+    "Advantage": "TPR minus FPR at the attack's own threshold: 0 is chance, 1 is perfect.",
+    "Never-trained control": "The same attack on a model that was not trained on the members. It should do no better than chance.",
+    "Blind baseline": "A classifier of members against non-members that does not use the model. Above chance, it shows a distribution shift.",
+    "Reference model": "A model that the audit trains in the same way on a known subset of the records.",
+    "Exposure": "A record's estimated vulnerability, from 0 to 1: with reference models, one minus the mean probability of its true label under them.",
+    "Bound": "What no attack can exceed. It follows from a proof, not from attacks.",
+    "Gap": "The AUC within a group minus the AUC of all other records.",
+    "Confidence interval": "The range that contains the true value with the stated confidence. It stands in brackets after the value.",
+    "Significant": "The interval, corrected for the number of comparisons, excludes the value that means no effect.",
+    "Pareto-optimal": "No other option is at least as good in everything and better in something.",
+    "Utility": "How well a model does its task, such as its accuracy.",
+}
+
+
+def glossary(*terms: str) -> Details:
+    """Explain terms; all of them by default."""
+    chosen = terms or tuple(_TERMS)
+    return Details("Glossary", (Items(tuple(Item(_TERMS[term], term) for term in chosen), style="terms"),))
+
+
+def not_run(left_out: Sequence[NotRun], title: str = "Not run") -> list[Items]:
+    """List what was left out, and why."""
+    items = [
+        Item(
+            sentence(one.reason),
+            name(f"{one.attack} on {one.release}" if one.attack and one.release else one.attack or one.release),
+        )
+        for one in left_out
+    ]
+    return [Items(tuple(items), title, style="terms")] if items else []
+
+
+def sources(cited: Mapping[str, Sequence[str]], more: Sequence[str] = ()) -> Details:
+    """List the sources of attacks or measures by name, and the papers that they cite."""
+    methods = [
+        Item(name(source, SENTENCE_LENGTH), name(", ".join(names), SENTENCE_LENGTH)) for source, names in cited.items()
+    ]
+    texts = [*cited, *more]
+    papers = [Item(title, key) for key, title in PAPERS.items() if any(key in text for text in texts)]
+    blocks = [Items(tuple(methods), "Methods", style="terms")] if methods else []
+    blocks += [Items(tuple(papers), "Papers", style="terms")] if papers else []
+    return Details("Methods and papers", tuple(blocks))
+
+
+def provenance(result: Result, call: str = "") -> Details:
+    """State how to reproduce a result: the command or call, settings, versions, digests and times."""
+    parts = {
+        "Settings": {key: _text(value) for key, value in result.settings.items()},
+        "Versions": result.versions,
+        "Fingerprints": result.fingerprints,
+        "Time": {step: f"{seconds:.2f} s" for step, seconds in result.seconds.items()},
+        "Record": {"created": result.created, "kind": result.kind, "schema version": str(result.schema_version)},
+    }
+    command = result.command or call
+    blocks = [Text((name(command, 2000),), "Reproduce", code=True)] if command else []
+    tables = tuple(
+        Items(tuple(Item(name(value, SENTENCE_LENGTH), name(key)) for key, value in rows.items()), title, style="terms")
+        for title, rows in parts.items()
+        if rows
+    )
+    return Details("How it was measured", (*blocks, Details("Settings, versions and digests", tables)), open=True)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)

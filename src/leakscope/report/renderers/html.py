@@ -1,0 +1,181 @@
+"""Documents as one HTML file each: no network, nothing beside it, and no values of any record.
+
+The one script of a page is inline and named by its digest in the page's policy, so that nothing else can run. The page is complete without it.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from markupsafe import Markup
+
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import Result
+from leakscope.core.wording import number, written
+from leakscope.report.charts.model import Axis, Chart
+from leakscope.report.charts.svg import draw
+from leakscope.report.document import (
+    Block,
+    Cell,
+    Details,
+    Document,
+    Items,
+    KeyFigures,
+    Row,
+    Table,
+    Text,
+    Value,
+    cell_text,
+)
+from leakscope.report.documents import document
+from leakscope.versions import versions
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+_TEMPLATES = Path(__file__).parents[1] / "templates"
+_FONT = Markup('system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif')
+_NAMES: dict[type, str] = {
+    Text: "text",
+    KeyFigures: "figures",
+    Table: "table",
+    Items: "items",
+    Details: "details",
+    Chart: "chart",
+}
+
+
+def render(result: Result, others: Sequence[Result] = ()) -> str:
+    """Give the page of a result, with a section for each other result."""
+    return render_document(document(result, others), created=result.created)
+
+
+def render_document(shown: Document, *, created: str = "") -> str:
+    """Give a document as a page."""
+    script = (_TEMPLATES / "report.js").read_text(encoding="utf-8")
+    page: str = _template("document.html.j2").render(
+        _content(shown),
+        script=Markup(script),
+        policy=_policy(script),
+        font=_FONT,
+        created=created,
+        version=versions().get("leakscope", ""),
+    )
+    return page
+
+
+def render_fragment(result: Result) -> str:
+    """Give the answer, the brief tables and the first chart, for a notebook: one ``div`` without script or ids."""
+    shown = document(result)
+    brief = [block for block in _all(shown.blocks) if getattr(block, "brief", False) and not isinstance(block, Items)]
+    charts = shown.charts()[:1]
+    content = _content(shown) | {"groups": _grouped([*brief, *charts])}
+    fragment: str = _template("notebook.html.j2").render(content, font=_FONT)
+    return fragment.strip()
+
+
+def _all(blocks: Sequence[Block]) -> list[Block]:
+    return [
+        one
+        for block in blocks
+        for one in (_all(block.blocks) if isinstance(block, Details) and block.open else [block])
+    ]
+
+
+def _content(shown: Document) -> dict[str, Any]:
+    sections = [_section(block, f"s{number}") for number, block in enumerate(shown.blocks, start=1)]
+    return {
+        "document": shown,
+        "picture": None if shown.picture is None else draw(shown.picture),
+        "sections": sections,
+        "cell": _cell,
+        "cell_text": cell_text,
+    }
+
+
+def _section(block: Block, anchor: str) -> dict[str, Any]:
+    """A part of the page with a heading: an open section with its blocks, or a block by itself."""
+    inside = block.blocks if isinstance(block, Details) and block.open else (block,)
+    return {"anchor": anchor, "title": block.title, "groups": _grouped(inside, within=block.title)}
+
+
+def _grouped(blocks: Sequence[Block], within: str = "") -> list[dict[str, Any]]:
+    """Blocks with the name of their kind; charts that follow each other stand side by side."""
+    groups: list[dict[str, Any]] = []
+    for block in blocks:
+        kind, title = _NAMES[type(block)], "" if block.title == within else block.title
+        entry: dict[str, Any] = {"kind": kind, "block": block, "title": title}
+        if isinstance(block, Chart):
+            entry |= {"svg": draw(block), "table": _chart_table(block)}
+            if groups and groups[-1]["kind"] == "charts":
+                groups[-1]["charts"].append(entry)
+                continue
+            entry = {"kind": "charts", "charts": [entry]}
+        elif isinstance(block, Details):
+            entry |= {"groups": _grouped(block.blocks, within=block.title)}
+        elif isinstance(block, Table):
+            entry |= {"words": [_is_words(block, column) for column in range(len(block.columns))]}
+        groups.append(entry)
+    return groups
+
+
+def _is_words(table: Table, column: int) -> bool:
+    """Whether a column of a table has texts, which stand on the left."""
+    return any(isinstance(row.cells[column], str) for row in table.rows)
+
+
+def _cell(cell: Cell) -> dict[str, Any]:
+    """A cell as its parts, with the number that a table is sorted by."""
+    if isinstance(cell, Value):
+        parts = written(cell.estimate, cell.style)
+        return {"prefix": parts.prefix, "shown": parts.value, "interval": parts.interval, "value": cell.estimate.value}
+    return {"prefix": "", "shown": cell_text(cell), "interval": "", "value": cell if isinstance(cell, int) else None}
+
+
+def _chart_table(chart: Chart) -> Table:
+    """A chart as a table, for readers who do not see it."""
+    named = len(chart.series) > 1 or any(mark.label for series in chart.series for mark in series.marks)
+    rows = []
+    for series in chart.series:
+        for mark in series.marks:
+            label = " ".join(dict.fromkeys(part for part in (series.name, mark.label) if part))
+            places = (_place(mark.x, chart.x), _place(mark.y, chart.y))
+            rows.append(Row((label, *places) if named else places))
+    heading = (chart.x.label or "x", chart.y.label or "y")
+    return Table(("Series", *heading) if named else heading, tuple(rows), title=chart.title)
+
+
+def _place(place: float | Estimate | None, axis: Axis) -> Cell:
+    if isinstance(place, Estimate):
+        return Value(place, "percent" if axis.percent else "number")
+    if place is None:
+        return None
+    if axis.categories:
+        return axis.categories[int(place)]
+    return f"{number(100 * place)} %" if axis.percent else number(place)
+
+
+def _template(name: str) -> Any:
+    return _environment().get_template(name)
+
+
+def _environment() -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(
+        loader=FileSystemLoader(_TEMPLATES),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _policy(script: str) -> str:
+    """What the page may do: show itself, and run this one script."""
+    digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return f"default-src 'none'; style-src 'unsafe-inline'; img-src data:; script-src 'sha256-{digest}'"

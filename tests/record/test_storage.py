@@ -1,0 +1,189 @@
+"""Saved and loaded: equal to the last bit; broken or newer files end in one sentence; nothing half-written."""
+
+import json
+import shutil
+from pathlib import Path
+
+import jsonschema
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from samples import sample_audit, with_names
+
+import leakscope as ls
+from leakscope.errors import InputError
+from leakscope.record.schema import DIGEST, MODULES, class_of, json_schema
+from leakscope.record.storage import content_digest
+from leakscope.record.tables import column_types, frame_from_csv, frame_to_csv
+from leakscope.results import Audit
+
+SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
+OLD = Path(__file__).parent / "version3"
+VERSION = Audit.schema_version
+
+
+@pytest.mark.parametrize("kind", ["leaks", "not_detected", "inconclusive"])
+def test_loading_gives_back_the_saved_audit(kind, tmp_path):
+    audit = sample_audit(kind)
+    audit.save(tmp_path / "new" / "folder")
+    again = ls.load(tmp_path / "new" / "folder")
+    assert again == audit
+    assert str(again) == str(audit)
+    assert sorted(p.name for p in (tmp_path / "new" / "folder").iterdir()) == [
+        "records.csv",
+        "report.html",
+        "result.json",
+        "table.csv",
+    ]
+
+
+def test_audits_that_differ_are_not_equal(tmp_path):
+    audit = sample_audit()
+    audit.save(tmp_path)
+    again = ls.load(tmp_path)
+    again.records.loc[0, "score"] += 1e-16 + np.spacing(again.records.loc[0, "score"])
+    assert again != audit
+
+
+@pytest.mark.parametrize("kind", MODULES)
+def test_the_schema_in_the_docs_is_that_of_the_classes(kind):
+    assert json.loads((SCHEMAS / f"{kind}.schema.json").read_text()) == json_schema(class_of(kind)), "run make schema"
+
+
+@pytest.mark.parametrize("kind", ["leaks", "not_detected", "inconclusive"])
+def test_a_saved_audit_follows_the_schema(kind, tmp_path):
+    sample_audit(kind).save(tmp_path)
+    jsonschema.validate(json.loads((tmp_path / "result.json").read_text()), json_schema(Audit))
+
+
+@pytest.mark.parametrize(("folder", "kind"), [("leaks", "leaks"), ("cannot-tell", "inconclusive")])
+def test_an_audit_of_version_3_loads_and_can_be_gated(folder, kind, tmp_path):
+    audit = ls.load(OLD / folder)
+    assert audit.verdict.kind == kind
+    assert audit.claims[0].outcome == ("yes" if kind == "leaks" else "inconclusive")
+    assert {caveat.code for caveat in audit.warnings} == {"stated_by_older_version"}
+    assert ls.gate(audit, "auc > 0.99", on_uncertain="pass").outcome == "passed"
+    audit.save(tmp_path)
+    assert ls.load(tmp_path) == audit
+    assert not ls.diff(audit, ls.load(tmp_path)).worse
+
+
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_audit_of_version_1_or_2_loads_without_claims(version, tmp_path):
+    shutil.copytree(OLD / "leaks", tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "audit.json"
+    document = json.loads(path.read_text()) | {"schema_version": version}
+    gone = ("by_release", "largest", "exposed", "bounds", "studies", "command") if version == 1 else ()
+    for name in (*gone, DIGEST):  # an edited record must not get past the checks by an older version: it keeps its basis
+        del document[name]
+    verdict = {name: document["verdict"][name] for name in ("kind", "sentence", "reasons")}
+    document["verdict"] = verdict
+    path.write_text(json.dumps(document))
+    audit = ls.load(tmp_path)
+    assert (audit.verdict.kind, audit.verdict.finding, audit.basis, audit.claims) == ("leaks", None, None, ())
+    assert verdict["sentence"] in [caveat.values["text"] for caveat in audit.warnings]
+    assert audit.exposed == ls.load(OLD / "leaks").exposed
+    with pytest.raises(InputError, match="no claims"):
+        ls.gate(audit, "auc > 0.9")
+    audit.save(tmp_path / "new")
+    assert ls.load(tmp_path / "new") == audit
+
+
+def spoil(change, sealed=True):
+    """Change the document; ``sealed`` with the digest that its new content has."""
+
+    def apply(folder):
+        path = folder / "result.json"
+        document = json.loads(path.read_text())
+        change(document)
+        path.write_text(json.dumps(document | {DIGEST: content_digest(document)} if sealed else document))
+
+    return apply
+
+
+@pytest.mark.parametrize(
+    ("damage", "says"),
+    [
+        (lambda folder: (folder / "result.json").unlink(), "no result"),
+        (lambda folder: (folder / "result.json").write_text("{"), "broken"),
+        (lambda folder: (folder / "result.json").write_text("[]"), "not a result"),
+        (lambda folder: (folder / "result.json").write_bytes(b"\xff\xfe\x00"), "broken"),
+        (spoil(lambda d: d.update(schema_version=VERSION + 1)), "upgrade leakscope"),
+        (spoil(lambda d: d.update(schema_version="1")), "no schema_version"),
+        (spoil(lambda d: d.update(schema_version=1)), "run the study again"),
+        (spoil(lambda d: d.update(kind="junk")), "unknown kind"),
+        (spoil(lambda d: d.update(kind="diff", schema_version=1)), "not a whole result"),
+        (spoil(lambda d: d.update(unknown=1)), "not a whole result: unknown"),
+        (spoil(lambda d: d.pop("verdict")), "not a whole result: verdict"),
+        (spoil(lambda d: d["strongest"]["auc"].update(low=0.99, high=0.01)), "not a whole result: strongest.auc"),
+        (spoil(lambda d: d["basis"].update(margin=0.0)), "settings"),
+        (spoil(lambda d: d.update(command="other"), sealed=False), "edited"),
+        (spoil(lambda d: d.pop(DIGEST), sealed=False), "no digest"),
+        (spoil(lambda d: d["seconds"].update(predict=float("nan"))), "broken"),
+        (spoil(lambda d: d["records"]["columns"].update(id="junk")), "can't be read"),
+        (spoil(lambda d: d.update(records=3)), "can't be read"),
+        (spoil(lambda d: d.update(records=None)), "missing"),
+        (lambda folder: (folder / "records.csv").unlink(), "can't be read"),
+        (lambda folder: (folder / "records.csv").write_text("id,score,rank\n"), "not the one"),
+    ],
+)
+def test_a_broken_or_newer_audit_fails_in_one_sentence(damage, says, tmp_path):
+    sample_audit().save(tmp_path)
+    damage(tmp_path)
+    with pytest.raises(InputError, match=says) as error:
+        ls.load(tmp_path)
+    assert "\n" not in str(error.value)
+
+
+def test_saving_where_nothing_can_be_written_fails_in_one_sentence(tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(InputError, match="can't write"):
+        sample_audit().save(tmp_path / "file" / "audit")
+
+
+def test_a_failure_while_making_the_report_leaves_an_earlier_audit_whole(tmp_path, monkeypatch):
+    first = sample_audit("leaks")
+    first.save(tmp_path)
+
+    def fail(*_):
+        raise RuntimeError("no report today")
+
+    monkeypatch.setattr("leakscope.report.renderers.html.render", fail)
+    with pytest.raises(RuntimeError):
+        sample_audit("not_detected").save(tmp_path)
+    monkeypatch.undo()
+    assert ls.load(tmp_path) == first
+    assert len(list(tmp_path.iterdir())) == 4
+
+
+@pytest.mark.parametrize(
+    "name", ["=HYPERLINK(1)", "<script>alert(1)</script>", "'quoted'", 'a,b\n"c"', "‮", "x" * 10_000]
+)
+def test_hostile_names_survive_and_stay_inert(name, tmp_path):
+    audit = with_names(sample_audit(), name)
+    audit.save(tmp_path)
+    assert ls.load(tmp_path) == audit
+    assert "<script>alert" not in (tmp_path / "report.html").read_text()
+
+
+texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=12)
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(texts, min_size=1, max_size=5))
+def test_any_text_can_be_an_id_and_none_is_a_formula(ids):
+    table = pd.DataFrame({"id": pd.Series(ids, dtype="str"), "score": 0.1, "rank": 1})
+    written = frame_to_csv(table).encode()
+    assert frame_from_csv(written, column_types(table)).equals(table)
+    shown = pd.read_csv(pd.io.common.BytesIO(written), dtype=str, keep_default_na=False)["id"]
+    assert not shown.str.startswith(("=", "+", "-", "@", "\t", "\r")).any()
+
+
+def test_scores_keep_every_bit():
+    scores = np.random.default_rng(0).random(1000)
+    table = pd.DataFrame({"id": np.arange(1000), "score": scores, "rank": np.arange(1000)})
+    again = frame_from_csv(frame_to_csv(table).encode(), column_types(table))
+    np.testing.assert_array_equal(again["score"], scores)
+    assert again.equals(table)
