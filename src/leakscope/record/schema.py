@@ -16,8 +16,15 @@ if TYPE_CHECKING:
 DIGEST = "content_sha256"
 #: Modules that define the kinds of results of this package, imported when a result of that kind is read.
 MODULES = {
+    "attributes": "leakscope.attribute.result",
     "audit": "leakscope.results",
+    "causal": "leakscope.causal_study.result",
+    "comparison": "leakscope.comparison.result",
     "diff": "leakscope.audit_diff",
+    "frontier": "leakscope.frontier_study.result",
+    "leakage": "leakscope.leakage.result",
+    "reconstruction": "leakscope.reconstruction.result",
+    "reproduction": "leakscope.papers.reproduction",
 }
 
 
