@@ -296,6 +296,14 @@ def test_a_random_split_needs_no_control_and_is_stated():
     assert [one.code for one in found.support] == ["permuted", "random_split"]
 
 
+def test_a_control_of_scores_is_not_enough_and_may_contradict_a_random_split():
+    risk = replace(LOUD, blind=None, beyond_blind=None)
+    shifted = replace(risk, control=replace(NEVER, auc=around(0.7, 0.02)))
+    cases = ((risk, False), (risk, True), (shifted, True))
+    kinds = [verdict.judge(one, Basis(0.05, random_split=split)).kind for one, split in cases]
+    assert kinds == ["inconclusive", "leaks", "inconclusive"]
+
+
 def test_a_refuted_claim_states_the_bound_the_claim_and_delta():
     claim = EpsilonClaim(1.0, 1e-5, Estimate(3.2, 3.2, 3.2, kind="lower bound"), "RMIA")
     found = verdict.judge(QUIET, Basis(0.05, claim=claim))
