@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from typing import ClassVar
@@ -84,3 +85,16 @@ def test_the_diff_finds_the_change(unfair):
     assert ls.diff(toss(50, 100), unfair).worse
     assert not ls.diff(unfair, toss(50, 100)).worse
     assert not ls.diff(unfair, toss(88, 100)).worse
+
+
+def test_a_claim_about_no_risk_is_compared_and_never_worse(unfair, monkeypatch):
+    monkeypatch.setattr(Coin, "codes", {"unfair": None})
+    found = ls.diff(toss(50, 100), unfair)
+    assert (found.outcome, found.claims, found.claim_changes[0].change.outcome) == ("not_significant", (), "increased")
+
+
+def test_bounds_are_not_compared(unfair):
+    bounded = dataclasses.replace(
+        unfair, claims=(Claim("unfair", {}, "no", {"heads": Estimate(0.1, 0.0, 0.1, kind="upper bound")}),)
+    )
+    assert ls.diff(bounded, unfair).claim_changes[0].change is None

@@ -41,7 +41,8 @@ class Claim:
     outcome
         ``yes`` and ``no`` are significant; otherwise it is ``inconclusive``.
     estimates
-        The numbers behind it by name. The first one is the measure of the claim: a comparison of two results compares it.
+        The numbers behind it by name. The first one is the measure of the claim, which a comparison of two results compares. If the code is about a
+        risk, a larger measure must mean a larger risk.
 
     Examples
     --------
