@@ -14,6 +14,7 @@ import pytest
 import leakscope as ls
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Result
+from leakscope.intervals import proportion
 from leakscope.record.schema import json_schema
 from leakscope.report.document import Answer, Document, KeyFigure, KeyFigures, Value
 from leakscope.report.documents import MAKERS
@@ -28,7 +29,7 @@ class Coin(Result):
 
 
 def toss(heads: int, tosses: int) -> Coin:
-    share = ls.intervals.proportion(heads, tosses)
+    share = proportion(heads, tosses)
     outcome = "yes" if share.low > 0.5 else "inconclusive"
     claims = (Claim("unfair", {}, outcome, {"heads": share}),)
     records = pd.DataFrame({"id": ["=a", "b"], "score": [0.25, 0.1]})
