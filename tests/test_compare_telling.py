@@ -11,6 +11,8 @@ import pytest
 from comparisons import sample_comparison
 from hypothesis import given
 from hypothesis import strategies as st
+from leakscope.report.summary import summarize
+from leakscope.study import load_study, study_to_json
 from samples import around, sample_audit
 
 from leakscope.comparison import words
@@ -20,9 +22,7 @@ from leakscope.comparison.telling import tell
 from leakscope.core.estimate import Estimate
 from leakscope.report import html, markdown
 from leakscope.report.axes import linear_axis
-from leakscope.report.summary import summarize
 from leakscope.results import Study
-from leakscope.study import load_study, study_to_json
 from leakscope.telling import LONGEST, finite
 
 HOSTILE = "<script>\u202egnp.exe\u2028" + "x" * 10_000
