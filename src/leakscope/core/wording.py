@@ -295,7 +295,7 @@ def align(rows: Sequence[Sequence[str]], *, indent: str = "", columns: int = COL
     if not rows:
         return []
     cells = list(zip(*rows, strict=True))
-    right = [at > 0 and all(_is_number(cell) for cell in column[1:]) for at, column in enumerate(cells)]
+    right = [at > 0 and all(is_number(cell) for cell in column[1:]) for at, column in enumerate(cells)]
     widths = _fitting([max(map(_width, column)) for column in cells], right, columns - len(indent))
 
     def line(row: Sequence[str]) -> str:
@@ -320,7 +320,8 @@ def _fitting(widths: list[int], right: list[bool], room: int) -> list[int]:
     return widths
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell of a table is a written number, or empty: it stands on the right."""
     return not cell.strip("–") or cell[:1].isdigit() or cell.startswith((MINUS, "+", "at most", "at least"))
 
 

@@ -66,7 +66,9 @@ def _box(chart: Chart, up: Span, top: float) -> Box:
     """The box of the plot: room for the names or numbers on its left, and for the label of the upright axis above."""
     high = ROW * (up.high - up.low) if up.slots else PLOT
     names = chart.y.categories if up.slots else [up.words(tick) for tick in up.ticks]
-    left = 18 + min(NAMES, max((width_of(name, 12.6) for name in names), default=0.0))
+    left = 18 + min(
+        NAMES, max((width_of(name, 12.6) for name in (*names, *(group for _, group in up.headings))), default=0.0)
+    )
     start = top + (24 if chart.y.label else 8)
     return left, start, RIGHT, start + high
 
@@ -136,7 +138,7 @@ def _categories(chart: Chart, frame: Frame) -> tuple[list[Markup], float]:
         parts = [svg.text((frame.x(at), bottom + 17), name, "level middle") for at, name in enumerate(names)]
         end = bottom + 18
     else:
-        shown = [cut(name, 110.0) for name in names]
+        shown = [cut(name, 130.0) for name in names]
         parts = [
             svg.text((frame.x(at) + 4, bottom + 15), name, "level end", turned=-40) for at, name in enumerate(shown)
         ]
