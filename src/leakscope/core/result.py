@@ -284,8 +284,8 @@ def _cells(column: str, value: Any) -> dict[str, Any]:
         return {key: cell for part in parts for key, cell in part.items()}
     if dataclasses.is_dataclass(value):
         return {f"{column}_{key}": cell for key, cell in flat(value).items()}
-    if isinstance(value, tuple | list):
-        return {} if any(dataclasses.is_dataclass(one) for one in value) else {column: "; ".join(map(str, value))}
+    if isinstance(value, tuple | list):  # texts such as names; curves and rows of their own are in the JSON only
+        return {column: "; ".join(value)} if all(isinstance(one, str) for one in value) else {}
     return {column: value}
 
 
