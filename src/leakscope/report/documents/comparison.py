@@ -62,19 +62,15 @@ def make(found: Comparison, others: Sequence[Result]) -> Document:  # noqa: ARG0
 
 def advise(found: Comparison) -> list[Item]:
     """Give the next steps that this comparison supports, for the report of an audit."""
-    steps = (
-        [Item(_bought(found[found.recommendation.version]), f"Use {quoted(found.recommendation.version)}", "measured")]
-        if found.recommendation.version
-        else []
-    )
-    return steps + [
-        Item(
-            f"{parts.claimed(version)} {parts.shown(version)} Find the error first.",
-            f"Do not rely on the guarantee of {quoted(version.name)}",
-            "measured",
+    steps = []
+    if (chosen := found.recommendation.version) is not None:
+        steps.append(
+            Item(f"{sentence(found[chosen].what)} {_changed(found[chosen])}", f"Use {quoted(chosen)}", "measured")
         )
-        for version in found.refuted
-    ]
+    for version in found.refuted:
+        said = f"{parts.claimed(version)} {parts.shown(version)} Find the error first."
+        steps.append(Item(said, f"Do not rely on the guarantee of {quoted(version.name)}", "measured"))
+    return steps
 
 
 def _blocks(found: Comparison) -> list[Block]:
@@ -147,13 +143,13 @@ def _said(found: Comparison) -> list[str]:
         case "use":
             version = found[str(found.recommendation.version)]
             return [
-                f"Use {quoted(version.name)}: it significantly lowers the risk, and {limit} is significantly not exceeded.",
+                f"Use {quoted(version.name)}: it significantly lowers the risk, and {limit}.",
                 f"{sentence(version.what)} {_in_pairs(version, before)} {_cost(found, version)}",
             ]
         case "utility_limit":
             version = found[str(found.recommendation.candidate)]
             return [
-                f"The risk can be lowered, but no version that significantly lowers it is significantly within {limit}.",
+                f"The risk can be lowered, but no version significantly lowers it while {limit}.",
                 f"{quoted(version.name)} loses least: {name(version.what, 200)}. {_in_pairs(version, before)} {_cost(found, version)}",
             ]
         case "nothing_to_lower":
@@ -183,27 +179,25 @@ def _in_pairs(version: Version, before: Version) -> str:
 
 
 def _limit(found: Comparison) -> str:
+    """The limit of utility that a recommended version keeps."""
     price, metric = found.settings["price"], name(found.as_it_is.main.metric)
     if found.settings["task"] == "classification":
-        return f"a loss of {number(price)} in {metric}"
-    return f"an increase of {percent(price)} in {metric}"
+        return f"its loss of {metric} is significantly below {number(price)}"
+    return f"its increase of {metric} is significantly below {percent(price)}"
 
 
 def _cost(found: Comparison, version: Version) -> str:
-    main = version.main
-    lost = [
-        str(one.subject["metric"]) for one in found.claims_about(version.name, "utility_lost") if one.outcome == "yes"
-    ]
-    also = [metric for metric in lost if metric != main.metric]
+    metric, claims = version.main.metric, found.claims_about(version.name, "utility_lost")
+    also = [str(one.subject["metric"]) for one in claims if one.outcome == "yes" and one.subject["metric"] != metric]
     more = f" It significantly worsens {listing(also)} too." if also else ""
-    return f"The {name(main.metric)} changes by {write(main.change, 'signed')}, to {write(main.value)}.{more}"
+    return f"The {name(metric)} changes by {write(version.main.change, 'signed')}.{more}"
 
 
-def _bought(version: Version) -> str:
+def _changed(version: Version) -> str:
     assert version.risk_change is not None
     return (
-        f"{sentence(version.what)} The largest AUC of any attack changes by {write(version.risk_change, 'signed')} to {write(version.risk.auc)}, and the "
-        f"{name(version.main.metric)} by {write(version.main.change, 'signed')}."
+        f"The largest AUC of any attack changes by {write(version.risk_change, 'signed')} to {write(version.risk.auc)}, the "
+        f"{name(version.main.metric)} by {write(version.main.change, 'signed')} to {write(version.main.value)}."
     )
 
 
@@ -211,7 +205,7 @@ def _technical(found: Comparison) -> list[str]:
     said = []
     candidate = found.recommendation.candidate
     if candidate is not None:
-        said.append(f"{quoted(candidate)}: {_bought(found[candidate])}")
+        said.append(f"{quoted(candidate)}: {_changed(found[candidate])}")
     elif found.recommendation.kind in ("inconclusive", "nothing_to_lower"):
         said += technical(found.verdict)
     if (better := found.as_it_is.significantly_dominated_by) is not None and better != candidate:
@@ -219,12 +213,8 @@ def _technical(found: Comparison) -> list[str]:
     for version in found.compared:
         if version.guarantee_status in ("refuted", "in doubt"):
             said.append(f"{parts.claimed(version)} {parts.shown(version)}")
-        for claim in found.claims_about(version.name, "group_utility_lost")[:1] if version.name == candidate else ():
-            group = parts.group_name(str(claim.subject["column"]), str(claim.subject["level"]))
-            change = write(claim.estimates["group_utility_change"], "signed")
-            said.append(
-                f"With {quoted(version.name)}, the {name(version.main.metric)} of the group {group} changes significantly: {change}."
-            )
+    if candidate is not None and (loss := parts.largest_group_loss(found, found[candidate])):
+        said.append(loss)
     if found.record_explanations is not None:
         said.append(parts.record_recommendation(found.record_explanations))
     return said
@@ -242,6 +232,7 @@ def _facts(found: Comparison) -> list[tuple[str, Cell]]:
         ("Non-members (held-out records)", settings["held out"]),
         ("Judged on each side", settings["judged"]),
         ("Versions", len(found.compared)),
+        (f"{name(found.as_it_is.main.metric).capitalize()} as it is", Value(found.as_it_is.main.value)),
         ("Confidence", f"{percent(settings['confidence'])}, simultaneous for all versions and attacks"),
     ]
 
@@ -285,7 +276,6 @@ def _versions(found: Comparison) -> Table:
             f"{at} {name(version.name)}",
             Value(version.risk.auc),
             None if version.risk_change is None else Value(version.risk_change, "signed"),
-            Value(version.main.value),
             None if version.risk_change is None else Value(version.main.change, "signed"),
         )
         tag, tone = _tag(found, version)
@@ -295,7 +285,7 @@ def _versions(found: Comparison) -> Table:
         "AUC: the largest of any attack; 0.5 is chance, and the upper end of the interval is not excluded. Intervals of the AUC are simultaneous for all "
         "versions. Changes are paired on the same records, and simultaneous too."
     )
-    columns = ("Version", "AUC", "Change of AUC", metric.capitalize(), f"Change of {metric}")
+    columns = ("Version", "AUC", "Change of AUC", f"Change of {metric}")
     return Table(columns, tuple(rows), "Versions", note, brief=True, most=40)
 
 

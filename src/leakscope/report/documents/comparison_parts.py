@@ -6,7 +6,6 @@ from leakscope.comparison.result import Comparison, RecordComparison, RecordVers
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import (
     SENTENCE_LENGTH,
-    Style,
     count,
     listing,
     name,
@@ -17,7 +16,6 @@ from leakscope.core.wording import (
     write,
 )
 from leakscope.report.document import Block, Cell, Details, Item, Items, Row, Table, Text, Tone, Value
-from leakscope.report.documents.caveats import describe
 from leakscope.report.documents.releases import shown_rate
 
 #: Pairs of a version and a group that are shown above the table of all.
@@ -44,8 +42,8 @@ def standing(version: Version | RecordVersion) -> str:
     return "Pareto-optimal."
 
 
-def _change(estimate: Estimate | None, *, first: bool) -> Cell:
-    return None if estimate is None or first else Value(estimate, "signed")
+def _change(estimate: Estimate | None) -> Cell:
+    return None if estimate is None else Value(estimate, "signed")
 
 
 # --- guarantees -------------------------------------------------------------------------------------------------------
@@ -55,7 +53,7 @@ def claimed(version: Version) -> str:
     """State what is guaranteed, for the neighbours that it is proven for and for the swap of one record."""
     guarantee = version.guarantee
     assert guarantee is not None
-    delta = f", δ = {guarantee.delta:g}" if guarantee.delta else ""
+    delta = f", δ = {number(guarantee.delta)}" if guarantee.delta else ""
     of = "the swap of one record" if guarantee.neighbours == "swap" else "one record added or removed"
     swaps = (
         ""
@@ -83,10 +81,11 @@ def guarantees(found: Comparison) -> list[Block]:
         guarantee = version.guarantee
         assert guarantee is not None
         tag, tone = _STATUS[version.guarantee_status]
-        epsilon, delta = (number(one) for one in guarantee.for_swaps())
-        cells: tuple[Cell, ...] = (name(version.name), epsilon, delta, Value(version.epsilon), guarantee.covers)
+        (claim,) = found.claims_about(version.name, "guarantee_refuted")
+        epsilon, shown_epsilon = claim.estimates["guaranteed_epsilon"], claim.estimates["epsilon"]
+        cells: tuple[Cell, ...] = (name(version.name), Value(epsilon), Value(shown_epsilon), guarantee.covers)
         rows.append(Row(cells, tag, tone, claimed(version)))
-    columns = ("Version", "Guaranteed ε", "δ", "ε shown by attacks", "Covers")
+    columns = ("Version", "Guaranteed ε", "ε shown by attacks", "Covers")
     note = "For the swap of one record. What the attacks show is a lower bound: one above the guarantee refutes it."
     if any(version.guarantee_status == "in doubt" for version in having):
         note += " In doubt: the bound is above the guarantee, but a distribution shift between members and non-members may explain it."
@@ -121,7 +120,7 @@ def utility(found: Comparison) -> Table:
     for version in found.compared:
         cells: list[Cell] = [name(version.name)]
         for one in version.utility:
-            cells += [Value(one.value), _change(one.change, first=version.risk_change is None)]
+            cells += [Value(one.value), _change(None if version.risk_change is None else one.change)]
         rows.append(Row(tuple(cells)))
     columns = ["Version", *(column for metric in metrics for column in (metric.capitalize(), f"Change of {metric}"))]
     note = "On held-out records. Of the log-loss, the calibration error and the mean squared error, less is better."
@@ -136,7 +135,7 @@ def faithfulness(found: Comparison) -> Table:
                 name(version.name),
                 name(one.metric),
                 Value(one.value),
-                _change(one.change, first=version.risk_change is None),
+                _change(None if version.risk_change is None else one.change),
             )
         )
         for version in found.compared
@@ -148,14 +147,27 @@ def faithfulness(found: Comparison) -> Table:
         tuple(rows),
         "Feature explanations",
         note,
-        brief=True,
-        most=12,
     )
 
 
 def group_name(column: str, level: str) -> str:
     """Give the name of a group."""
     return f"{name(column, 40)} = {name(level, 40)}"
+
+
+def largest_group_loss(found: Comparison, version: Version) -> str:
+    """State which group loses most with a version, where one loses significantly."""
+    lost = [
+        (one.subject["column"], one.subject["level"]) for one in found.claims_about(version.name, "group_utility_lost")
+    ]
+    losing = [group for group in version.groups if (group.column, group.level) in lost]
+    if not losing:
+        return ""
+    most = min(losing, key=lambda group: group.gain.value)
+    return (
+        f"With {quoted(version.name)}, {count(len(losing), 'group loses', 'groups lose')} utility significantly. The largest loss is that of "
+        f"{group_name(most.column, most.level)}: its {name(most.metric)} changes by {write(most.change, 'signed')}."
+    )
 
 
 def groups(found: Comparison) -> Details:
@@ -266,47 +278,29 @@ def record_recommendation(found: RecordComparison) -> str:
 
 def record_explanations(found: RecordComparison) -> Details:
     """Compare releases of record explanations."""
-    percents: Style = "percent"
-    rows = []
+    rows, useful = [], []
     for version in found.versions:
         chosen = version.name == found.recommendation.version
         tag = "recommended" if chosen else "dominated" if version.significantly_dominated_by else ""
-        cells: tuple[Cell, ...] = (
-            name(version.name), version.budget, Value(version.share), _change(version.change, first=False), Value(version.found),
-            None if version.error is None else Value(version.error),
-        )  # fmt: skip
-        rows.append(
-            Row(
-                cells,
-                tag,
-                "safe" if chosen else "plain",
-                f"{sentence(version.release)} {standing(version)} Strongest attack: {name(version.strongest)}.",
-            )
-        )
+        risk: tuple[Cell, ...] = (name(version.name), version.budget, Value(version.share), _change(version.change))
+        note = f"{sentence(version.release)} {standing(version)} Strongest attack: {name(version.strongest)}."
+        rows.append(Row((*risk, Value(version.ceiling)), tag, "safe" if chosen else "plain", note))
+        error = None if version.error is None else Value(version.error)
+        useful.append(Row((name(version.name), Value(version.answered), Value(version.found), error)))
     settings, best = found.settings, found.as_it_is.best
-    columns = ("Release", "Queries", "Recovered", "Change", f"Best {best} shown", "Error of influences")
     note = (
         f"Recovered: the largest share of {count(settings['records'])} training records that any attack sees through explanations, over "
         f"{count(settings['repeats'])} runs; the attacker has {count(settings['holdout'])} own records. Intervals are over the randomness of the attacks, and "
-        "simultaneous."
+        "simultaneous. Limit: queries times records shown; no attack by one user can see more."
     )
-    ceilings = [
-        Row((name(version.name), Value(version.ceiling, percents), Value(version.answered, percents)))
-        for version in found.versions
-    ]
-    limits = Table(
-        ("Release", "Share that one user can see at most", "Honest queries answered"),
-        tuple(ceilings),
-        note="Queries times records shown. This limit holds for any attack by one user.",
-    )
-    warned = [Item(describe(caveat)) for caveat in found.warnings]
+    columns = ("Release", "Queries", "Recovered", "Change", "Limit")
+    kept = ("Release", "Queries answered", f"Share of the best {best} records shown", "Relative error of influences")
     return Details(
         "Record explanations",
         (
             Text((record_recommendation(found),)),
             Table(columns, tuple(rows), note=note, brief=True, most=20),
-            Details("Limits for any attack", (limits,)),
-            Items(tuple(warned)),
+            Table(kept, tuple(useful), "What honest users get"),
         ),
         open=True,
     )
