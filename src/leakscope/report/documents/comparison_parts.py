@@ -27,9 +27,9 @@ _STATUS: dict[str, tuple[str, Tone]] = {
     "none": ("", "plain"),
 }
 _KNOWS = {
-    "references": "reference models trained with the defense",
-    "labels": "labels of changed copies; masked confidences do not matter",
-    "": "fitted on the outputs of the version",
+    "references": "reference models",
+    "labels": "labels of changed copies",
+    "": "defended outputs",
 }
 
 
@@ -228,7 +228,8 @@ def attacks(found: Comparison) -> Details:
     (only, *more) = rates or {None}
     heading = "TPR at low FPR" if more or only is None else f"TPR at {percent(only)} FPR"
     columns = ("Version", "Attack", "Release", "AUC", "Control AUC", heading, "Adapted to the defense by")
-    return Details("All attacks", (Table(columns, tuple(rows)),))
+    note = "Attacks that learn are fitted on defended outputs. Reference models are trained with the defense. Labels of changed copies need no confidences."
+    return Details("All attacks", (Table(columns, tuple(rows), note=note),))
 
 
 def retrained(found: Comparison) -> Details:
