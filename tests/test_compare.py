@@ -416,7 +416,7 @@ def test_a_model_that_cannot_be_trained_again_has_its_answers_defended() -> None
         ([Rounding([1]), Rounding([1])], {}, "asked for twice"),
         (["round"], {"price": 2}, "price"),
         (["round"], {"references": 3}, "even number"),
-        (["round"], {"explanations": ["labels"]}, "is no explanation"),
+        (["round"], {"explanations": ["labels"]}, "labels"),
         (["round"], {"explanations": ["no-such"]}, "there is no release"),
         (["more-data"], {}, "more-data"),
     ],

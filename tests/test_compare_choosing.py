@@ -141,7 +141,7 @@ def test_faithfulness_has_a_limit_of_its_own_whatever_the_unit_of_the_label():
 
 
 def test_alone_there_is_nothing_to_compare():
-    first = sample_comparison("utility_limit", versions=1).compared
+    first = sample_comparison("not_lowered", versions=1).compared
     assert recommend(first, (0.01, 0.01)).kind == "not_lowered"
 
 

@@ -104,9 +104,10 @@ def notes(found: Comparison) -> list[Item]:
     """Give the notes of defenses, each once."""
     said: dict[str, list[str]] = {}
     records = () if found.record_explanations is None else found.record_explanations.versions
-    for version in (*found.compared, *records):
-        for note in version.notes:
-            said.setdefault(note, []).append(version.name)
+    noted = [(one.name, one.notes) for one in found.compared] + [(one.name, one.notes) for one in records]
+    for version, some in noted:
+        for note in some:
+            said.setdefault(note, []).append(version)
     return [Item(name(note, SENTENCE_LENGTH), listing(names, 6)) for note, names in said.items()]
 
 
