@@ -23,11 +23,12 @@ _WIDTHS = {
 
 
 class Placed(NamedTuple):
-    """A name with its place: the box that it fills, and its base line."""
+    """A name with the box that it fills; ``at`` is the position of its point."""
 
     words: str
     box: Box
     first: bool
+    at: int
 
     @property
     def start(self) -> tuple[float, float]:
@@ -78,18 +79,18 @@ def place_labels(
     Parameters
     ----------
     points
-        Names with the places of their points. A name that is given several times is written once.
+        Names with the places of their points.
     frame
         What names may not leave.
     """
     taken: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for _, x, y in points]
     placed: list[Placed] = []
-    for name, x, y in sorted(points, key=lambda point: point[0] not in first):
+    for at, (name, x, y) in sorted(enumerate(points), key=lambda point: point[1][0] not in first):
         words = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
         box = next(_free(_places(x, y, width(words)), frame, taken), None)
         if words and box is not None:
             taken.append((box[0] - 4, box[1], box[2] + 4, box[3]))  # so that two names never read as one
-            placed.append(Placed(words, box, name in first))
+            placed.append(Placed(words, box, name in first, at))
     return placed
 
 

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from markupsafe import Markup
 
 from leakscope.core.estimate import Estimate
-from leakscope.core.wording import count
 from leakscope.report.charts import elements as svg
 from leakscope.report.charts.axes import Span, spans
 from leakscope.report.charts.labels import Box, cut, place_labels, width_of
-from leakscope.report.charts.marks import Frame, colours, cross, draw_series, middle_of
-from leakscope.report.charts.model import Chart, Form
+from leakscope.report.charts.legend import Entry, entries
+from leakscope.report.charts.marks import Frame, cross, draw_series, middle_of
+from leakscope.report.charts.model import Chart
 
 WIDTH = 440.0
 RIGHT = WIDTH - 22
@@ -42,7 +41,7 @@ def draw(chart: Chart) -> Markup:
     if any(series.form == "people" for series in chart.series):
         return _people(chart)
     across, up = spans(chart)
-    legend, top = _legend(_entries(chart))
+    legend, top = _legend(entries(chart))
     frame = Frame(across, up, _box(chart, up, top))
     below, height = _below(chart, frame)
     parts = [
@@ -153,45 +152,18 @@ def _categories(chart: Chart, frame: Frame) -> tuple[list[Markup], float]:
     return parts, end
 
 
-class Entry(NamedTuple):
-    """A line of the legend: how its sample is drawn, its classes, and its words."""
-
-    form: Form | str
-    kind: str
-    words: str
-
-
-def _entries(chart: Chart) -> list[Entry]:
-    """What the legend explains. Several muted series are one entry; one entry alone needs no legend."""
-    pairs = list(zip(chart.series, colours(chart), strict=True))
-    muted = [series for series in chart.series if series.tone == "muted"]
-    entries = [
-        Entry(series.form, colour, series.name) for series, colour in pairs if series.name and series not in muted
-    ]
-    if len(muted) == 1:
-        entries.append(Entry(muted[0].form, "muted", muted[0].name))
-    elif muted:
-        entries.append(Entry(muted[0].form, "muted", count(len(muted), "other")))
-    if chart.highlighted and chart.highlight:
-        entries.append(Entry("front", "", chart.highlight))
-    entries += [Entry("rule", rule.tone, rule.label) for rule in chart.rules if rule.label]
-    if any((mark.x is None) != (mark.y is None) and not mark.box for series in chart.series for mark in series.marks):
-        entries.append(Entry("missing", "", "not measured"))
-    return entries if len(entries) > 1 else []
-
-
-def _legend(entries: Sequence[Entry]) -> tuple[list[Markup], float]:
+def _legend(shown: Sequence[Entry]) -> tuple[list[Markup], float]:
     """The legend in as many rows as it takes, and where the plot begins below it."""
     parts: list[Markup] = []
     x, y = 8.0, 14.0
-    for entry in entries:
+    for entry in shown:
         words = cut(entry.words, WIDTH - 40)
         width = 40 + width_of(words)
         if x > 8 and x + width - 12 > WIDTH:
             x, y = 8.0, y + 19
         parts += [_sample(entry, x, y - 4), svg.text((x + 24, y), words, "tick")]
         x += width
-    return parts, (y + 12 if entries else 4.0)
+    return parts, (y + 12 if shown else 4.0)
 
 
 def _sample(entry: Entry, x: float, y: float) -> Markup:
