@@ -324,17 +324,18 @@ def _legend(plot: Axes, chart: Chart) -> None:
                 )
             )
     if handles:
+        widest = max(width_of(handle.get_label(), LETTER) for handle in handles) + 36
+        across = max(1, min(3, len(handles), int(72 * (WIDE - 1) // widest)))
         plot.legend(
             handles=handles,
             loc="lower left",
-            bbox_to_anchor=(0, 1.0),
-            ncols=min(3, len(handles)),
+            bbox_to_anchor=(-0.02, 1.0),
+            ncols=across,
             fontsize=LETTER - 0.5,
             frameon=False,
         )
-        plot.set_title(
-            _plain(chart.title), loc="left", fontsize=11, fontweight="bold", pad=14 * -(-len(handles) // 3) + 8
-        )
+        rows = -(-len(handles) // across)
+        plot.set_title(_plain(chart.title), loc="left", fontsize=11, fontweight="bold", pad=14 * rows + 8)
 
 
 def _labels(figure: Figure, plot: Axes, chart: Chart) -> None:
@@ -359,6 +360,7 @@ def _labels(figure: Figure, plot: Axes, chart: Chart) -> None:
         plot.annotate(
             _plain(placed.words), found[placed.at][1:], offset, textcoords="offset points", fontsize=LETTER - 0.5,
             color=INK if placed.first else SOFT, path_effects=[withStroke(linewidth=2.5, foreground="white")],
+            arrowprops={"arrowstyle": "-", "linewidth": 0.6, "color": SOFT, "shrinkA": 0} if placed.line else None,
         )  # fmt: skip
 
 

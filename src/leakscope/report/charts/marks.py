@@ -253,6 +253,8 @@ def _points(places: Sequence[float], values: Sequence[float], frame: Frame) -> l
 
 
 def _histogram(series: Series, frame: Frame) -> Markup:
+    if not series.marks:
+        return Markup("")
     heights = [frame.y(next(triples(mark.y), (frame.up.low,))[0]) for mark in series.marks]
     bottom = frame.y(0.0)
     outline = [
