@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.errors import InputError
-from leakscope.evidence import Floats
-from leakscope.ranking import Booleans, Numbers
 from leakscope.records import list_names, take_rows
 
 MOST_LEVELS = 20
@@ -74,7 +73,7 @@ def column(X: Any, name: Any) -> pd.Series[Any]:
     return X[name] if isinstance(X, pd.DataFrame) else pd.Series(X[:, name])
 
 
-def read_levels(X: Any, name: Any) -> tuple[Numbers, NDArray[Any]]:
+def read_levels(X: Any, name: Any) -> tuple[Indices, NDArray[Any]]:
     """Code of each record's level, and the levels in order; a column that can't be guessed at is refused."""
     values = column(X, name)
     if missing := int(values.isna().sum()):
@@ -96,7 +95,7 @@ def read_levels(X: Any, name: Any) -> tuple[Numbers, NDArray[Any]]:
     return codes.astype(np.intp), np.asarray(levels)
 
 
-def check_counts(level: Numbers, levels: NDArray[Any], where: str) -> None:
+def check_counts(level: Indices, levels: NDArray[Any], where: str) -> None:
     """Refuse levels too rare to be measured."""
     counts = np.bincount(level, minlength=len(levels))
     if rare := int((counts < FEWEST_OF_LEVEL).sum()):
@@ -123,7 +122,7 @@ def as_numbers(X: Any, names: Sequence[Any]) -> tuple[Floats, Booleans]:
     return table, unordered
 
 
-def replaced(X: Any, rows: Numbers, names: Sequence[Any], donors: Numbers) -> Any:
+def replaced(X: Any, rows: Indices, names: Sequence[Any], donors: Indices) -> Any:
     """Copies of some rows, with these columns taken from as many other rows.
 
     Examples
