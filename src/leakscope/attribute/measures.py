@@ -71,7 +71,7 @@ def advantage(found: Judgement, confidence: float) -> Estimate:
     >>> level = np.tile([0, 0, 1, 1], 25)
     >>> perfect = Judgement(np.eye(2)[level], level, level, np.tile([0, 1], 50))
     >>> advantage(perfect, 0.95)
-    1.00 [0.83, 1.00]
+    1.00 [0.82, 1.00]
     """
     return _sum_of_means(found, None, confidence)
 
@@ -173,7 +173,7 @@ def auc_gain(found: Judgement, baseline: Judgement, confidence: float) -> Estima
     >>> half = np.tile([0, 1], 50)
     >>> coin = Judgement(np.full((100, 2), 0.5), np.zeros(100, np.intp), level, half)
     >>> auc_gain(coin, coin, 0.95)
-    0.00 [-0.04, 0.04]
+    0.00 [−0.04, 0.04]
     """
     value, deviation, fewest = _over_halves(found, baseline)
     reach = max(normal_quantile(confidence) * deviation, _unseen(confidence, fewest))

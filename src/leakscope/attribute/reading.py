@@ -97,7 +97,7 @@ def read_judged(
     X = read_features(records[0], RECORDS)
     columns = choose_columns(X, sensitive, known, label=getattr(records[1], "name", None))
     if len(X) < FEWEST:
-        raise InputError(f"{RECORDS} has {len(X)} records: give at least {FEWEST}.")
+        raise InputError(f"{RECORDS} has {len(X)} records: give at least {FEWEST}")
     target = make_target(model, records if train is None else train, records, **how)
     sides, labels = [X], [target.nonmembers.y]
     if train is not None:
@@ -106,7 +106,7 @@ def read_judged(
         labels.append(target.members.y)
     chosen = [np.sort(rng.permutation(len(side))[:most]) for side in sides]
     if min(map(len, chosen)) < FEWEST:
-        raise InputError(f"{TRAIN} has {len(chosen[-1])} records: give at least {FEWEST}.")
+        raise InputError(f"{TRAIN} has {len(chosen[-1])} records: give at least {FEWEST}")
     parts = [take_rows(side, rows) for side, rows in zip(sides, chosen, strict=True)]
     pooled = pd.concat(parts, ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate(parts)
     member = np.repeat(np.arange(len(parts)) == 1, list(map(len, parts)))
@@ -133,7 +133,7 @@ def read_judged(
 def _refuse_label(X: Any, sensitive: Any, y: Any) -> None:
     values = X[sensitive] if isinstance(X, pd.DataFrame) else X[:, sensitive]
     if np.array_equal(np.asarray(values).astype(object), as_array(y).ravel().astype(object)):
-        raise InputError(f"the sensitive column {sensitive!r} is the label itself: choose a feature.")
+        raise InputError(f"the sensitive column {sensitive!r} is the label itself: choose a feature")
 
 
 def deal(level: Indices, member: Booleans, rng: np.random.Generator) -> Indices:

@@ -78,7 +78,7 @@ def attributes(
     >>> X, y = rng.integers(0, 2, (400, 2)), rng.integers(0, 2, 400)
     >>> result = attributes(lambda X: 0.2 + 0.3 * X[:, 0], None, (X, y), [0, 1])
     >>> [result.claim("attribute_leak", column=column).outcome for column in ("0", "1")]
-    ['yes', 'no']
+    ['yes', 'inconclusive']
     """
     names = list(sensitive) if isinstance(sensitive, list | tuple) else [sensitive]
     if not names:
@@ -179,9 +179,9 @@ def _choose(attacks: Sequence[AttributeAttack] | None, knows_label: bool) -> tup
         return tuple(attack for attack in ATTRIBUTE_ATTACKS.values() if knows_label or not attack.uses_label)
     chosen = (attacks,) if isinstance(attacks, AttributeAttack) else tuple(attacks)
     if not chosen or not all(isinstance(attack, AttributeAttack) for attack in chosen):
-        raise InputError("attacks must be attribute attacks, such as leakscope.attacks.inversion('output').")
+        raise InputError("attacks must be attribute attacks, such as leakscope.attacks.inversion('output')")
     if lacking := [attack.name for attack in chosen if attack.uses_label and not knows_label]:
-        raise InputError(f"the attack “{lacking[0]}” needs true labels: say knows_label=True, or leave it out.")
+        raise InputError(f"the attack “{lacking[0]}” needs true labels: pass knows_label=True, or leave it out")
     return chosen
 
 
