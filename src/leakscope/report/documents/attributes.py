@@ -98,7 +98,10 @@ def _blocks(result: Attributes, ordered: Sequence[SensitiveColumn]) -> list[Bloc
     for found in result.findings:
         if found.attack not in cited.setdefault(found.source, []):
             cited[found.source].append(found.attack)
-    blocks: list[Block] = [_columns(result, ordered), _gains(result, ordered), _with_and_without(result, ordered)]
+    blocks: list[Block] = [
+        _columns(result, ordered),
+        Details("Charts", (_gains(result, ordered), _with_and_without(result, ordered)), open=True),
+    ]
     if result.warnings:
         blocks.append(warnings(result))
     return [

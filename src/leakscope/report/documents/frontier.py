@@ -96,7 +96,7 @@ def _dominance(result: Frontier) -> list[str]:
 
 
 def _blocks(result: Frontier) -> list[Block]:
-    blocks: list[Block] = [_table(result), *_advice(result), _chart(result)]
+    blocks: list[Block] = [_table(result), *_advice(result), Details("Frontier", (_chart(result),), open=True)]
     if result.warnings:
         blocks.append(warnings(result))
     return [
