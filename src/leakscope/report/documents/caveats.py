@@ -217,7 +217,10 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
 
 
     # --- attributes -----------------------------------------------------------------------------------------------
-
+    "columns_not_simultaneous": lambda v: (
+        f"Intervals are simultaneous for the attacks on one column, not for all {count(v['columns'])} columns. Among many columns, one may be "
+        "significant by chance."
+    ),
 
     # --- causal ---------------------------------------------------------------------------------------------------
 
