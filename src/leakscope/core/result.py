@@ -278,7 +278,8 @@ def _cells(column: str, value: Any) -> dict[str, Any]:
     if dataclasses.is_dataclass(value):
         return {f"{column}_{key}": cell for key, cell in flat(value).items()}
     if isinstance(value, tuple | list):
-        return {} if any(dataclasses.is_dataclass(one) for one in value) else {column: "; ".join(map(str, value))}
+        texts = [one.code if isinstance(one, Caveat) else one for one in value]
+        return {} if any(map(dataclasses.is_dataclass, texts)) else {column: "; ".join(map(str, texts))}
     return {column: value}
 
 
