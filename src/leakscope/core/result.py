@@ -261,11 +261,18 @@ def tables_of(result: Result) -> list[str]:
 
 
 def flat(row: Any) -> dict[str, Any]:
-    """Give a dataclass as one row of a table: an estimate takes three columns, a dict one for each entry, a nested row its own."""
-    cells: dict[str, Any] = {}
-    for item in fields(row):
-        cells |= _cells(item.name, getattr(row, item.name))
-    return cells
+    """Give a dataclass as one row of a table: an estimate takes three columns, a dict one for each entry, a nested row its own.
+
+    Examples
+    --------
+    >>> flat(Claim("leak", {"release": "labels"}, "yes", {"auc": Estimate(0.61, 0.58, 0.64)}))
+    {'code': 'leak', 'release': 'labels', 'outcome': 'yes', 'auc': 0.61, 'auc_low': 0.58, 'auc_high': 0.64}
+    """
+    if isinstance(row, Claim):
+        named = {"code": row.code, **row.subject, "outcome": row.outcome, **row.estimates}
+    else:
+        named = {item.name: getattr(row, item.name) for item in fields(row)}
+    return {key: cell for column, value in named.items() for key, cell in _cells(column, value).items()}
 
 
 def _cells(column: str, value: Any) -> dict[str, Any]:
@@ -277,9 +284,9 @@ def _cells(column: str, value: Any) -> dict[str, Any]:
         return {key: cell for part in parts for key, cell in part.items()}
     if dataclasses.is_dataclass(value):
         return {f"{column}_{key}": cell for key, cell in flat(value).items()}
-    if isinstance(value, tuple | list):
+    if isinstance(value, tuple | list):  # texts such as names, and codes; curves and rows of their own are in the JSON only
         texts = [one.code if isinstance(one, Caveat) else one for one in value]
-        return {} if any(map(dataclasses.is_dataclass, texts)) else {column: "; ".join(map(str, texts))}
+        return {column: "; ".join(texts)} if all(isinstance(one, str) for one in texts) else {}
     return {column: value}
 
 
