@@ -226,6 +226,20 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
 
 
     # --- reconstruction -------------------------------------------------------------------------------------------
+    "wrong_records": lambda v: (
+        f"{listing(v['attacks'])} returned records that are not in the training set: there is an error in the attack."
+    ),
+    "copies_removed_from_holdout": lambda v: (
+        f"{_noun(v, 'records', 'record', 'was', 'were')} removed from the holdout as copies of training records."
+    ),
+    "noisy_explanations": lambda v: "Explanations are noisy: a repeated query shows other records.",
+    "one_run": lambda v: "Each attack was run once, so there are no intervals, and releases can't be compared. Raise repeats (--repeats).",
+    "selection_not_corrected": lambda v: (
+        f"Intervals are over runs of one attack. They are not corrected for selection of the strongest of {count(v['attacks'])} attacks."
+    ),
+    "constant_columns": lambda v: f"Columns with one value for all records were left out: {listing(v['columns'], 6)}.",
+    "sampled_records": lambda v: f"{count(v['records'])} of {count(v['of'])} records were chosen at random for training.",
+    "no_holdout": lambda v: "No records are left for the holdout. Attacks that need held-out records are not run.",
 
 
     # --- frontier -------------------------------------------------------------------------------------------------
