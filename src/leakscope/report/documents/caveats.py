@@ -270,6 +270,19 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
     ),
 
     # --- causal ---------------------------------------------------------------------------------------------------
+    "causes_only_suggested": lambda v: (
+        "The environments identify no cause at the stated confidence"
+        + (": the label has the same distribution in all of them" if v["alike"] else "")
+        + ". The set of columns that was used is the invariant one that predicts best."
+    ),
+    "environments_not_held_out": lambda v: (
+        f"{_noun(v, 'environments', 'environment', 'was', 'were')} not held out: too small, too few records in the others, or more "
+        "environments than the limit."
+    ),
+    "unseen_causes": lambda v: (
+        f"{name(v['model'])}: no training record had the causes of {100 * v['share']:.3g} % of the records of P*. Their prediction is the "
+        "distribution of the label in the training sample."
+    ),
 
 
     # --- reproduction ---------------------------------------------------------------------------------------------
