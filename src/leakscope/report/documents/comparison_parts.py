@@ -116,11 +116,11 @@ def notes(found: Comparison) -> list[Item]:
 
 def utility(found: Comparison) -> Table:
     """List every metric of every version with its change."""
-    metrics = [name(one.metric) for one in found.as_it_is.utility]
+    metrics = [name(one.metric) for one in found.as_it_is.utility.values()]
     rows = []
     for version in found.compared:
         cells: list[Cell] = [name(version.name)]
-        for one in version.utility:
+        for one in version.utility.values():
             cells += [Value(one.value), _change(None if version.risk_change is None else one.change)]
         rows.append(Row(tuple(cells)))
     columns = ["Version", *(column for metric in metrics for column in (metric.capitalize(), f"Change of {metric}"))]
