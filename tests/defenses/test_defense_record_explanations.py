@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from leakscope.comparison.page import render_summary
+from leakscope.comparison.summary import summarize
 from scipy import stats
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -18,10 +20,8 @@ import leakscope as ls
 from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.cli import main
 from leakscope.comparison import Comparison, record_explanations
-from leakscope.comparison.page import render_summary
 from leakscope.comparison.record_explanations import RecordComparison
 from leakscope.comparison.record_rivals import NO_LOSS, Rivals
-from leakscope.comparison.summary import summarize
 from leakscope.defenses import FewerRecords, QueryBudget, RoundedInfluences
 from leakscope.errors import InputError
 from leakscope.influence.logistic import leave_one_out

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Indices, LeftOut, RecordExplanation
 
@@ -226,9 +227,7 @@ class InfluenceGraph:
         return queries
 
     def _read_start(self, start: int) -> int:
-        if isinstance(start, bool) or not isinstance(start, int | np.integer) or not 0 <= start < len(self):
-            raise InputError(f"start must be the number of a record, from 0 to {len(self) - 1}, not {start!r}")
-        return int(start)
+        return check_count("start", start, least=0, most=len(self) - 1)
 
 
 def influence_graph(models: LeftOut, X: Any, explanation: RecordExplanation, labels: Any = None) -> InfluenceGraph:
