@@ -56,8 +56,7 @@ def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
     >>> found.queries, found.notes["why"], len(found) > 20
     (300, 'the budget is spent', True)
     """
-    if not 0 <= margin < np.inf:
-        raise InputError(f"margin must be a number from 0 on, not {margin!r}")
+    check_number("margin", margin, least=0)
 
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)
