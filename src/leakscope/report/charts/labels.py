@@ -62,12 +62,18 @@ def cut(text: str, room: float, em: float = EM) -> str:
     >>> cut("occupation", 200), cut("a very long name of a group", 100)
     ('occupation', 'a very long…')
     """
-    if width_of(text, em) <= room:
-        return text
-    kept = text
-    while kept and width_of(kept, em) + em > room:
-        kept = kept[:-1]
-    return kept.rstrip() + "…"
+    wide = 0.0
+    for at, letter in enumerate(text):
+        wide += em * _letter(letter)
+        if wide > room:
+            return _shortened(text[:at], room - em, em)
+    return text
+
+
+def _shortened(text: str, room: float, em: float) -> str:
+    while text and width_of(text, em) > room:
+        text = text[:-1]
+    return text.rstrip() + "…"
 
 
 def place_labels(

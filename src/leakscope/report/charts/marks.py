@@ -50,7 +50,7 @@ class Frame(NamedTuple):
 
 def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
     """Draw all series, histograms' tooltips last, so that they are above everything."""
-    shifts = _shifts(chart, frame)
+    width, shifts = _places(chart, frame)
     parts = []
     for series, colour, shift in zip(chart.series, colours(chart), shifts, strict=True):
         match series.form:
@@ -59,7 +59,7 @@ def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
             case "steps" | "area":
                 drawn = [_histogram(series, frame)]
             case _:
-                drawn = _marks(chart, series, frame, shift)
+                drawn = _marks(chart, series, frame, shift, width)
         parts.append(svg.group(drawn, f"series {colour}"))
     return [*parts, *_bins(chart, frame)]
 
@@ -80,17 +80,13 @@ def _moved(chart: Chart, frame: Frame) -> list[int]:
     return moved if len(places) > len(set(places)) else []
 
 
-def _shifts(chart: Chart, frame: Frame) -> list[float]:
-    """How far each series is moved from its place."""
+def _places(chart: Chart, frame: Frame) -> tuple[float, list[float]]:
+    """Give the width of a bar or a box, and how far each series is moved from its place."""
     moved = _moved(chart, frame)
-    apart = min(5.0, 24.0 / max(1, len(moved))) if math.isinf(frame.slot) else bar_width(chart, frame) + 2
+    width = min(WIDEST_BAR, 0.8 * frame.slot / max(1, len(moved)) - 2)
+    apart = min(5.0, 24.0 / max(1, len(moved))) if math.isinf(frame.slot) else width + 2
     places = {at: apart * (rank - (len(moved) - 1) / 2) for rank, at in enumerate(moved)}
-    return [places.get(at, 0.0) for at in range(len(chart.series))]
-
-
-def bar_width(chart: Chart, frame: Frame) -> float:
-    """Width of a bar or a box, or room of a point."""
-    return min(WIDEST_BAR, 0.8 * frame.slot / max(1, len(_moved(chart, frame))) - 2)
+    return width, [places.get(at, 0.0) for at in range(len(chart.series))]
 
 
 def middle_of(mark: Mark, frame: Frame) -> tuple[float, float] | None:
@@ -102,7 +98,7 @@ def middle_of(mark: Mark, frame: Frame) -> tuple[float, float] | None:
 # --- points and lines -------------------------------------------------------------------------------------------------
 
 
-def _marks(chart: Chart, series: Series, frame: Frame, shift: float) -> list[Markup]:
+def _marks(chart: Chart, series: Series, frame: Frame, shift: float, width: float) -> list[Markup]:
     upright = not frame.up.slots
     away = (shift, 0.0) if upright else (0.0, shift)
     places = [middle_of(mark, frame) for mark in series.marks]
@@ -113,11 +109,11 @@ def _marks(chart: Chart, series: Series, frame: Frame, shift: float) -> list[Mar
     for mark, place in zip(series.marks, moved, strict=True):
         said = said_of(chart, series, mark)
         if mark.box:
-            parts.append(svg.group(_box(mark, frame, shift, bar_width(chart, frame)), "point box", said))
+            parts.append(svg.group(_box(mark, frame, shift, width), "point box", said))
         elif place is None:
             parts += _missing(mark, frame, away, said)
         elif series.form == "bars":
-            bar = _bar(place, frame, bar_width(chart, frame), upright)
+            bar = _bar(place, frame, width, upright)
             parts.append(svg.group([bar, *_intervals(mark, place, frame)], "point mark", said))
         else:
             drawn = [
