@@ -105,7 +105,7 @@ class Point(NamedTuple):
             *ends(rho), *ends(median), *ends(mutual), bound and bound.value,
             *ends(getattr(leakage, "attack", None)), *(self.box() or [None] * 5),
             *ends(getattr(experiment, "advantage", None)), *ends(self.fixed),
-            leakage and leakage.ill_conditioned.value, self.note or None,
+            leakage and leakage.point.ill_conditioned.value, self.note or None,
         ]  # fmt: skip
 
 
@@ -134,6 +134,7 @@ def measure(
     """
     from leakscope.experiment import membership_experiment
     from leakscope.leakage import membership_leakage
+    from leakscope.report.documents.caveats import describe as describe_caveat
 
     X = np.ascontiguousarray(X[:, : case.features])
     shared: dict[str, Any] = {"size": case.size, "noise": case.noise}
@@ -144,7 +145,7 @@ def measure(
         leakage = membership_leakage(
             case.learner, X, y, records=effort.records, draws=effort.draws, space=effort.space, cache=cache, **shared
         )
-        notes += leakage.warnings
+        notes += map(describe_caveat, leakage.warnings)
     except InputError as refusal:
         notes.append(str(refusal))
     try:
