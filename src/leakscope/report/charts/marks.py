@@ -70,7 +70,7 @@ def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
 def _moved(chart: Chart, frame: Frame) -> list[int]:
     """Series that are moved apart where they have marks at one place: lines, or what stands on categories next to each other."""
     if math.isinf(frame.slot):
-        forms = {"line"} if all(series.form != "points" for series in chart.series) else set()
+        forms = {"line"} if all(series.form != "points" for series in chart.series) and _has_intervals(chart) else set()
     else:
         forms = {"bars", "boxes", "points"}
         forms |= {"line"} if not forms & {series.form for series in chart.series} else set()
@@ -78,6 +78,10 @@ def _moved(chart: Chart, frame: Frame) -> list[int]:
     held = [mark.y if frame.up.slots else mark.x for at in moved for mark in chart.series[at].marks]
     places = [value for place in held for value, _, _ in triples(place)]
     return moved if len(places) > len(set(places)) else []
+
+
+def _has_intervals(chart: Chart) -> bool:
+    return any(low < high for series in chart.series for mark in series.marks for _, low, high in triples(mark.y))
 
 
 def _places(chart: Chart, frame: Frame) -> tuple[float, list[float]]:
@@ -93,6 +97,16 @@ def middle_of(mark: Mark, frame: Frame) -> tuple[float, float] | None:
     """Where a mark stands; None if nothing was measured there."""
     x, y = next(triples(mark.x), None), next(triples(mark.y), None)
     return None if x is None or y is None else (frame.x(x[0]), frame.y(y[0]))
+
+
+def intervals_of(mark: Mark, frame: Frame) -> Iterator[Box]:
+    """Yield the boxes that the intervals of a mark fill."""
+    for x, *ends in triples(mark.x):
+        for y, *heights in triples(mark.y):
+            if heights[0] < heights[1]:
+                yield frame.x(x) - 1, frame.y(heights[1]), frame.x(x) + 1, frame.y(heights[0])
+            if ends[0] < ends[1]:
+                yield frame.x(ends[0]), frame.y(y) - 1, frame.x(ends[1]), frame.y(y) + 1
 
 
 # --- points and lines -------------------------------------------------------------------------------------------------
