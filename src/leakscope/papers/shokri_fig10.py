@@ -11,13 +11,14 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.influence import RecordExplanation
 from leakscope.influence.graph import InfluenceGraph, Order, influence_graph
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri import Case, Floats, Study
+from leakscope.papers.shokri import Case, Study
 from leakscope.papers.trends import between, every, less
 from leakscope.worlds import Progress
 

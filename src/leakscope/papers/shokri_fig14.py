@@ -70,13 +70,11 @@ def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:
         ends = {first.place: first.correlation, f"largest, {peaks[size].place}": peaks[size].correlation}
         apart = less(magnitude(first.correlation), magnitude(peaks[size].correlation))
         found.append(statement(f"{classes} classes, {size}: correlation comes with features", apart, ends))
-    sizes = {size: magnitude(row.correlation) for size, row in peaks.items()}
+    sizes: dict[str, Estimate] = {size: magnitude(row.correlation) for size, row in peaks.items()}
     varies = max(size.low for size in sizes.values()) > min(size.high for size in sizes.values())
     return [
         *found,
-        statement(
-            f"{classes} classes: how large the correlation gets varies with the network", varies or None, dict(sizes)
-        ),
+        statement(f"{classes} classes: how large the correlation gets varies with the network", varies or None, sizes),
         statement(
             f"{classes} classes: where it is more than {ALMOST_NONE} varies with the network",
             len(set(places.values())) > 1,

@@ -76,9 +76,9 @@ def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:
     found = []
     if few:
         most = max(few, key=lambda row: magnitude(row.correlation).low)
-        holds = magnitude(most.correlation).low <= ALMOST_NONE
+        none = magnitude(most.correlation).low <= ALMOST_NONE
         said = f"{name}almost no correlation up to {FEW} features"
-        found.append(statement(said, holds, {most.place: most.correlation, f"AUC, {most.place}": most.auc}))
+        found.append(statement(said, none, {most.place: most.correlation, f"AUC, {most.place}": most.auc}))
     if many:
         strongest, last = max(many, key=lambda row: magnitude(row.correlation).value), many[-1]
         said = f"{name}a correlation from {MANY:,} features on"

@@ -10,13 +10,14 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.influence import RecordExplanation
 from leakscope.intervals import auc, proportion
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri import Booleans, Case, Floats, Study
+from leakscope.papers.shokri import Case, Study
 from leakscope.papers.trends import between
 from leakscope.ranking import Part, Ranking
 from leakscope.worlds import Progress

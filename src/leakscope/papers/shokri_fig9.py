@@ -9,13 +9,14 @@ from typing import get_args
 import numpy as np
 
 from leakscope.attacks.reconstruction_static import Kind, static_queries
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.influence import RecordExplanation
 from leakscope.oracle import Oracle
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Compared, Reproduction, compare, statement
-from leakscope.papers.shokri import LEVELS, Case, Floats, Key, Study
+from leakscope.papers.shokri import LEVELS, Case, Key, Study
 from leakscope.papers.trends import between, every, less
 from leakscope.worlds import Progress
 

@@ -12,10 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leakscope.core.arrays import Indices
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Cell, Reproduction, compare
-from leakscope.papers.shokri import CLOSE, LEVELS, Case, Indices, Study
+from leakscope.papers.shokri import CLOSE, LEVELS, Case, Study
 from leakscope.worlds import Progress
 
 ID = "shokri-tab2"

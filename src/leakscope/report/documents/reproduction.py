@@ -25,6 +25,11 @@ _TAGS: dict[Outcome, tuple[str, Tone]] = {
     "inconclusive": ("inconclusive", "unknown"),
 }
 
+_EXCESS: dict[Outcome, tuple[str, Tone]] = {
+    "yes": ("significant", "risk"),
+    "no": ("not significant", "unknown"),
+    "inconclusive": ("not significant", "unknown"),
+}
 _LABELS: dict[Outcome, tuple[str, Tone]] = {
     "yes": ("Reproduced", "safe"),
     "no": ("Not reproduced", "risk"),
@@ -91,13 +96,12 @@ def _claims(claims: Sequence[Claim]) -> Table:
     rows = []
     for claim in claims:
         if claim.code == "shows_membership":
-            said = f"{name(claim.subject['model'])}: the attack shows membership"
-            tag, tone = ("significant", "risk") if claim.outcome == "yes" else ("not significant", "unknown")
+            said, (tag, tone) = f"{name(claim.subject['model'])}: the attack shows membership", _EXCESS[claim.outcome]
         else:
             said, (tag, tone) = name(claim.subject["statement"], 120), _TAGS[claim.outcome]
         figures: list[tuple[str, Cell]] = [(name(place), Value(one)) for place, one in claim.estimates.items()]
         for at, (place, value) in enumerate(figures or [("", None)]):
-            rows.append(Row((said if at == 0 else "", place, value), tag if at == 0 else "", tone))  # type: ignore[arg-type]
+            rows.append(Row((said if at == 0 else "", place, value), tag if at == 0 else "", tone))
     return Table(("Statement", "Figure", "Value"), tuple(rows), "Statements", brief=True, most=40)
 
 
