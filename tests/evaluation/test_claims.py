@@ -9,7 +9,7 @@ import leakscope as ls
 from leakscope import toys
 from leakscope.core.estimate import Estimate
 from leakscope.evaluation.claims import stand_alone
-from leakscope.results import Basis, Claim
+from leakscope.results import Basis, EpsilonClaim
 from leakscope.verdict import judge
 
 
@@ -62,9 +62,9 @@ def test_a_difference_between_the_sets_is_no_refutation():
 
 def test_the_verdict_follows_from_the_claim():
     risk = audit_toy(toys.lookup(n=100)).strongest
-    claim = Claim(1.0, 0.0, Estimate(2.0, 2.0, 2.0, kind="lower bound"), "an attack")
+    claim = EpsilonClaim(1.0, 0.0, Estimate(2.0, 2.0, 2.0, kind="lower bound"), "an attack")
     assert judge(risk, Basis(0.05, claim=claim)).kind == "claim_refuted"
-    assert judge(risk, Basis(0.05, claim=Claim(2.0, 0.0, claim.bound, "an attack"))).kind == "leaks"
+    assert judge(risk, Basis(0.05, claim=EpsilonClaim(2.0, 0.0, claim.bound, "an attack"))).kind == "leaks"
 
 
 def test_copies_are_left_out_of_pairs():

@@ -11,9 +11,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.influence.graph import ORDERS, Order
-from leakscope.oracle import BudgetSpent, Collector, Floats, Oracle, Prior, Reconstruction, Recovered
+from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 
 
 def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patience: int | None = 50) -> Reconstruction:

@@ -16,8 +16,9 @@ from typing import Literal
 
 import numpy as np
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
-from leakscope.oracle import BudgetSpent, Collector, Floats, Oracle, Prior, Reconstruction, Recovered
+from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 
 Kind = Literal["uniform", "marginal", "records"]
 KINDS = ("uniform", "marginal", "records")

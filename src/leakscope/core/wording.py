@@ -10,6 +10,7 @@ import math
 import textwrap
 import unicodedata
 from collections.abc import Sequence
+from itertools import zip_longest
 from typing import Literal, NamedTuple
 
 from leakscope.core.estimate import Estimate
@@ -68,6 +69,8 @@ def written(estimate: Estimate, style: Style = "number") -> Written:
             return Written("at most", _bound(estimate.high, style, up=True) + after, "")
         case "lower bound":
             return Written("at least", _bound(estimate.low, style, up=False) + after, "")
+    if estimate.low == estimate.high:  # such as runs that agree: an interval without width would suggest certainty
+        return Written("", _rounded(estimate.value, style, digits) + after, "")
     low, high = _rounded(estimate.low, style, digits, up=False), _rounded(estimate.high, style, digits, up=True)
     value, interval = _rounded(estimate.value, style, digits), f"[{low}, {high}]"
     return Written("", value + after, interval) if style == "percent" else Written("", value, interval + after)
@@ -283,7 +286,7 @@ def wrap(text: str, first: str = "", rest: str = "", columns: int = COLUMNS) -> 
 
 
 def align(rows: Sequence[Sequence[str]], *, indent: str = "", columns: int = COLUMNS) -> list[str]:
-    r"""Align the cells of a text table: the first column to the left, columns of numbers to the right.
+    r"""Align the cells of a text table: the first column to the left, columns of numbers to the right; long texts are wrapped.
 
     Examples
     --------
@@ -295,22 +298,28 @@ def align(rows: Sequence[Sequence[str]], *, indent: str = "", columns: int = COL
     if not rows:
         return []
     cells = list(zip(*rows, strict=True))
-    right = [at > 0 and all(_is_number(cell) for cell in column[1:]) for at, column in enumerate(cells)]
+    right = [at > 0 and all(is_number(cell) for cell in column[1:]) for at, column in enumerate(cells)]
     widths = _fitting([max(map(_width, column)) for column in cells], right, columns - len(indent))
 
-    def line(row: Sequence[str]) -> str:
-        cells = []
-        for whole, width, numeric in zip(row, widths, right, strict=True):
-            cell = whole if _width(whole) <= width else name(whole, width)
-            blank = " " * (width - _width(cell))
-            cells.append(blank + cell if numeric else cell + blank)
-        return (indent + "  ".join(cells)).rstrip()
+    def line(cells: Sequence[str]) -> str:
+        blanks = [" " * (width - _width(cell)) for cell, width in zip(cells, widths, strict=True)]
+        aligned = [
+            blank + cell if numeric else cell + blank for cell, blank, numeric in zip(cells, blanks, right, strict=True)
+        ]
+        return (indent + "  ".join(aligned)).rstrip()
 
-    return [line(row) for row in rows]
+    lines = []
+    for row in rows:
+        parts = [
+            [cell] if _width(cell) <= width else wrap(cell, columns=width)
+            for cell, width in zip(row, widths, strict=True)
+        ]
+        lines += [line(cells) for cells in zip_longest(*parts, fillvalue="")]
+    return lines
 
 
 def _fitting(widths: list[int], right: list[bool], room: int) -> list[int]:
-    """Widths at which a table fits: columns of text are cut, the widest first, to no less than `LEAST_WIDTH`; numbers never."""
+    """Widths at which a table fits: columns of text are wrapped, the widest first, to no less than `LEAST_WIDTH`; numbers never."""
     while sum(widths) + 2 * (len(widths) - 1) > room:
         texts = [at for at, width in enumerate(widths) if not right[at] and width > LEAST_WIDTH]
         if not texts:
@@ -320,7 +329,8 @@ def _fitting(widths: list[int], right: list[bool], room: int) -> list[int]:
     return widths
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell of a table is a written number, or empty: it stands on the right."""
     return not cell.strip("–") or cell[:1].isdigit() or cell.startswith((MINUS, "+", "at most", "at least"))
 
 

@@ -16,14 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.influence.explanation import most_influential
 from leakscope.intervals import mean, proportion
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -71,8 +70,7 @@ def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95
             "same points and records"
         )
     points, records = true.shape
-    if isinstance(k, bool) or not isinstance(k, int | np.integer) or not 1 <= k <= records:
-        raise InputError(f"k must be a whole number from 1 to the {records} records, not {k!r}")
+    k = check_count("k", k, most=records)
     chosen, wanted = most_influential(found, k), most_influential(true, k)
     overlap = (chosen[:, :, None] == wanted[:, None, :]).sum(axis=(1, 2)) / k
     same = int((chosen[:, 0] == wanted[:, 0]).sum())

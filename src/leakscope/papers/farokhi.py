@@ -107,7 +107,7 @@ class Point(NamedTuple):
             rho, median, mutual, bound and bound.value,
             getattr(leakage, "attack", None), *(self.box() or [None] * 5),
             getattr(experiment, "advantage", None), self.fixed,
-            leakage and leakage.ill_conditioned.value, self.note or None,
+            leakage and leakage.point.ill_conditioned.value, self.note or None,
         ]  # fmt: skip
 
 
@@ -146,7 +146,7 @@ def measure(
         leakage = membership_leakage(
             case.learner, X, y, records=effort.records, draws=effort.draws, space=effort.space, cache=cache, **shared
         )
-        notes += [one if isinstance(one, str) else describe(one) for one in leakage.warnings]
+        notes += map(describe, leakage.warnings)
     except InputError as refusal:
         notes.append(str(refusal))
     try:

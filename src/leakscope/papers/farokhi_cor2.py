@@ -139,7 +139,7 @@ def _fall(before: Point, after: Point) -> Estimate:
     """Mean over records of how much less each leaks with noise; both were measured on the same draws."""
     from leakscope.intervals import mean
 
-    less = before.leakage.per_record["kl"].to_numpy() - after.leakage.per_record["kl"].to_numpy()
+    less = before.leakage.records["kl"].to_numpy() - after.leakage.records["kl"].to_numpy()
     return mean(np.asarray(less, np.float64), 0.95)
 
 

@@ -23,6 +23,8 @@ def contradictions(audit: Audit) -> Iterator[str]:
     """Yield what can't be in a result that an audit returned. Nothing is known of results that older versions wrote."""
     basis = audit.basis
     if basis is None:
+        if audit.claims:
+            yield "it has claims and nothing that they rest on"
         return
     own = next((entry for entry in audit.by_release if entry.release == audit.strongest.release), None)
     if own is None or audit.largest is None or not audit.risks:

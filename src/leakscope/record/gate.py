@@ -99,7 +99,7 @@ def gate(
     >>> toy = ls.toys.lookup(n=300)
     >>> result = ls.audit(toy.model, toy.train, toy.holdout, fit=toy.fit)
     >>> print(gate(result, fail_if=["auc > 0.6", "tpr_at_fpr[0.1].low < 0.5"]))
-    gate failed: auc > 0.6 (it is 1.000 [0.992, 1.000])
+    gate failed: auc > 0.6 (it is 1.000 [0.991, 1.000])
     """
     rules = make_policy(fail_if, policy, on_uncertain)
     if model is not None:

@@ -17,7 +17,7 @@ from leakscope.record.storage import check_version, read_json, read_records
 
 OLD_FILE = "audit.json"
 NEWEST_OLD = 3
-_VERDICTS = {"claim_refuted": "claim_refuted", "not_detected": "not_detected", "inconclusive": "inconclusive"}
+_VERDICTS = {"claim refuted": "claim_refuted", "no evidence": "not_detected", "cannot tell": "inconclusive"}
 _NUMBERS = ("score", "low", "high", "p_value", "loss")
 
 

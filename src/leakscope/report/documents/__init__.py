@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import Any
 
 from leakscope.core.result import Result
+from leakscope.core.wording import name
 from leakscope.report.document import Details, Document, KeyFigures, Text
 
 Make = Callable[[Any, Sequence[Result]], Document]
@@ -28,7 +29,7 @@ def document(result: Result, others: Sequence[Result] = ()) -> Document:
     from dataclasses import replace
 
     made = _maker(result.kind)(result, others)
-    return replace(made, blocks=(*made.blocks, *(_section(_maker(one.kind)(one, ())) for one in others)))
+    return replace(made, blocks=(*made.blocks, *(_section(result, one) for one in others)))
 
 
 def _maker(kind: str) -> Make:
@@ -39,10 +40,16 @@ def _maker(kind: str) -> Make:
     return found
 
 
-def _section(made: Document) -> Details:
-    """A document as a section of another one: its answer first, what only the page has folded."""
+def _section(main: Result, result: Result) -> Details:
+    """The document of a result as a section of another one: its answer first, what only the page has folded."""
+    made = _maker(result.kind)(result, ())
     answer = made.answer
-    first = Text((made.question, " ".join((f"{answer.label}.", answer.headline, *answer.sentences))))
+    said = [made.question, " ".join((f"{answer.label}.", answer.headline, *answer.sentences))]
+    if result.studied != main.studied:
+        said.append(
+            f"This was measured on {name(result.studied)}, not on {name(main.studied)}, and may not hold for it."
+        )
+    first = Text(tuple(said))
     shown = [block for block in made.blocks if getattr(block, "brief", False) or isinstance(block, KeyFigures)]
     rest = tuple(block for block in made.blocks if block not in shown)
     more = (Details(f"More about: {made.title}", rest),) if rest else ()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import Style, count, name, percent, write
 from leakscope.evaluation.settings import REFERENCE_MODELS
@@ -27,10 +28,10 @@ from leakscope.report.documents import audit_charts as charts
 from leakscope.report.documents.audit_limits import limits, stronger
 from leakscope.report.documents.audit_steps import next_steps
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import glossary, provenance, sources
+from leakscope.report.documents.common import glossary, not_run, provenance, sources
 from leakscope.report.documents.releases import LOSSES, identified, in_pairs, in_plain_words, release_name, shown_rate
 from leakscope.report.documents.verdict import LABELS, LEAKS, TONES, leaks_within, technical, why_inconclusive
-from leakscope.results import Audit, AuditedModel, Named, ReleaseRisk, Risk
+from leakscope.results import Audit, AuditedModel, Bound, Named, ReleaseRisk, Risk
 from leakscope.verdict import choose_strongest
 
 CHARTED_GROUPS = 30
@@ -73,6 +74,7 @@ def _blocks(audit: Audit, others: Sequence[Result]) -> list[Block]:
     blocks.append(_attacks(audit))
     if audit.warnings:
         blocks.append(warnings(audit))
+    blocks += not_run(audit.not_run, brief=True)
     if options := stronger(audit):
         blocks.append(Items(tuple(options), "Stronger options", brief=True))
     cited: dict[str, list[str]] = {}
@@ -81,7 +83,7 @@ def _blocks(audit: Audit, others: Sequence[Result]) -> list[Block]:
             cited[risk.source].append(risk.attack)
     return [
         *blocks,
-        limits(audit),
+        limits(audit, others),
         Details("How to read this report", (Items(tuple(map(Item, HOW_TO_READ))), glossary()), open=True),
         sources(cited, [bound.source for bound in audit.bounds]),
         provenance(audit, _call(audit)),
@@ -183,8 +185,8 @@ def _releases(audit: Audit) -> Table:
         shown = [risk for risk in shown if risk.release not in LOSSES or risk is best]
     rates = [rate for risk in shown if (rate := shown_rate(risk.tpr_at_fpr)) is not None]
     heading = f"TPR at {percent(rates[0])} FPR" if len(set(rates)) == 1 else "TPR at low FPR"
-    bound = audit.bound
-    columns = ["Release", heading, "AUC", "Control AUC", "Strongest attack"]
+    bound = None if audit.bound is None or audit.bound.contradicted else audit.bound
+    columns = ["Release", heading, "AUC", "Control AUC", "Strongest attack", *(["TPR bound"] if bound else [])]
     rows = []
     for risk in shown:
         tag, tone = _tag(audit, risk)
@@ -192,13 +194,21 @@ def _releases(audit: Audit) -> Table:
         found = None if rate is None else Value(risk.tpr_at_fpr[rate], "percent")
         cells: tuple[Cell, ...] = (
             release_name(risk.release, audit.target.task), found, Value(risk.auc), Value(risk.control),
-            name(risk.attack),
+            name(risk.attack), *([_tpr_bound(bound, rate)] if bound else []),
         )  # fmt: skip
         rows.append(Row(cells, tag, tone, in_plain_words(risk)))
     note = "Each row is the strongest attack on that release. All intervals are simultaneous."
-    if bound is not None and not bound.contradicted:
-        note += f" By the claimed privacy no attack can have an advantage of more than {write(bound.advantage).removeprefix('at most ')}."
+    if bound is not None:
+        note += f" By the claimed privacy, the advantage of any attack is {write(bound.advantage)}."
     return Table(tuple(columns), tuple(rows), "Risk by release", note, brief=True)
+
+
+def _tpr_bound(bound: Bound, rate: float | None) -> Cell:
+    """The most that any attack finds at a false-positive rate, by the claimed privacy."""
+    if rate is None:
+        return None
+    most = bound.most_found(rate)
+    return Value(Estimate(most, 0.0, most, kind="upper bound"), "percent")
 
 
 def _tag(audit: Audit, risk: ReleaseRisk) -> tuple[str, Tone]:
@@ -208,7 +218,7 @@ def _tag(audit: Audit, risk: ReleaseRisk) -> tuple[str, Tone]:
     )
     if outcome in _TAGS:
         return _TAGS[outcome]
-    return ("above chance, data may explain it", "unknown") if risk.beats_chance else ("not significant", "plain")
+    return ("shift possible", "unknown") if risk.beats_chance else ("not significant", "plain")
 
 
 def _strongest(audit: Audit) -> Details:
@@ -371,9 +381,20 @@ def _exposed_records(audit: Audit) -> Table:
         if audit.settings.get("references")
         else "Exposure: the share of non-members that score lower under the strongest attack."
     )
-    note = notes.get(audit.verdict.kind, usual) + " records.csv lists all records."
+    note = f"{notes.get(audit.verdict.kind, usual)} {_shared_rank(audit)}records.csv lists all records."
     rows = tuple(Row((name(record.id), f"{record.score:.4f}", record.rank)) for record in audit.exposed)
     return Table(("Record", "Exposure", "Rank"), rows, "Most exposed records (by id only)", note, private=True)
+
+
+def _shared_rank(audit: Audit) -> str:
+    """A sentence where more records share the last rank than are named."""
+    last = audit.exposed[-1]
+    named = sum(record.rank == last.rank for record in audit.exposed)
+    if last.shared <= named:
+        return ""
+    if last.shared == audit.target.members:
+        return "All training records are equally exposed, and these are the first of them. "
+    return f"{count(last.shared, 'record')} share rank {count(last.rank)}, of which {count(named)} are listed here. "
 
 
 def _extras(audit: Audit) -> Details:

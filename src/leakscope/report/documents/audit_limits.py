@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
-from leakscope.core.wording import count, duration, name, percent, sentence, write
+import math
+from collections.abc import Sequence
+
+from leakscope.core.result import Result
+from leakscope.core.wording import count, duration, name, percent, write
+from leakscope.intervals import FALSE_ALARMS_NEEDED
 from leakscope.report.document import Item, Items
 from leakscope.report.documents.releases import LOSSES, release_name
 from leakscope.results import Audit, Overlap
@@ -11,30 +16,33 @@ from leakscope.results import Audit, Overlap
 OFFERED = (4, 16, 64)
 #: Trainings of the target's size that the controls take: four folds of three quarters of the members and two halves.
 CONTROLS = 4
+#: For a release how to measure it, and the kinds of results that do.
 _NOT_MEASURED = {
-    "explanations": "Name them with --releases, such as --releases {},gradient.",
-    "record explanations": "Run leakscope reconstruct and add its result with leakscope report --with.",
-    "parameters": "Run leakscope leakage and add its result with leakscope report --with.",
+    "explanations": ("Name them with --releases, such as --releases {},gradient.", ("frontier",)),
+    "record explanations": (
+        "Run leakscope reconstruct and add its result with leakscope report --with.",
+        ("reconstruction",),
+    ),
+    "parameters": ("Run leakscope leakage and add its result with leakscope report --with.", ("leakage",)),
 }
 
 
-def limits(audit: Audit) -> Items:
-    """List controls, baseline, overlap, sample size, and what was not run or measured."""
+def limits(audit: Audit, others: Sequence[Result] = ()) -> Items:
+    """List controls, baseline, overlap, sample size, and what neither the audit nor the ``others`` measured."""
     items = [
-        Item(_control(audit), "Never-trained control"),
+        Item(_control(audit), "Control"),
         Item(_blind(audit), "Blind baseline"),
         Item(_overlap(audit), "Overlap"),
     ]
     items += [
-        Item(f"At {percent(rate)} FPR the sample gives only a bound: {_method(tpr.method, tpr.kind)}", "Sample size")
+        Item(_needed(rate, audit.target.judged), "Sample size")
         for rate, tpr in sorted(audit.strongest.tpr_at_fpr.items(), reverse=True)
         if tpr.kind in ("upper bound", "lower bound")
     ]
-    items += [
-        Item(sentence(one.reason), f"Not run: {name(one.attack)} on {name(one.release)}") for one in audit.not_run
-    ]
     if audit.target.task != "scores":
-        items += [Item(how, f"Not measured: {release_name(which).lower()}") for which, how in _unmeasured(audit)]
+        items += [
+            Item(how, f"Not measured: {release_name(which).lower()}") for which, how in _unmeasured(audit, others)
+        ]
     if audit.bound is None and audit.target.task != "scores":
         items.append(
             Item(
@@ -134,18 +142,18 @@ def _overlap(audit: Audit) -> str:
     return f"{count(overlap.count, 'training record')} in the holdout{named}: {effect}.{near}"
 
 
-def _method(method: str, kind: str) -> str:
-    return sentence(method.removeprefix(f"{kind}: ") or "too few non-members")
+def _needed(rate: float, judged: int) -> str:
+    needed = count(math.ceil(FALSE_ALARMS_NEEDED / rate - 1e-9))
+    return f"At {percent(rate)} FPR the sample gives only a bound: this takes {needed} non-members, and {count(judged)} were judged."
 
 
-def _unmeasured(audit: Audit) -> list[tuple[str, str]]:
+def _unmeasured(audit: Audit, others: Sequence[Result]) -> list[tuple[str, str]]:
     usual = {"labels", "label_stability", "boundary_distance", "probabilities", "predictions", *LOSSES}
     explained = any(risk.release not in usual for risk in audit.by_release)
     prediction = "predictions" if audit.target.task == "regression" else "probabilities"
     if prediction == "probabilities" and not any(risk.release == prediction for risk in audit.by_release):
         prediction = "labels"
+    there = {result.kind for result in others} | ({"explanations"} if explained else set())
     return [
-        (which, how.format(prediction))
-        for which, how in _NOT_MEASURED.items()
-        if not (which == "explanations" and explained)
+        (which, how.format(prediction)) for which, (how, kinds) in _NOT_MEASURED.items() if not there & {which, *kinds}
     ]

@@ -49,7 +49,7 @@ def glossary(*terms: str) -> Details:
     return Details("Glossary", (Items(tuple(Item(_TERMS[term], term) for term in chosen), style="terms"),))
 
 
-def not_run(left_out: Sequence[NotRun], title: str = "Not run") -> list[Items]:
+def not_run(left_out: Sequence[NotRun], title: str = "Not run", *, brief: bool = False) -> list[Items]:
     """List what was left out, and why."""
     items = [
         Item(
@@ -58,7 +58,7 @@ def not_run(left_out: Sequence[NotRun], title: str = "Not run") -> list[Items]:
         )
         for one in left_out
     ]
-    return [Items(tuple(items), title, style="terms")] if items else []
+    return [Items(tuple(items), title, style="terms", brief=brief)] if items else []
 
 
 def sources(cited: Mapping[str, Sequence[str]], more: Sequence[str] = ()) -> Details:

@@ -21,7 +21,7 @@ _NAMES = {
     "parameters": "Parameters (the model file)",
     "explanations": "Feature explanations",
     "record explanations": "Record explanations",
-} | dict.fromkeys(LOSSES, "Loss (the attacker knows the true label)")
+} | dict.fromkeys(LOSSES, "Loss (true label known)")
 
 
 def release_name(release: str, task: str = "") -> str:
@@ -30,7 +30,7 @@ def release_name(release: str, task: str = "") -> str:
     Examples
     --------
     >>> release_name("log_loss"), release_name("gradient:top=5"), release_name("loss", "scores")
-    ('Loss (the attacker knows the true label)', 'Explanation “gradient:top=5”', 'Score “loss”')
+    ('Loss (true label known)', 'Explanation “gradient:top=5”', 'Score “loss”')
     """
     if task == "scores":
         return "Score" if release == "scores" else f"Score “{name(release)}”"

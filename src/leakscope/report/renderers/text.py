@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leakscope.core.result import Result
 from leakscope.core.wording import align, count, wrap
 from leakscope.report.charts.model import Chart
-from leakscope.report.document import Block, Details, Document, Items, KeyFigures, Table, Text, cell_text
+from leakscope.report.document import Block, Details, Document, Items, KeyFigures, Row, Table, Text, cell_text
 from leakscope.report.documents import document
 
 INDENT = "  "
@@ -62,16 +62,17 @@ def _block(block: Block, *, full: bool) -> list[str]:
 
 
 def _table(table: Table, most: int) -> list[str]:
-    tagged = any(row.tag for row in table.rows)
-    heading = (*table.columns, "") if tagged else table.columns
-    rows = [
-        (*map(cell_text, row.cells), row.tag) if tagged else tuple(map(cell_text, row.cells))
-        for row in table.rows[:most]
-    ]
+    rows = [_cells(row) for row in table.rows[:most]]
     left_out = len(table.rows) - len(rows)
-    lines = align([heading, *rows], indent=INDENT)
+    lines = align([table.columns, *rows], indent=INDENT)
     lines += [f"{INDENT}and {count(left_out)} more: see the report"] if left_out else []
     return [*lines, *wrap(table.note, INDENT, INDENT)]
+
+
+def _cells(row: Row) -> tuple[str, ...]:
+    """Texts of a row; its tag follows its name."""
+    first, *rest = map(cell_text, row.cells)
+    return (f"{first} ({row.tag})" if row.tag else first, *rest)
 
 
 def _items(items: Items, most: int) -> list[str]:
