@@ -225,8 +225,8 @@ def test_a_hessian_that_is_not_positive_definite_is_refused(solver: str, monkeyp
     [
         ({"module": "net"}, "module is a trained torch.nn.Module, not a str"),
         ({"curvature": "fisher"}, "curvature is 'hessian' or 'gauss-newton', not 'fisher'"),
-        ({"damping": -1.0}, "damping is a number from 0 on"),
-        ({"penalty": "strong"}, "penalty is a number from 0 on"),
+        ({"damping": -1.0}, "damping must be"),
+        ({"penalty": "strong"}, "penalty must be"),
         ({"X": np.ones((30, 3))}, "fail on the first of the training records"),
         ({"points": np.ones((30, 3))}, "fail on the first of the points"),
         ({"X": np.full((30, 4), "a")}, "must be numbers"),

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from leakscope.core.arrays import Floats
-from leakscope.core.checks import check_count
+from leakscope.core.checks import check_confidence, check_count
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.influence.explanation import most_influential
@@ -71,6 +71,7 @@ def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95
         )
     points, records = true.shape
     k = check_count("k", k, most=records)
+    check_confidence(confidence)
     chosen, wanted = most_influential(found, k), most_influential(true, k)
     overlap = (chosen[:, :, None] == wanted[:, None, :]).sum(axis=(1, 2)) / k
     same = int((chosen[:, 0] == wanted[:, 0]).sum())
