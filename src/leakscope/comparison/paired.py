@@ -18,13 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.intervals import normal_quantile, placements_in_order
 from leakscope.ranking import Part, Ranking
-
-Floats = NDArray[np.float64]
 
 #: Draws behind the quantile of the largest standardised difference; its own error is then about 0.02.
 DRAWS = 4000

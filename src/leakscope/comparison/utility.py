@@ -1,4 +1,4 @@
-r"""How well a version does its job, on held-out records, and what it costs beside the model as it is.
+r"""Utility of a version on held-out records, and its change from the model as it is.
 
 =================== ====================================================================================================
 accuracy            share of held-out records whose most probable class is the true one
@@ -24,15 +24,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
-from leakscope.comparison.result import GroupPrice, Measured
+from leakscope.comparison.result import Better, GroupUtility, Measured
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.releases import SMALLEST_PROBABILITY
 from leakscope.risk import NOT_SHOWN
 
-Floats = NDArray[np.float64]
 BINS = 10
 NO_CHANGE = Estimate(0.0, 0.0, 0.0, 1.0, "exact", method="the same by construction")
-BETTER: dict[str, Literal["more", "less"]] = {
+BETTER: dict[str, Better] = {
     "accuracy": "more",
     "log-loss": "less",
     "calibration error": "less",
@@ -168,7 +168,7 @@ def price_by_group(
     exposed: Mapping[tuple[str, str], Estimate],
     *,
     same: bool = False,
-) -> tuple[GroupPrice, ...]:
+) -> tuple[GroupUtility, ...]:
     """The first metric and its change in every group; the changes of all groups and versions hold together.
 
     ``same`` says that it can't change, by construction.
@@ -182,5 +182,6 @@ def price_by_group(
             value = _mean(name, own[rows], confidence)
             measure = change_of_shares if name == "accuracy" else intervals.mean
             change = NO_CHANGE if same else measure((own - other)[rows], together)
-            found.append(GroupPrice(column, level, int(rows.sum()), name, value, change, exposed.get((column, level))))
+            auc, records = exposed.get((column, level)), int(rows.sum())
+            found.append(GroupUtility(column, level, records, name, BETTER[name], value, change, auc))
     return tuple(found)

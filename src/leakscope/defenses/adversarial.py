@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -77,7 +77,6 @@ class AdversarialRegularisation:
     knob: ClassVar[str] = "α"
     what: ClassVar[str] = "the model is trained to fool an attacker who learns to recognise training records"
     source: ClassVar[str] = "Nasr, Shokri, Houmansadr 2018, Algorithm 1"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
         check_positive(steps=self.steps, batch=self.batch, rate=self.rate, attacks=self.attacks)

@@ -27,7 +27,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib import import_module
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -85,7 +85,6 @@ class DPSGD:
     knob: ClassVar[str] = "ε"
     what: ClassVar[str] = "training limits how far one record can move the model, and drowns it in noise"
     source: ClassVar[str] = "Abadi et al. 2016, Algorithm 1"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         check_positive(delta=self.delta, clip=self.clip, share=self.share, epochs=self.epochs, rate=self.rate)

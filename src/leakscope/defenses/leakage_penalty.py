@@ -12,7 +12,7 @@ the same l2, to compare with. Values of a regression are centred by the mean of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,7 +63,6 @@ class LeakagePenalty:
     knob: ClassVar[str] = "κ"
     what: ClassVar[str] = "records that would show most in a linear model's parameters lose weight in its training"
     source: ClassVar[str] = "farokhi2020, section 7, after Krasker and Welsch 1982"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
         if not is_positive(self.l2):

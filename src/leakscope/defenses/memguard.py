@@ -18,7 +18,7 @@ answer, and averaging does not help. Asking about slightly changed records gives
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -52,7 +52,6 @@ class MemGuard:
     knob: ClassVar[str] = "expected distortion"
     what: ClassVar[str] = "some answers are replaced by random ones that rank the classes in the same order"
     source: ClassVar[str] = "after Jia et al. 2019, Phase II"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
         _ = self.settings

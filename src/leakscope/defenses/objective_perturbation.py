@@ -104,7 +104,6 @@ class ObjectivePerturbation:
         "a logistic regression that is trained on a randomly tilted objective, which hides any one record"
     )
     source: ClassVar[str] = "Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 2"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         check_fields(self.noise, self.l2, self.radius)

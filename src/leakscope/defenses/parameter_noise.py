@@ -116,7 +116,6 @@ class ParameterNoise:
     knob: ClassVar[str] = "ε"
     what: ClassVar[str] = "a linear model whose parameters get as much noise as hides any one record"
     source: ClassVar[str] = "Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 1"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         check_fields(self.noise, self.l2, self.radius)

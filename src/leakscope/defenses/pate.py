@@ -14,7 +14,7 @@ could move many records to other teachers, and the proof would not hold. A teach
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -80,7 +80,6 @@ class PATE:
         "a student is trained on public records, labelled by a noisy vote of models that share no record"
     )
     source: ClassVar[str] = "Papernot et al. 2017"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

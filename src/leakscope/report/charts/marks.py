@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
 from markupsafe import Markup
 
 from leakscope.core.estimate import Estimate
 from leakscope.report.charts import elements as svg
-from leakscope.report.charts.axes import Span, edges, triples
+from leakscope.report.charts.axes import Span, curve, edges, triples
 from leakscope.report.charts.labels import Box
+from leakscope.report.charts.legend import colours
 from leakscope.report.charts.model import Chart, Mark, Series
 from leakscope.report.charts.words import place_words, said_of
 
-COLOURS = 8
-#: Steps of a curve, whose straight parts bend on a logarithmic axis.
-STEPS = 141
 CAP = 4.0
 WIDEST_BAR = 34.0
 
@@ -49,20 +46,6 @@ class Frame(NamedTuple):
         if self.across.slots:
             return (self.box[2] - self.box[0]) / (self.across.high - self.across.low)
         return math.inf
-
-
-def colours(chart: Chart) -> list[str]:
-    """Give the class of each series: its tone, or the next colour."""
-    strong = any(series.tone == "strong" for series in chart.series)
-    free = [f"c{at}" for at in range(COLOURS) if not (strong and at == 1)]  # c1 is the colour of strong ones
-    found, plain = [], 0
-    for series in chart.series:
-        if series.tone == "plain":
-            found.append(free[plain % len(free)] + (" dashed" if plain // len(free) % 2 else ""))
-            plain += 1
-        else:
-            found.append(series.tone)
-    return found
 
 
 def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
@@ -255,10 +238,9 @@ def _box(mark: Mark, frame: Frame, shift: float, width: float) -> list[Markup]:
 
 def _curve(series: Series, frame: Frame) -> list[Markup]:
     """A line without marks, with a band where it has intervals."""
-    found = [(x[0], y) for mark in series.marks for x in triples(mark.x) for y in triples(mark.y)]
-    if not found:
+    places, middle, low, high = curve(series.marks, frame.across, frame.up)
+    if not places:
         return []
-    places, (middle, low, high) = _resampled(found, frame)
     parts = []
     if any(one < other for one, other in zip(low, high, strict=True)):
         upper, lower = _points(places, high, frame), _points(places, low, frame)
@@ -266,25 +248,13 @@ def _curve(series: Series, frame: Frame) -> list[Markup]:
     return [*parts, svg.path(_points(places, middle, frame), "point curve", series.name or "curve")]
 
 
-def _resampled(
-    found: Sequence[tuple[float, tuple[float, float, float]]], frame: Frame
-) -> tuple[list[float], list[list[float]]]:
-    """Give many small steps on logarithmic axes. Of several values at one place the last one counts."""
-    at = [place for place, _ in found]
-    columns = [list(column) for column in zip(*(values for _, values in found), strict=True)]
-    if not (frame.across.log or frame.up.log) or any(one > other for one, other in pairwise(at)):
-        return at, columns
-    ends = frame.across.clamp(at[0]), frame.across.clamp(at[-1])
-    places = (np.geomspace if frame.across.log else np.linspace)(*ends, STEPS)
-    apart, last = np.unique(np.asarray(at)[::-1], return_index=True)
-    return places.tolist(), [np.interp(places, apart, np.asarray(column)[::-1][last]).tolist() for column in columns]
-
-
 def _points(places: Sequence[float], values: Sequence[float], frame: Frame) -> list[tuple[float, float]]:
     return [(frame.x(place), frame.y(value)) for place, value in zip(places, values, strict=True)]
 
 
 def _histogram(series: Series, frame: Frame) -> Markup:
+    if not series.marks:
+        return Markup("")
     heights = [frame.y(next(triples(mark.y), (frame.up.low,))[0]) for mark in series.marks]
     bottom = frame.y(0.0)
     outline = [
@@ -302,10 +272,11 @@ def _bins(chart: Chart, frame: Frame) -> Iterator[Markup]:
     top, bottom = frame.box[1], frame.box[3]
     for bins in dict.fromkeys(tuple(edges(series.marks, series.end)) for series in held):
         same = [series for series in held if tuple(edges(series.marks, series.end)) == bins]
-        for (start, stop), *marks in zip_longest(bins, *(series.marks for series in same)):
-            words = [
-                mark.said or f"{place_words(mark.y, chart.y)} ({series.name})"
-                for series, mark in zip(same, marks, strict=True)
-            ]
+        for at, (start, stop) in enumerate(bins):
+            words = [_counted(chart, series, series.marks[at]) for series in same]
             said = f"{frame.across.words(start)} to {frame.across.words(stop)}: {', '.join(words)}"
             yield svg.rectangle((frame.x(start), top), (frame.x(stop), bottom), "point hover", said)
+
+
+def _counted(chart: Chart, series: Series, mark: Mark) -> str:
+    return mark.said or f"{place_words(mark.y, chart.y)} ({series.name})"

@@ -191,7 +191,25 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
         f"The change is not significantly larger than that of the {_RIVALS[v['rival']]} (AUC {v['old']:.2f} → {v['new']:.2f})."
     ),
     # --- comparison -----------------------------------------------------------------------------------------------
-
+    "leak_inconclusive": lambda v: (
+        "Whether the model as it is leaks is inconclusive, so a change of the risk may not be a change of what the model reveals."
+    ),
+    "shift_between_sets": lambda v: (
+        "There is a distribution shift between members and held-out records: the blind baseline has AUC "
+        f"{write(v['blind'])}, the {'never-trained' if v['control_kind'] == 'never trained' else 'permuted'} control {write(v['control'])}. A "
+        "change of the risk may not be a change of what the model reveals. Use a holdout from the same population as the training data."
+    ),
+    "record_explanations_of_another_model": lambda v: (
+        "Record explanations are those of a logistic regression trained on the records as numbers, not of the compared model."
+    ),
+    "sampled_record_explanations": lambda v: (
+        f"Record explanations are measured on {count(v['records'])} of the {count(v['training_records'])} training records, drawn at random. The "
+        "share that is recovered of all of them can differ."
+    ),
+    "records_recovered": lambda v: (
+        f"The risk is that of membership inference. Through record explanations as they are, attacks recover {write(v['share'], 'percent')} of the "
+        "training records themselves."
+    ),
 
     # --- leakage --------------------------------------------------------------------------------------------------
     "fixed_parameters": lambda v: (
@@ -246,9 +264,25 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
 
 
     # --- attributes -----------------------------------------------------------------------------------------------
-
+    "columns_not_simultaneous": lambda v: (
+        f"Intervals are simultaneous for the attacks on one column, not for all {count(v['columns'])} columns. Among many columns, one may be "
+        "significant by chance."
+    ),
 
     # --- causal ---------------------------------------------------------------------------------------------------
+    "causes_only_suggested": lambda v: (
+        "The environments identify no cause at the stated confidence"
+        + (": the label has the same distribution in all of them" if v["alike"] else "")
+        + ". The set of columns that was used is the invariant one that predicts best."
+    ),
+    "environments_not_held_out": lambda v: (
+        f"{_noun(v, 'environments', 'environment', 'was', 'were')} not held out: too small, too few records in the others, or more "
+        "environments than the limit."
+    ),
+    "unseen_causes": lambda v: (
+        f"{name(v['model'])}: no training record had the causes of {100 * v['share']:.3g} % of the records of P*. Their prediction is the "
+        "distribution of the label in the training sample."
+    ),
 
 
     # --- reproduction ---------------------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import is_number, number, written
 from leakscope.report.charts.model import Axis, Chart
-from leakscope.report.charts.svg import draw
+from leakscope.report.charts.svg import draw, is_wide
 from leakscope.report.document import (
     Block,
     Cell,
@@ -112,7 +112,7 @@ def _grouped(blocks: Sequence[Block], within: str = "") -> list[dict[str, Any]]:
         entry: dict[str, Any] = {"kind": kind, "block": block, "title": title}
         if isinstance(block, Chart):
             table = _chart_table(block)
-            entry |= {"svg": draw(block), "table": table, "words": _words(table)}
+            entry |= {"svg": draw(block), "table": table, "words": _words(table), "wide": is_wide(block)}
             if groups and groups[-1]["kind"] == "charts":
                 groups[-1]["charts"].append(entry)
                 continue
