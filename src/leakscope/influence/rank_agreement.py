@@ -61,7 +61,7 @@ def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95
     >>> y = X[:, 0] + rng.logistic(size=100) > 0
     >>> found = agreement(*(influences(train(X, y), points) for train in (first_order, leave_one_out)), k=5)
     >>> found.top, found.rank_correlation
-    (0.94 [0.91, 0.96], 0.9983 [0.9980, 0.9987])
+    (0.94 [0.90, 0.97], 0.9983 [0.9980, 0.9987])
     """
     found, true = _read(approximate, "approximate"), _read(exact, "exact")
     if found.shape != true.shape:
