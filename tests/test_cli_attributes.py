@@ -8,6 +8,7 @@ import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
+import leakscope as ls
 from leakscope.cli import main
 
 
@@ -35,19 +36,20 @@ def run(folder, *more):
 
 def test_it_is_printed_and_written(folder, tmp_path, capsys):
     assert run(folder, "--sensitive", "member", "--out", tmp_path / "out") == 0
-    assert "The model gives member away" in capsys.readouterr().out
-    (found,) = json.loads((tmp_path / "out" / "attributes.json").read_text())
-    assert found["sensitive"] == "member"
-    assert found["leaks"]
+    assert "member" in capsys.readouterr().out
+    found = ls.load(tmp_path / "out")
+    assert found.claim("attribute_leak", column="member").outcome == "yes"
+    assert found.command.startswith("leakscope attributes")
+    assert list(found.fingerprints) == ["model file"]
 
 
 def test_json_of_two_columns(folder, capsys):
-    assert run(folder, "--sensitive", "member,other", "--known", "age", "--json") == 0
+    assert run(folder, "--sensitive", "member,other", "--known", "member,age", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert [risk["sensitive"] for risk in found] == ["member", "other"]
-    assert found[0]["known"] == ["age"]
-    assert run(folder, "--sensitive", "member", "--known", "member,age", "--json") == 0
-    assert json.loads(capsys.readouterr().out)[0]["known"] == ["age"]
+    assert [(column["name"], column["known"]) for column in found["columns"]] == [
+        ("member", ["age"]),
+        ("other", ["member", "age"]),
+    ]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +57,7 @@ def test_json_of_two_columns(folder, capsys):
     [
         (["--sensitive", "age"], "more than 20"),
         (["--sensitive", "snow"], "no sensitive column 'snow'"),
-        (["--sensitive", "y"], "is the label"),
+        (["--sensitive", "y"], "the label"),
         (["--sensitive", "member", "--known", "snow"], "snow"),
         (["--sensitive", "member", "--confidence", "7"], "confidence"),
     ],

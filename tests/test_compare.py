@@ -50,7 +50,6 @@ class Mechanism:
     knob: ClassVar[str] = "number"
     what: ClassVar[str] = "a mechanism of the tests"
     source: ClassVar[str] = "none"
-    stronger: ClassVar[Any] = ""
 
     @property
     def settings(self) -> tuple[int, ...]:
@@ -79,8 +78,8 @@ def found() -> Comparison:
 def test_a_model_that_knows_nobody_has_no_risk_and_its_price_is_known(found: Comparison) -> None:
     version = found["mechanism 1"]
     assert version.risk.auc.low <= 0.5 <= version.risk.auc.high
-    assert version.lowered is not None
-    assert version.lowered.high < 0
+    assert version.risk_change is not None
+    assert version.risk_change.high < 0
     _, holdout = people(300)
     assert version.main.value.value == np.mean(holdout[1] == 0)  # equal probabilities name the first class
     assert found.as_it_is.risk.auc.low > 0.6
@@ -91,7 +90,7 @@ def test_masking_confidences_of_a_tree_hides_nothing(found: Comparison) -> None:
     as_it_is = found.as_it_is
     for name in ("label-only", "round 1"):
         assert found[name].risk.auc.value == pytest.approx(as_it_is.risk.auc.value, abs=0.02)
-        assert found[name].lowered.low <= 0 <= found[name].lowered.high
+        assert found[name].risk_change.low <= 0 <= found[name].risk_change.high
         assert found[name].main.change.value == 0
 
 
@@ -102,11 +101,11 @@ def test_prices_are_those_of_the_defended_model_itself() -> None:
     model = apply(Rounding([1]), target, 1).model
     answers = model.predict(holdout[0])
     version = found["round 1"]
-    assert version.utility[0].value.value == np.mean(answers.argmax(axis=1) == holdout[1])
+    assert version.utility["accuracy"].value.value == np.mean(answers.argmax(axis=1) == holdout[1])
     likelihood = np.maximum(answers[np.arange(200), holdout[1]], np.finfo(float).eps)
-    assert version.utility[1].value.value == pytest.approx(-np.log(likelihood).mean())
+    assert version.utility["log-loss"].value.value == pytest.approx(-np.log(likelihood).mean())
     raw = target.model.predict(holdout[0])[np.arange(200), holdout[1]]
-    assert version.utility[1].change.value == pytest.approx(np.mean(-np.log(likelihood) + np.log(raw)))
+    assert version.utility["log-loss"].change.value == pytest.approx(np.mean(-np.log(likelihood) + np.log(raw)))
 
 
 @pytest.mark.parametrize("options", [{}, {"references": 0}, {"retrain": False}, {"random_split": True}])
@@ -146,9 +145,9 @@ def test_equal_seeds_give_equal_results_with_any_number_of_workers() -> None:
         for seed, workers in ((3, 1), (3, 2), (4, 1))
     ]
     for document in runs:
-        del document["run"]["seconds"]
+        del document["seconds"], document["created"]
     assert runs[0] == runs[1]
-    assert runs[2]["versions"] != runs[0]["versions"]
+    assert runs[2]["compared"] != runs[0]["compared"]
 
 
 def test_versions_that_change_answers_share_all_models() -> None:
@@ -181,17 +180,20 @@ def test_defended_training_is_seen_by_controls_and_references() -> None:
 def test_a_model_that_forgets_nothing_breaks_its_promise() -> None:
     found = ls.compare(toy_target(300), Mechanism(forget_nothing, claim=Guarantee(1.0)), references=0)
     version = found["mechanism 1"]
-    assert version.promise == "broken"
+    assert version.guarantee_status == "refuted"
     assert version.epsilon.value > 1.0
-    assert version in found.broken
+    assert found.refuted == (version,)
     assert found.recommendation.version is None
-    assert "the guarantee is broken" in str(found)
+    claim = found.claim("guarantee_refuted", version="mechanism 1")
+    assert (claim.outcome, claim.estimates["epsilon"]) == ("yes", version.epsilon)
+    assert claim.estimates["guaranteed_epsilon"].value == 1.0
 
 
 def test_a_promise_that_is_kept_holds() -> None:
     found = ls.compare(toy_target(300), Mechanism(know_nobody, claim=Guarantee(0.1)), references=0)
-    assert found["mechanism 1"].promise == "holds"
+    assert found["mechanism 1"].guarantee_status == "not refuted"
     assert found["mechanism 1"].epsilon.value <= 0.1
+    assert found.claim("guarantee_refuted", version="mechanism 1").outcome == "inconclusive"
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,8 @@ def test_randomised_response_keeps_its_promise_for_who_is_added_and_breaks_it_fo
     found = ls.compare(
         target, [Mechanism(RandomisedResponse(), claim, (at,)) for at, claim in enumerate(claims)], references=0
     )
-    assert [version.promise for version in found.versions] == ["none", "holds", "broken"]
-    assert 1.5 < found.versions[1].epsilon.value <= 2.0  # nearly all of it is found
+    assert [version.guarantee_status for version in found.compared] == ["none", "not refuted", "refuted"]
+    assert 1.5 < found.compared[1].epsilon.value <= 2.0  # nearly all of it is found
 
 
 def test_a_shifted_holdout_casts_doubt_and_breaks_nothing() -> None:
@@ -238,7 +240,7 @@ def test_a_shifted_holdout_casts_doubt_and_breaks_nothing() -> None:
     target = ls.make_target(replace(constant_model(), predict=_by_first_column), train, holdout, fit=fixed)
     version = ls.compare(target, Mechanism(fixed, claim=Guarantee(0.5)), references=0)["mechanism 1"]
     assert version.epsilon.value > 0.5
-    assert version.promise == "in doubt"
+    assert version.guarantee_status == "in doubt"
 
 
 def _by_first_column(X: Any) -> Any:
@@ -253,9 +255,10 @@ def test_nothing_is_recommended_where_the_records_differ_by_themselves() -> None
     found = ls.compare(target, LabelOnly(), references=0)
     assert found.as_it_is.risk.auc.low > 0.5
     assert found.recommendation.kind == "inconclusive"
-    assert found.warnings[0] in found.recommendation.sentence
+    assert found.warnings[0] == found.recommendation.doubt
     assert found.as_it_is.epsilon.value == 0
-    assert "can't be told" in found.study().answer
+    assert found.claim("risk_lowered", version="label-only").outcome == "inconclusive"
+    assert found.claim("recommended").outcome == "inconclusive"
 
 
 @pytest.mark.parametrize("side", ["train", "holdout"])
@@ -276,16 +279,20 @@ def test_a_defense_that_costs_nothing_is_recommended() -> None:
     found = ls.compare(toy_target(400), Mechanism(know_nobody), references=2, price=0.2)
     assert found.recommendation.kind == "use"
     assert found.recommendation.version == "mechanism 1"
-    assert found["as it is"].surely_beaten_by == "mechanism 1" or found["as it is"].beaten_by == "mechanism 1"
+    assert found["as it is"].dominated_by == "mechanism 1"
+    outcomes = {
+        code: found.claim(code, version="mechanism 1").outcome
+        for code in ("recommended", "risk_lowered", "utility_kept")
+    }
+    assert set(outcomes.values()) == {"yes"}
 
 
 def test_without_references_nothing_is_recommended() -> None:
     """Saying labels only hides a tree's training records from simple attacks; the attack that knows it was not run."""
     found = ls.compare(toy_target(400), Mechanism(know_nobody), references=0, price=0.2)
     assert found.recommendation.kind == "untested"
-    assert found.recommendation.version is None
-    assert "--references 4" in found.recommendation.sentence
-    assert "was not run" in found.study().answer
+    assert (found.recommendation.version, found.recommendation.candidate) == (None, "mechanism 1")
+    assert found.claim("recommended").outcome == "inconclusive"
 
 
 def test_a_version_that_is_not_there_is_told_in_a_sentence(found: Comparison) -> None:
@@ -294,15 +301,16 @@ def test_a_version_that_is_not_there_is_told_in_a_sentence(found: Comparison) ->
 
 
 def test_a_costly_defense_is_not_recommended(found: Comparison) -> None:
-    assert found.recommendation.kind == "at a price"
-    assert found.recommendation.version is None
-    assert "mechanism 1" in found.recommendation.sentence
+    assert found.recommendation.kind == "utility_limit"
+    assert (found.recommendation.version, found.recommendation.candidate) == (None, "mechanism 1")
+    assert found.claim("utility_lost", version="mechanism 1", metric="accuracy").outcome == "yes"
+    assert found.claim("utility_kept", version="mechanism 1").outcome == "no"
 
 
 def test_where_nothing_leaks_there_is_nothing_to_lower() -> None:
     train, holdout = people(400)
     target = ls.make_target(constant_model(), train, holdout, fit=know_nobody)
-    assert ls.compare(target, Rounding([1]), references=0).recommendation.kind == "nothing to lower"
+    assert ls.compare(target, Rounding([1]), references=0).recommendation.kind == "nothing_to_lower"
 
 
 def test_groups_show_who_pays() -> None:
@@ -331,10 +339,10 @@ def test_what_cannot_change_changes_by_exactly_nothing() -> None:
     train, holdout = people(60)
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
     found = ls.compare(target, [LabelOnly(), "top-features"], explanations=["gradient"], references=0, retrain=False)
-    accuracy, log_loss, _ = found["label-only"].utility
+    accuracy, log_loss, _ = found["label-only"].utility.values()
     assert (accuracy.change.low, accuracy.change.high) == (0, 0)
     assert log_loss.change.low < log_loss.change.high
-    for measured in found["top-features 1"].utility:
+    for measured in found["top-features 1"].utility.values():
         assert (measured.change.low, measured.change.high) == (0, 0)
 
 
@@ -347,7 +355,9 @@ def test_a_model_of_labels_has_defended_versions_of_labels() -> None:
     model = apply(ls.defenses.ParameterNoise([4.0]), target, 4.0).model
     assert set(np.unique(model.predict(holdout[0]))) == {0.0, 1.0}
     wrong = 1 - found["parameter-noise 4"].main.value.value
-    assert found["parameter-noise 4"].utility[1].value.value == pytest.approx(-wrong * np.log(np.finfo(float).eps))
+    assert found["parameter-noise 4"].utility["log-loss"].value.value == pytest.approx(
+        -wrong * np.log(np.finfo(float).eps)
+    )
 
 
 def test_two_variants_of_a_defense_have_names_of_their_own() -> None:
@@ -355,7 +365,7 @@ def test_two_variants_of_a_defense_have_names_of_their_own() -> None:
     target = ls.make_target(LogisticRegression().fit(*train), train, holdout)
     noise = ls.defenses.ParameterNoise
     found = ls.compare(target, [noise([1.0]), noise([1.0], noise="laplace")], references=0, retrain=False)
-    assert [version.name for version in found.versions] == [
+    assert [version.name for version in found.compared] == [
         "as it is", "parameter-noise 1", "parameter-noise 1, noise=laplace",
     ]  # fmt: skip
 
@@ -393,7 +403,7 @@ def test_a_model_that_cannot_be_trained_again_has_its_answers_defended() -> None
     train, holdout = people(100)
     target = ls.make_target(_by_first_column, train, holdout, classes=[0, 1])
     found = ls.compare(target, [Rounding([1]), "l2"])
-    assert [version.name for version in found.versions] == ["as it is", "round 1"]
+    assert [version.name for version in found.compared] == ["as it is", "round 1"]
     assert [refused.attack for refused in found.not_run] == ["l2"]
     assert found.as_it_is.control_kind == "permuted"
     assert found.as_it_is.retrained is None
@@ -408,7 +418,7 @@ def test_a_model_that_cannot_be_trained_again_has_its_answers_defended() -> None
         ([Rounding([1]), Rounding([1])], {}, "asked for twice"),
         (["round"], {"price": 2}, "price"),
         (["round"], {"references": 3}, "even number"),
-        (["round"], {"explanations": ["labels"]}, "is no explanation"),
+        (["round"], {"explanations": ["labels"]}, "labels"),
         (["round"], {"explanations": ["no-such"]}, "there is no release"),
         (["more-data"], {}, "more-data"),
     ],
@@ -423,15 +433,15 @@ def test_a_comparison_takes_a_target() -> None:
         ls.compare("model.skops", ["round"])  # type: ignore[arg-type]
 
 
-def test_files(found: Comparison, tmp_path: Any) -> None:
-    import csv
-    import json
+def test_a_gate_and_a_diff_take_a_comparison(found: Comparison) -> None:
+    assert ls.gate(found, "guarantee_refuted = yes", on_uncertain="pass").outcome == "passed"
+    assert ls.gate(found, "mechanism 1: auc.high > 0.7").outcome == "passed"
+    assert ls.gate(found, "auc.high > 0.7").outcome == "failed"
+    assert not ls.diff(found, found).worse
 
-    found.save(tmp_path / "out")
-    document = json.loads((tmp_path / "out" / "compare.json").read_text())
-    assert [version["name"] for version in document["versions"]] == [version.name for version in found.versions]
-    rows = list(csv.DictReader((tmp_path / "out" / "compare.csv").read_text().splitlines()))
-    assert float(rows[0]["auc value"]) == found.as_it_is.risk.auc.value
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "compare.json", "compare.csv", "compare.html", "study.json",
-    }  # fmt: skip
+
+def test_the_table_has_one_row_for_each_version(found: Comparison) -> None:
+    table = found.to_frame()
+    assert list(table["name"]) == [version.name for version in found.compared]
+    assert table["risk_auc"][0] == found.as_it_is.risk.auc.value
+    assert table["utility_accuracy_value"][0] == found.as_it_is.main.value.value

@@ -1,4 +1,4 @@
-"""What may be said of several versions: by points, surely, and as a recommendation."""
+"""Dominance between versions, and the recommendation."""
 
 from dataclasses import replace
 
@@ -10,6 +10,7 @@ from leakscope.comparison.choosing import Rivals, recommend
 from leakscope.comparison.paired import PairedAucs
 from leakscope.comparison.result import Measured
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat
 
 
 def rivals(risks, qualities, deviation=0.01, margin=0.05, price=0.01, records=400):
@@ -30,35 +31,38 @@ def rivals(risks, qualities, deviation=0.01, margin=0.05, price=0.01, records=40
 
 
 def test_by_points_one_must_be_as_good_in_all_and_better_in_one():
-    assert rivals([0.6, 0.5, 0.55, 0.6], [0.8, 0.8, 0.9, 0.8]).beaten() == [1, None, None, 1]
+    assert rivals([0.6, 0.5, 0.55, 0.6], [0.8, 0.8, 0.9, 0.8]).dominating() == [1, None, None, 1]
 
 
 def test_the_same_twice_beats_nobody():
-    assert rivals([0.6, 0.6], [0.8, 0.8]).beaten() == [None, None]
+    assert rivals([0.6, 0.6], [0.8, 0.8]).dominating() == [None, None]
 
 
-def test_surely_beaten_needs_intervals():
+def test_significant_dominance_needs_intervals():
     # 0.1 apart with an error of 0.01 each is sure; 0.01 apart is not
-    assert rivals([0.6, 0.5], [0.8, 0.8]).surely_beaten() == [1, None]
-    assert rivals([0.51, 0.5], [0.8, 0.8]).surely_beaten() == [None, None]
+    assert rivals([0.6, 0.5], [0.8, 0.8]).significantly_dominating() == [1, None]
+    assert rivals([0.51, 0.5], [0.8, 0.8]).significantly_dominating() == [None, None]
     # at the same risk a better utility beats, as long as the risk is surely within the margin
-    assert rivals([0.5, 0.5], [0.8, 0.9]).surely_beaten() == [1, None]
-    assert rivals([0.5, 0.5], [0.8, 0.9], deviation=0.1).surely_beaten() == [None, None]
+    assert rivals([0.5, 0.5], [0.8, 0.9]).significantly_dominating() == [1, None]
+    assert rivals([0.5, 0.5], [0.8, 0.9], deviation=0.1).significantly_dominating() == [None, None]
 
 
 def test_less_risk_at_too_high_a_price_beats_nobody():
-    assert rivals([0.6, 0.5], [0.8, 0.7]).surely_beaten() == [None, None]
+    assert rivals([0.6, 0.5], [0.8, 0.7]).significantly_dominating() == [None, None]
 
 
 def test_equal_right_answers_are_sure_only_where_they_are_the_same_by_construction():
     """Both are right about the same 400 people: of others a share of 1 - 0.025^(1/400) = 0.009 may still be lost."""
     pair, right = rivals([0.6, 0.5], [0.8, 0.8]), (np.arange(400) % 5 > 0).astype(float)
     for alike, beaten in (([0, 0], [1, None]), ([0, 1], [None, None])):
-        assert Rivals(pair.paired, pair.places, [[right], [right]], 0.05, [0.008], alike).surely_beaten() == beaten
+        assert (
+            Rivals(pair.paired, pair.places, [[right], [right]], 0.05, [0.008], alike).significantly_dominating()
+            == beaten
+        )
 
 
 def test_a_difference_in_the_last_bits_beats_nobody():
-    assert rivals([0.6, 0.6 - 1e-12], [0.8, 0.8]).beaten() == [None, None]
+    assert rivals([0.6, 0.6 - 1e-12], [0.8, 0.8]).dominating() == [None, None]
 
 
 def test_every_quality_counts():
@@ -73,22 +77,19 @@ def test_every_quality_counts():
         [0.01, 0.01],
         range(2),
     )
-    assert with_loss.beaten() == [None, None]
-    assert with_loss.surely_beaten() == [None, None]
+    assert with_loss.dominating() == [None, None]
+    assert with_loss.significantly_dominating() == [None, None]
 
 
 # --- recommendations --------------------------------------------------------------------------------------------------
 
-NONE = Estimate(0.0, 0.0, 0.0, 1.0, "exact")
 
-
-def advise(lowered, price, *, leaks=True, doubt="", broken=False, log_loss=NONE, allowed=0.01, references=True):
-    first, other = sample_comparison("at a price", explained=False, versions=2).versions
-    utility = (
-        Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), Estimate(*price)),
-        Measured("log-loss", "less", NONE, log_loss),
+def advise(lowered, price, *, leaks=True, doubt=None, refuted=False, allowed=0.01, references=True):
+    first, other = sample_comparison("utility_limit", explained=False, versions=2).compared
+    utility = {"accuracy": Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), Estimate(*price))}
+    other = replace(
+        other, risk_change=Estimate(*lowered), utility=utility, guarantee_status="refuted" if refuted else "none"
     )
-    other = replace(other, lowered=Estimate(*lowered), utility=utility, promise="broken" if broken else "none")
     if not references:
         other = replace(other, attacks=tuple(replace(attack, knows="") for attack in other.attacks))
     return recommend([first, other], (allowed, 0.01), leaks=leaks, doubt=doubt)
@@ -98,14 +99,14 @@ def advise(lowered, price, *, leaks=True, doubt="", broken=False, log_loss=NONE,
     ("lowered", "price", "options", "kind"),
     [
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {}, "use"),
-        ((-0.1, -0.2, -0.05), (0.0, -0.02, 0.02), {}, "at a price"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.02, 0.02), {}, "utility_limit"),
         ((-0.1, -0.2, -0.05), (0.0, -0.02, 0.02), {"allowed": 0.03}, "use"),
-        ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {}, "no sure gain"),
-        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"broken": True}, "no sure gain"),
-        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"leaks": False}, "nothing to lower"),
-        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"doubt": "the records differ"}, "inconclusive"),
+        ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {}, "not_lowered"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"refuted": True}, "not_lowered"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"leaks": False}, "nothing_to_lower"),
+        ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"doubt": Caveat("leak_inconclusive")}, "inconclusive"),
         ((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), {"references": False}, "untested"),
-        ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {"references": False}, "no sure gain"),
+        ((-0.1, -0.2, 0.01), (0.0, -0.005, 0.005), {"references": False}, "not_lowered"),
     ],
 )
 def test_words_only_where_intervals_allow(lowered, price, options, kind):
@@ -116,28 +117,60 @@ def test_words_only_where_intervals_allow(lowered, price, options, kind):
 
 def test_faithfulness_has_a_limit_of_its_own_whatever_the_unit_of_the_label():
     """A regression in dollars may lose thousands of squared dollars, but not its explanations."""
-    first, other = sample_comparison("at a price", explained=False, versions=2).versions
+    first, other = sample_comparison("utility_limit", explained=False, versions=2).compared
     lost = Measured("faithfulness of gradient", "more", Estimate(0.3, 0.2, 0.4), Estimate(-0.6, -0.7, -0.5))
-    other = replace(other, lowered=Estimate(-0.1, -0.2, -0.05))
+    other = replace(other, risk_change=Estimate(-0.1, -0.2, -0.05))
     assert recommend([first, other], (1e6, 0.01)).kind == "use"
-    assert recommend([first, replace(other, faithfulness=(lost,))], (1e6, 0.01)).kind == "at a price"
+    assert recommend([first, replace(other, faithfulness=(lost,))], (1e6, 0.01)).kind == "utility_limit"
     pair, flat = rivals([0.6, 0.5], [0.8, 0.8]), np.zeros(400)
     noisy = np.random.default_rng(1).normal(size=400)
     unsure = [
         [flat, flat],
         [flat, noisy - noisy.mean() + 1e-3],
     ]  # as good by points, surely worse by no more than some 0.1
-    assert Rivals(pair.paired, pair.places, unsure, 0.05, [0.02, 1.0], range(2)).surely_beaten() == [1, None]
-    assert Rivals(pair.paired, pair.places, unsure, 0.05, [1.0, 1e-4], range(2)).surely_beaten() == [None, None]
-
-
-def test_what_else_it_costs_is_said():
-    plain = advise((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005))
-    costly = advise((-0.1, -0.2, -0.05), (0.0, -0.005, 0.005), log_loss=Estimate(1.5, 1.0, 2.0))
-    assert "log-loss" not in plain.sentence
-    assert "It surely costs more than that: the log-loss changes by 1.5" in costly.sentence
+    assert Rivals(pair.paired, pair.places, unsure, 0.05, [0.02, 1.0], range(2)).significantly_dominating() == [1, None]
+    assert Rivals(pair.paired, pair.places, unsure, 0.05, [1.0, 1e-4], range(2)).significantly_dominating() == [
+        None,
+        None,
+    ]
 
 
 def test_alone_there_is_nothing_to_compare():
-    first = sample_comparison("at a price", versions=1).versions
-    assert "No other version" in recommend(first, (0.01, 0.01)).sentence
+    first = sample_comparison("not_lowered", versions=1).compared
+    assert recommend(first, (0.01, 0.01)).kind == "not_lowered"
+
+
+# --- claims -----------------------------------------------------------------------------------------------------------
+
+
+def outcomes(found, code):
+    return {claim.subject.get("version"): claim.outcome for claim in found.claims if claim.code == code}
+
+
+def test_claims_follow_the_intervals():
+    found = sample_comparison("use")
+    assert found.claims[0].code == "leak"
+    lowered = outcomes(found, "risk_lowered")
+    assert [name for name, outcome in lowered.items() if outcome != "yes"] == ["round 1", "temperature 5"]
+    kept = outcomes(
+        found, "utility_kept"
+    )  # an accuracy that changes by -0.003 [-0.007, 0.001], and faithfulness by -0.04 [-0.05, -0.03]
+    assert (kept["l2 1"], kept["l2 10"]) == ("inconclusive", "no")
+    assert outcomes(sample_comparison("use", explained=False), "utility_kept")["l2 1"] == "yes"
+    assert outcomes(found, "guarantee_refuted") == {
+        "parameter-noise 4": "inconclusive",
+        "parameter-noise 0.5": "inconclusive",
+        "dp-sgd 1": "yes",
+        "pate 1": "inconclusive",
+    }
+    assert [version.name for version in found.refuted] == ["dp-sgd 1"]
+    dominated = {name for name, outcome in outcomes(found, "dominated").items() if outcome == "yes"}
+    assert dominated == {"round 1", "temperature 5", "parameter-noise 4", "dp-sgd 1"}
+    lost = sum(group.change.high < 0 for version in found.compared[1:] for group in version.groups)
+    assert sum(claim.code == "group_utility_lost" for claim in found.claims) == lost > 0
+
+
+def test_where_something_else_may_explain_the_risk_no_change_of_it_is_claimed():
+    found = sample_comparison("inconclusive")
+    assert set(outcomes(found, "risk_lowered").values()) == {"inconclusive"}
+    assert found.claim("recommended").outcome == found.claim("leak").outcome == "inconclusive"

@@ -1,8 +1,7 @@
-"""The quality-privacy frontier: worlds whose answer is known, dominance on made-up points, files, and the command."""
+"""The frontier of explanations: models whose answer is known, claims from intervals, and the command."""
 
-import csv
 import json
-from xml.etree import ElementTree
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +12,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+import leakscope as ls
 from leakscope.adapters import estimator_model
 from leakscope.cli import main
 from leakscope.core.estimate import Estimate
@@ -20,8 +20,7 @@ from leakscope.errors import InputError
 from leakscope.explanations import FeatureExplanation, parse
 from leakscope.explanations.faithfulness import Bench
 from leakscope.frontier_study import frontier, usual_settings
-from leakscope.frontier_study.dominance import beaten_by_points, surely_beaten
-from leakscope.frontier_study.show import sentence
+from leakscope.frontier_study.claims import frontier_claims
 
 
 def people(n=300, features=6, seed=0):
@@ -57,83 +56,76 @@ def telling():
     return frontier(Tellingly(train[0]), train, holdout, settings, outputs="logits", records=150)
 
 
+def outcomes(found, code="explanation_adds"):
+    return {claim.subject["explanation"]: claim.outcome for claim in found.claims if claim.code == code}
+
+
 def test_an_explanation_that_tells_adds_all_there_is_and_normalising_takes_it_away(telling):
-    by_name = {setting.name: setting for setting in telling.settings}
+    by_name = {one.name: one for one in telling.explanations}
     # The prediction says nothing: its rule never saw a record. The size of the derivative, given the prediction, says all.
     for name in ("gradient", "gradient:digits=2"):
-        assert by_name[name].advantage.low > telling.run["margin"]
-        assert by_name[name].auc.low > telling.run["margin"]
+        assert by_name[name].advantage.low > telling.settings["margin"]
+        assert by_name[name].auc.low > telling.settings["margin"]
+        assert outcomes(telling)[name] == "yes"
     hidden = by_name["gradient:normalised"]
     assert hidden.advantage.low <= 0 <= hidden.advantage.high
+    assert outcomes(telling)["gradient:normalised"] != "yes"
     assert hidden.faithfulness.order == by_name["gradient"].faithfulness.order
-    assert by_name["gradient"].surely_beaten_by == "gradient:normalised"
+    assert by_name["gradient"].dominated_by == "gradient:normalised"
+    assert outcomes(telling, "dominated")["gradient"] == "yes"
     assert by_name["gradient"].faithfulness.order.low > 0.3
 
 
-def test_what_nothing_beats_is_named(telling):
-    by_name = {setting.name: setting for setting in telling.settings}
-    best = [setting.name for setting in telling.best]
+def test_pareto_optimal_explanations_are_named(telling):
+    by_name = {one.name: one for one in telling.explanations}
+    best = [one.name for one in telling.best]
     assert best[0] == "gradient:normalised"  # as faithful as any, and it adds nothing
     assert "gradient" not in best
     assert by_name["gradient:noise=5.0"].faithfulness.order.high < by_name["gradient"].faithfulness.order.low
     assert telling.random_order.low <= 0 <= telling.random_order.high
-    assert "gradient:normalised" in sentence(telling)
-    assert repr(telling).startswith("<Frontier of 4 explanations of Tellingly: nothing beats gradient:normalised")
 
 
-def test_where_explanations_add_nothing_no_setting_surely_does():
+def test_where_explanations_add_nothing_no_claim_says_so():
     """Of a logistic regression every explanation is a function of the probability, but for the record itself."""
     train, holdout = people(n=200)
     model = LogisticRegression().fit(*train)
     found = frontier(model, train, holdout, ["gradient", "gradient_x_input:top=2"], records=100)
-    assert all(setting.advantage.low <= 0 for setting in found.settings)
-    assert all(setting.control is not None for setting in found.settings)
-    assert "no setting surely adds anything" in sentence(found)
-    assert "never trained" in str(found)
+    assert "yes" not in outcomes(found).values()
+    assert all(one.control is not None for one in found.explanations)
+    assert not any(claim.code == "recommended" for claim in found.claims)
 
 
-def test_dominance_by_points():
-    quality, leakage = [0.9, 0.5, 0.5, 0.1, 0.9], [0.3, 0.1, 0.2, 0.1, 0.3]
-    assert beaten_by_points(quality, leakage) == [None, None, 1, 1, None]  # the first and the last are equal
-    assert beaten_by_points([1.0], [0.0]) == [None]
-    rng = np.random.default_rng(0)
-    quality, leakage = rng.random(40), rng.random(40)
-    found = beaten_by_points(quality, leakage)
-    for place, other in enumerate(found):
-        beats = (quality >= quality[place]) & (leakage <= leakage[place]) & (np.arange(40) != place)
-        assert (other is not None) == beats.any()
-        assert other is None or (beats[other] and found[other] is None)  # what beats is itself beaten by nothing
+# --- claims ---------------------------------------------------------------------------------------------------------------
+
+MUCH, LITTLE = Estimate(0.3, 0.25, 0.35), Estimate(0.01, -0.02, 0.04)
 
 
-def around(value, half=0.01):
-    return Estimate(value, value - half, value + half)
+def claims(telling, *advantages, beyond=None):
+    """Claims where the first explanations have other extra advantages, and another gain beyond the control."""
+    changed = [
+        replace(one, advantage=gain, beyond_control=beyond)
+        for one, gain in zip(telling.explanations, advantages, strict=False)
+    ]
+    return list(frontier_claims(changed, "labels", 0.05))
 
 
-def test_dominance_that_is_sure():
-    rng = np.random.default_rng(1)
-    base = rng.normal(0.5, 0.3, 200)
-    near, far = base + rng.normal(0, 0.01, 200), base - 0.2 + rng.normal(0, 0.01, 200)
-    # As faithful and leaks surely less; less faithful and leaks as much; both less, which beats nothing.
-    assert surely_beaten([base, base], [around(0.1), around(0.0)], 0.05) == [1, None]
-    assert surely_beaten([base, far], [around(0.1), around(0.1)], 0.05) == [None, 0]
-    assert surely_beaten([base, far], [around(0.1), around(0.0)], 0.05) == [None, None]
-    # By points beaten, but the intervals of the leakage meet and the faithfulness can't be told apart.
-    assert surely_beaten([base, near - 1e-9], [around(0.1), around(0.11)], 0.05) == [None, None]
-    # As much leakage can't be shown to a margin of 0.01 when intervals are 0.02 wide.
-    assert surely_beaten([base, far], [around(0.1), around(0.1)], 0.01) == [None, None]
+def test_the_most_faithful_within_the_margin_is_recommended(telling):
+    found = claims(telling, MUCH, LITTLE, LITTLE)
+    assert [claim.outcome for claim in found if claim.code == "explanation_adds"] == ["yes", "no", "no"]
+    assert found[-1].code == "recommended"
+    assert found[-1].subject == {"explanation": "gradient:normalised", "instead_of": "gradient"}
 
 
-def test_chance_rarely_looks_sure():
-    """All settings alike: a sure claim is wrong, and comes in no more than about 5 % of 200 worlds."""
-    rng = np.random.default_rng(2)
-    wrong = 0
-    for _ in range(200):
-        base = rng.normal(size=60)
-        quality = [base + rng.normal(size=60) for _ in range(6)]
-        # The intervals that an audit gives hold for all six at once: a twelfth of 5 % in each tail is 2.64 deviations.
-        leakage = [around(value, 2.64 * 0.01) for value in rng.normal(0.1, 0.01, 6)]
-        wrong += any(other is not None for other in surely_beaten(quality, leakage, 0.5))
-    assert wrong <= 20  # two families at 5 %: 20 expected at most; a Binomial(200, 0.1) has a deviation of 4
+def test_nothing_is_recommended_without_a_significant_difference(telling):
+    # Nothing is within the margin; or what is may add as much.
+    for advantages in ((MUCH, MUCH, MUCH), (Estimate(0.1, 0.03, 0.2), LITTLE, LITTLE)):
+        assert not any(claim.code == "recommended" for claim in claims(telling, *advantages))
+
+
+def test_an_explanation_does_not_add_where_the_control_gains_as_much(telling):
+    found = claims(telling, MUCH, LITTLE, LITTLE, beyond=Estimate(0.0, -0.1, 0.1))
+    assert [claim.outcome for claim in found if claim.code == "explanation_adds"] == ["inconclusive", "no", "no"]
+    assert not any(claim.code == "recommended" for claim in found)
 
 
 def test_settings_that_a_model_refuses_are_listed_with_the_reason():
@@ -149,9 +141,8 @@ def test_settings_that_a_model_refuses_are_listed_with_the_reason():
             return torch.logcumsumexp(self.layer(x), dim=1)
 
     found = frontier(Odd(), train, holdout, ["gradient", "lrp"], outputs="logits", records=30)
-    assert [setting.name for setting in found.settings] == ["gradient"]
+    assert [one.name for one in found.explanations] == ["gradient"]
     assert [item.release for item in found.not_run] == ["lrp"]
-    assert "not run: lrp" in str(found)
 
 
 def test_regression_comes_beside_its_predictions():
@@ -161,8 +152,8 @@ def test_regression_comes_beside_its_predictions():
     model = LinearRegression().fit(X, y)
     found = frontier(model, (X, y), (other, z), FeatureExplanation("gradient_x_input"), retrain=False)
     assert found.beside == "predictions"
-    assert found.run["output"] == "value"
-    assert found.settings[0].faithfulness.infidelity.high < 1e-6
+    assert found.settings["output"] == "value"
+    assert found.explanations[0].faithfulness.infidelity.high < 1e-6
 
 
 def test_usual_settings_of_a_network_can_all_be_had():
@@ -188,37 +179,19 @@ def test_the_same_seed_gives_the_same():
     train, holdout = people(n=40)
     model = LogisticRegression().fit(*train)
     first, again = (
-        frontier(model, train, holdout, ["smoothgrad"], records=20, retrain=False, seed=7).as_dict() for _ in range(2)
+        frontier(model, train, holdout, ["smoothgrad"], records=20, retrain=False, seed=7).explanations
+        for _ in range(2)
     )
     assert first == again
-
-
-def test_files_hold_every_figure_with_its_interval_and_no_record(telling, tmp_path):
-    telling.save(tmp_path)
-    names = ["frontier.csv", "frontier.json", "frontier.svg", "study.json"]
-    assert sorted(path.name for path in tmp_path.iterdir()) == names
-    document = json.loads((tmp_path / "frontier.json").read_text())
-    assert document == telling.as_dict()
-    assert document["best"] == [setting.name for setting in telling.best]
-    with (tmp_path / "frontier.csv").open() as file:
-        rows = list(csv.DictReader(file))
-    assert [row["setting"] for row in rows] == [setting.name for setting in telling.settings]
-    for row, setting in zip(rows, telling.settings, strict=True):
-        assert float(row["extra_advantage_low"]) == setting.advantage.low
-        assert float(row["faithfulness"]) == setting.faithfulness.order.value
-        assert row["surely_beaten_by"] == (setting.surely_beaten_by or "")
-    root = ElementTree.fromstring((tmp_path / "frontier.svg").read_text())
-    titles = [node.text for node in root.iter("{http://www.w3.org/2000/svg}title")]
-    assert len(titles) == 1 + len(telling.settings)
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"settings": ["gradients"]}, "there is no explanation"),
-        ({"settings": ["gradient:top=0"]}, "top is a whole number"),
-        ({"settings": []}, "settings must be"),
-        ({"settings": [3]}, "settings must be"),
+        ({"explanations": ["gradients"]}, "there is no explanation"),
+        ({"explanations": ["gradient:top=0"]}, "top must be"),
+        ({"explanations": []}, "explanations must be"),
+        ({"explanations": [3]}, "explanations must be"),
         ({"margin": 0}, "margin must be"),
         ({"records": 1}, "records must be"),
         ({"baseline": "mean"}, "baseline must be"),
@@ -229,7 +202,7 @@ def test_files_hold_every_figure_with_its_interval_and_no_record(telling, tmp_pa
 )
 def test_wrong_input_is_told_in_a_sentence(options, words):
     train, holdout = people(n=30)
-    options = {"settings": ["gradient"], "model": LogisticRegression(), "retrain": False, **options}
+    options = {"explanations": ["gradient"], "model": LogisticRegression(), "retrain": False, **options}
     model = options.pop("model").fit(*train)
     with pytest.raises(InputError, match=words) as refusal:
         frontier(model, train, holdout, **options)
@@ -265,16 +238,16 @@ def run(folder, *arguments, model="model.skops"):
 def test_the_command_prints_and_writes(folder, tmp_path, capsys):
     more = ("--explanations", "gradient, gradient:top=1", "--no-retrain", "--records", "50", "--out", tmp_path / "out")
     assert run(folder, *more) == 0
-    words = " ".join(capsys.readouterr().out.split())
-    assert "faithfulness on 50 held-out records" in words
-    assert "gradient:top=1" in words
-    assert (tmp_path / "out" / "frontier.svg").read_text().startswith("<svg")
+    assert "gradient:top=1" in capsys.readouterr().out
+    found = ls.load(tmp_path / "out")
+    assert (found.scored, [one.name for one in found.explanations]) == (50, ["gradient", "gradient:top=1"])
+    assert found.command.startswith("leakscope frontier")
+    assert "model file" in found.fingerprints
 
 
-def test_json_is_all_that_is_printed_and_equals_what_is_written(folder, tmp_path, capsys):
-    more = ("--explanations", "gradient", "--no-retrain", "--records", "50", "--out", tmp_path, "--json")
-    assert run(folder, *more) == 0
-    assert json.loads(capsys.readouterr().out) == json.loads((tmp_path / "frontier.json").read_text())
+def test_json_is_all_that_is_printed(folder, capsys):
+    assert run(folder, "--explanations", "gradient", "--no-retrain", "--records", "50", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["kind"] == "frontier"
 
 
 @pytest.mark.parametrize(
@@ -303,6 +276,6 @@ def test_leakage_is_beside_what_is_released_anyway():
     sets = (X[:150], y[:150]), (X[150:], y[150:])
     found = frontier(model, *sets, ["gradient"], beside="labels", retrain=False, records=20)
     assert found.beside == "labels"
-    assert found.audit.extras[0].beside == "labels"
-    with pytest.raises(InputError, match="beside is probabilities or labels for this model"):
+    assert found.claims[0].subject["beside"] == "labels"
+    with pytest.raises(InputError, match="beside"):
         frontier(model, *sets, ["gradient"], beside="predictions", retrain=False)

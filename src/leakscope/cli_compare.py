@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
 from leakscope.cli_audit import check_options, command_line
+from leakscope.cli_gate import GATE_FAILED
 from leakscope.cli_shared import (
     Cluster,
     Confidence,
@@ -19,6 +19,7 @@ from leakscope.cli_shared import (
     Id,
     Json,
     Label,
+    Out,
     RandomSplit,
     References,
     Repeats,
@@ -29,6 +30,7 @@ from leakscope.cli_shared import (
     Trust,
     TrustPickle,
     Workers,
+    finish,
     progress_bars,
 )
 from leakscope.errors import InputError
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
     from leakscope.defenses import Defense
 
-#: What is compared unless told otherwise: what most models can have, and no extra is needed for.
+#: Defenses by default: those that most models can have without an extra.
 USUAL = "l2,early-stopping,fewer-features,distillation,parameter-noise,round,temperature,label-only"
 
 
@@ -54,26 +56,25 @@ def compare(
         str,
         typer.Option(help="Defenses separated by commas, with settings after a colon: l2:0.01/0.1,round:1,label-only."),
     ] = USUAL,
-    out: Annotated[
-        Path | None,
-        typer.Option(help="Folder for compare.html, compare.json, compare.csv and study.json.", file_okay=False),
-    ] = None,
-    groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
+    out: Out = None,
+    groups: Annotated[str | None, typer.Option(help="Columns whose groups are compared, separated by commas.")] = None,
     id: Id = None,  # noqa: A002
     drop: Drop = None,
-    task: Annotated[str | None, typer.Option(help="classification or regression, where the file doesn't say.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="classification or regression, if the file does not state it.")
+    ] = None,
     outputs: Annotated[
         str | None,
-        typer.Option(help="What an ONNX or remote model gives: probabilities, logits or log-probabilities."),
+        typer.Option(help="Outputs of an ONNX or remote model: probabilities, logits or log-probabilities."),
     ] = None,
     explanations: Annotated[
-        str | None, typer.Option(help="Explanations that are released too, separated by commas: gradient, ….")
+        str | None, typer.Option(help="Feature explanations that are released too, separated by commas: gradient, ….")
     ] = None,
     record_explanations: Annotated[
-        bool, typer.Option("--record-explanations", help="Explanations by training records are released too.")
+        bool, typer.Option("--record-explanations", help="Record explanations are released too.")
     ] = False,
-    price: Annotated[float, typer.Option(help="Loss of accuracy that a recommended version may cost.")] = 0.01,
-    delta: Annotated[float, typer.Option(help="The δ of defenses that promise differential privacy.")] = 1e-5,
+    price: Annotated[float, typer.Option(help="Largest loss of accuracy of a recommended version.")] = 0.01,
+    delta: Annotated[float, typer.Option(help="The δ of defenses that guarantee differential privacy.")] = 1e-5,
     more: Annotated[
         Path | None, typer.Option(help="CSV of further labelled records, for more-data.", dir_okay=False)
     ] = None,
@@ -82,7 +83,7 @@ def compare(
         str | None, typer.Option(help="Columns that cause the label, separated by commas, for causal-features.")
     ] = None,
     environment: Annotated[
-        str | None, typer.Option(help="Column that tells environments apart, for irm and causal-features.")
+        str | None, typer.Option(help="Column with the environments, for irm and causal-features.")
     ] = None,
     references: References = None,
     random_split: RandomSplit = False,
@@ -96,25 +97,26 @@ def compare(
     cluster: Cluster = None,
     cache: Annotated[
         Path | None,
-        typer.Option(help="Folder that keeps finished retrainings; keep it private.", file_okay=False),
+        typer.Option(help="Folder for finished retrainings; keep it private.", file_okay=False),
     ] = None,
     trust_pickle: TrustPickle = False,
     trust: Trust = None,
     as_json: Json = False,
 ) -> None:
-    """Compare a model with defended versions: what lowers the risk, and at what price? Exit code 1: a guarantee is broken."""
+    """Compare a model with defended versions: which defense lowers the risk, and what does it cost? Exit code 1: a guarantee is refuted."""
     from leakscope.comparison import compare as run
     from leakscope.model_files import load_model
-    from leakscope.storage import check_writable
+    from leakscope.record.files import check_writable
+    from leakscope.record.storage import FILES
     from leakscope.tables import read_sets
     from leakscope.target import make_target
 
     check_options(task, outputs)
     if out is not None:
-        check_writable(out)
+        check_writable(out, FILES)
     wanted = read_defenses(defenses)
     loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
-    # A column that the model does not use reaches the defenses as a group.
+    # A column that the model does not use is passed to the defenses as a group.
     shown = ",".join(dict.fromkeys(name for name in (groups, environment) if name)) or None
     sets = read_sets((train, holdout), loaded, label=label, groups=shown, id_column=id, drop=drop)
     target = make_target(
@@ -130,16 +132,9 @@ def compare(
             references=references, random_split=random_split, shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
             cluster=cluster, cache=cache, command=command_line(context), progress=progress,
         )  # fmt: skip
-    if out is not None:
-        found.save(out)
-    if as_json:
-        print(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
-    else:
-        print(found)
-        if out is not None:
-            print(f"\nreport: {out / 'compare.html'}")
-    if found.broken:
-        raise typer.Exit(1)
+    finish(found, out, as_json)
+    if found.refuted:
+        raise typer.Exit(GATE_FAILED)
 
 
 def read_defenses(text: str) -> list[tuple[str, tuple[Any, ...]]]:
@@ -156,7 +151,7 @@ def read_defenses(text: str) -> list[tuple[str, tuple[Any, ...]]]:
     for part in text.split(","):
         name, colon, values = part.strip().partition(":")
         if colon and not values:
-            raise InputError(f"{part.strip()[:40]!r} names no settings: write {name}:0.01/0.1, or {name} alone")
+            raise InputError(f"{part.strip()[:40]!r} has no settings: write {name}:0.01/0.1, or {name} alone")
         if name not in DEFENSES:
             raise InputError(f"there is no defense {name[:40]!r}: choose from {', '.join(DEFENSES)}")
         if name in dict(found):
@@ -176,7 +171,7 @@ def _setting(text: str, part: str) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class Given:
-    """What the command line gives to defenses that need more than a setting."""
+    """Options for defenses that need more than a setting."""
 
     delta: float
     more: Path | None

@@ -37,12 +37,13 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.cache import Observations
+from leakscope.core.arrays import Floats, Indices
+from leakscope.core.checks import check_confidence, check_count, check_number
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.learners import as_learner
-from leakscope.worlds import Indices, Progress, random_sets, retrain
+from leakscope.worlds import Progress, random_sets, retrain
 
-Floats = NDArray[np.float64]
 Adversary = Literal["mean loss", "fixed threshold", "likelihood ratio"]
 
 OUTSIDERS = 0x6F757473  # keep the draws of outsiders and of noise apart from each other and from the training
@@ -135,9 +136,9 @@ def membership_experiment(
     >>> rng = np.random.default_rng(4)
     >>> X, y = rng.normal(size=(500, 8)), rng.normal(size=500)
     >>> membership_experiment(Ridge(l2=0.0), X, y, size=10, adversary="fixed threshold").advantage
-    0.68 [0.63, 0.73]
+    0.68 [0.62, 0.74]
     >>> membership_experiment(Ridge(l2=1e6), X, y, size=10, adversary="fixed threshold").advantage
-    0.01 [-0.02, 0.04]
+    0.01 [−0.03, 0.04]
     """
     learner, X, y = as_learner(learner).prepare(X, y)
     _check(learner, len(y), size, models, noise, outsiders, adversary, confidence)
@@ -157,17 +158,11 @@ def membership_experiment(
 def _check(
     learner: Any, records: int, size: int, models: int, noise: float, outsiders: int, adversary: str, confidence: float
 ) -> None:
-    for name, value, least in (("size", size, 1), ("models", models, 2), ("outsiders", outsiders, 1)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
-    if size >= records:
-        raise InputError(
-            f"training sets of {size} out of {records} records leave nobody outside: take a smaller size, or more records"
-        )
-    if not isinstance(noise, int | float | np.number) or not 0 <= noise <= MOST_NOISE:
-        raise InputError(f"noise must be a number from 0 to {MOST_NOISE:g}, not {noise!r}")
-    if not isinstance(confidence, int | float | np.number) or not 0 < confidence < 1:
-        raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
+    check_count("size", size, 1, records - 1)
+    check_count("models", models, 2)
+    check_count("outsiders", outsiders)
+    check_number("noise", noise, 0, MOST_NOISE)
+    check_confidence(confidence)
     if adversary not in ADVERSARIES:
         raise InputError(f"there is no adversary {adversary!r}: use one of {', '.join(map(repr, ADVERSARIES))}")
     if adversary == "likelihood ratio" and learner.task != "regression":

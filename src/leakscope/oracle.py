@@ -14,11 +14,11 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats, Indices
+from leakscope.core.checks import check_count, check_number
+from leakscope.core.checks import check_seed as check_seed
 from leakscope.errors import InputError
 from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation, read_points
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 MOST_DIGITS = 17  # that float64 holds
 MOST_NOISE = 1e6  # an influence is at most 1, or some tens for the log-loss
@@ -94,8 +94,8 @@ class Oracle:
         budget: int | None = None,
         loss: Loss = "likelihood",
     ) -> None:
-        if budget is not None and (isinstance(budget, bool) or not isinstance(budget, int | np.integer) or budget < 1):
-            raise InputError(f"the budget must be a whole number of queries from 1 on, not {budget!r}")
+        if budget is not None:
+            check_count("budget", budget)
         if loss not in ("likelihood", "log"):
             raise InputError(f"loss must be 'likelihood' or 'log', not {loss!r}")
         self._answer = answer
@@ -182,19 +182,11 @@ class Oracle:
 
 
 def check_rounding(digits: Any, decimals: Any, noise: Any) -> None:
-    """Refuse what no release can be rounded to, and no noise can be."""
+    """Check the rounding and the noise of a release."""
     for number, name, least in ((digits, "digits", 1), (decimals, "decimals", 0)):
-        whole = isinstance(number, int | np.integer) and not isinstance(number, bool)
-        if number is not None and not (whole and least <= number <= MOST_DIGITS):
-            raise InputError(f"{name} must be a whole number from {least} to {MOST_DIGITS}, not {number!r}")
-    if isinstance(noise, bool) or not isinstance(noise, int | float | np.number) or not 0 <= noise <= MOST_NOISE:
-        raise InputError(f"noise must be a number from 0 to {MOST_NOISE:g}, not {noise!r}")
-
-
-def check_seed(seed: Any) -> None:
-    """Refuse what is no seed."""
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed must be a whole number from 0 on, not {seed!r}")
+        if number is not None:
+            check_count(name, number, least, MOST_DIGITS)
+    check_number("noise", noise, 0, MOST_NOISE)
 
 
 def round_digits(values: Floats, digits: int) -> Floats:

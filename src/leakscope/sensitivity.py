@@ -51,15 +51,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from leakscope.core.arrays import Floats, Indices
+from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.learners import Logistic, Ridge, as_learner
-from leakscope.worlds import Indices, Progress, Worlds, design_generator, random_sets, retrain
-
-Floats = NDArray[np.float64]
+from leakscope.worlds import Progress, Worlds, design_generator, random_sets, retrain
 
 SETS = 20_000  # training sets that are tried one and all
 ROWS = 512  # rows of a table of distances that are held at a time
@@ -148,13 +147,8 @@ def _check(records: int, size: int, method: str, swaps: int, norm: int) -> None:
         raise InputError(f"there is no method {method!r}: use 'auto', 'exact', 'bound' or 'sampled'")
     if records < 2:
         raise InputError(f"a swap needs 2 records or more, not {records}")
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size < records:
-        raise InputError(
-            f"a swap needs a record inside and one outside: training sets out of {records} records hold 1 to"
-            f" {records - 1}, not {size!r}"
-        )
-    if not isinstance(swaps, int | np.integer) or swaps < 1:
-        raise InputError(f"swaps must be a whole number from 1 on, not {swaps!r}")
+    check_count("size", size, 1, records - 1)
+    check_count("swaps", swaps)
     if isinstance(norm, bool) or norm not in (1, 2):
         raise InputError(f"norm is 2 for Euclidean or 1 for absolute distance, not {norm!r}")
 

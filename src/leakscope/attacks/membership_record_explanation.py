@@ -20,15 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.core.checks import check_confidence
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
-from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.evidence import Attack, Evidence, Guesses
 from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation
 from leakscope.oracle import Oracle
 from leakscope.risk import NOT_SHOWN, pool_small_groups
-
-Booleans = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 
 RELEASE = "record explanation"
 SOURCE = "shokri2019, section 5.1"
@@ -213,14 +212,13 @@ def by_group(revealed: Any, groups: Mapping[str, Any], confidence: float = 0.95)
     >>> revealed = np.arange(200) % np.repeat([2, 10], 100) == 0
     >>> for group in by_group(revealed, {"age": np.repeat(["old", "young"], 100)}):
     ...     print(group.level, group.share, group.gap)
-    old 0.50 [0.40, 0.60] 0.40 [0.26, 0.53]
-    young 0.10 [0.05, 0.18] -0.40 [-0.53, -0.26]
+    old 0.50 [0.39, 0.61] 0.40 [0.25, 0.53]
+    young 0.10 [0.04, 0.18] −0.40 [−0.53, −0.25]
     """
     hits = np.asarray(revealed)
     if hits.ndim != 1 or hits.dtype != bool:
         raise InputError("revealed must say True or False for each record")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
+    check_confidence(confidence)
     columns: dict[str, NDArray[Any]] = {}
     for name, levels in groups.items():
         if len(levels) != len(hits):

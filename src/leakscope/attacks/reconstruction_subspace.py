@@ -30,14 +30,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Loss
 from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
-
-Floats = NDArray[np.float64]
 
 MODERATE = 2.0  # logits beyond are avoided: digits are lost where predictions are close to 0 or 1
 CHECKS = 3  # points of a round that tell the sign
@@ -137,8 +135,8 @@ def subspace_reduction(*, dimensions: int | None = None) -> Reconstruction:
 
 def check_dimensions(dimensions: int | None) -> None:
     """Refuse a number of dimensions that no subspace can have."""
-    if dimensions is not None and (isinstance(dimensions, bool) or not isinstance(dimensions, int) or dimensions < 1):
-        raise InputError(f"dimensions must be a whole number from 1 on, or None, not {dimensions!r}")
+    if dimensions is not None:
+        check_count("dimensions", dimensions)
 
 
 class Descent:

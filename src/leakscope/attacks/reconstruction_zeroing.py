@@ -23,14 +23,11 @@ sign for all serves as well.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Loss
 from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 FIRST = 50  # uniform queries to begin with
 BATCH = 20  # queries between two fits
@@ -59,8 +56,7 @@ def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
     >>> found.queries, found.notes["why"], len(found) > 20
     (300, 'the budget is spent', True)
     """
-    if not 0 <= margin < np.inf:
-        raise InputError(f"margin must be a number from 0 on, not {margin!r}")
+    check_number("margin", margin, least=0)
 
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)

@@ -10,9 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.errors import InputError
-from leakscope.evidence import Floats
-from leakscope.ranking import Booleans, Numbers
 from leakscope.records import list_names, take_rows
 
 MOST_LEVELS = 20
@@ -44,21 +43,21 @@ def choose_columns(X: Any, sensitive: Any, known: Sequence[Any] | None, label: A
     (0, 2)
     """
     if not isinstance(X, pd.DataFrame) and X.ndim != 2:
-        raise InputError(f"records of shape {X.shape[1:]} have no columns to choose from: pass a table.")
+        raise InputError(f"records of shape {X.shape[1:]} have no columns to choose from: pass a table")
     names = tuple(X.columns) if isinstance(X, pd.DataFrame) else tuple(range(X.shape[1]))
     kind = "columns" if isinstance(X, pd.DataFrame) else "column numbers from 0 on"
     if isinstance(sensitive, str) and isinstance(label, str) and sensitive == label:
-        raise InputError(f"the sensitive column {sensitive!r} is the label itself: choose a feature.")
+        raise InputError(f"the sensitive column {sensitive!r} is the label itself: choose a feature")
     if isinstance(sensitive, bool) or not _is_in(sensitive, names):
-        raise InputError(f"there is no sensitive column {sensitive!r}: name one of the {kind} {list_names(names)}.")
+        raise InputError(f"there is no sensitive column {sensitive!r}: name one of the {kind} {list_names(names)}")
     if known is None:
         return Columns(names, sensitive, tuple(name for name in names if name != sensitive))
     if isinstance(known, str) or not isinstance(known, Sequence):
-        raise InputError(f"known is a list of {kind}, not {known!r}.")
+        raise InputError(f"known is a list of {kind}, not {known!r}")
     if strange := [name for name in known if not _is_in(name, names)]:
-        raise InputError(f"known names columns that the records don't have: {list_names(strange)}.")
+        raise InputError(f"known names columns that the records don't have: {list_names(strange)}")
     if sensitive in known:
-        raise InputError(f"{sensitive!r} is the sensitive column: leave it out of known.")
+        raise InputError(f"{sensitive!r} is the sensitive column: leave it out of known")
     return Columns(names, sensitive, tuple(dict.fromkeys(known)))
 
 
@@ -74,35 +73,33 @@ def column(X: Any, name: Any) -> pd.Series[Any]:
     return X[name] if isinstance(X, pd.DataFrame) else pd.Series(X[:, name])
 
 
-def read_levels(X: Any, name: Any) -> tuple[Numbers, NDArray[Any]]:
+def read_levels(X: Any, name: Any) -> tuple[Indices, NDArray[Any]]:
     """Code of each record's level, and the levels in order; a column that can't be guessed at is refused."""
     values = column(X, name)
     if missing := int(values.isna().sum()):
-        raise InputError(
-            f"the sensitive column {name!r} has {missing} missing values: drop these records or fill them."
-        )
+        raise InputError(f"the sensitive column {name!r} has {missing} missing values: drop these records or fill them")
     distinct = pd.unique(values)
     if len(distinct) < 2:
-        raise InputError(f"the sensitive column {name!r} has the same value in all records: there is nothing to guess.")
+        raise InputError(f"the sensitive column {name!r} has the same value in all records: there is nothing to guess")
     if len(distinct) > MOST_LEVELS:
         hint = (
             "train the model on bins of it (pandas.cut)" if pd.api.types.is_numeric_dtype(values) else "merge the rare"
         )
         raise InputError(
-            f"the sensitive column {name!r} has {len(distinct)} different values, more than {MOST_LEVELS}: {hint}."
+            f"the sensitive column {name!r} has {len(distinct)} different values, more than {MOST_LEVELS}: {hint}"
         )
     texts = values.astype(object).map(str) if values.dtype == object else values
     codes, levels = pd.factorize(texts, sort=True)
     return codes.astype(np.intp), np.asarray(levels)
 
 
-def check_counts(level: Numbers, levels: NDArray[Any], where: str) -> None:
+def check_counts(level: Indices, levels: NDArray[Any], where: str) -> None:
     """Refuse levels too rare to be measured."""
     counts = np.bincount(level, minlength=len(levels))
     if rare := int((counts < FEWEST_OF_LEVEL).sum()):
         raise InputError(
             f"{where} has fewer than {FEWEST_OF_LEVEL} records of {rare} of the {len(levels)} levels of the sensitive "
-            f"column: leave out or merge rare levels, or give more records."
+            f"column: leave out or merge rare levels, or give more records"
         )
 
 
@@ -123,7 +120,7 @@ def as_numbers(X: Any, names: Sequence[Any]) -> tuple[Floats, Booleans]:
     return table, unordered
 
 
-def replaced(X: Any, rows: Numbers, names: Sequence[Any], donors: Numbers) -> Any:
+def replaced(X: Any, rows: Indices, names: Sequence[Any], donors: Indices) -> Any:
     """Copies of some rows, with these columns taken from as many other rows.
 
     Examples

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.evidence import Floats, Labels
-from leakscope.ranking import Booleans, Numbers
+from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.evidence import Labels
 
 #: ``ask(rows, level)``: what the model says of these of the records in question with that level in the sensitive column,
 #: (records, fillings, outputs); columns that the attacker does not know are filled from other records of that level.
@@ -23,7 +23,7 @@ class Reference:
     features: Floats
     labels: Labels | None
     output: Floats
-    level: Numbers
+    level: Indices
 
 
 @dataclass(frozen=True, eq=False)

@@ -26,9 +26,10 @@ from typing import NamedTuple
 import numpy as np
 from scipy import special
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.estimate import Estimate
 from leakscope.intervals import normal_quantile
-from leakscope.ranking import Floats, Numbers, combine
+from leakscope.ranking import combine
 
 
 class Judgement(NamedTuple):
@@ -39,19 +40,19 @@ class Judgement(NamedTuple):
     """
 
     probability: Floats
-    said: Numbers
-    level: Numbers
-    half: Numbers
+    said: Indices
+    level: Indices
+    half: Indices
 
     @property
     def levels(self) -> int:
         return int(self.probability.shape[1])
 
-    def take(self, rows: Numbers) -> Judgement:
+    def take(self, rows: Indices) -> Judgement:
         return Judgement(self.probability[rows], self.said[rows], self.level[rows], self.half[rows])
 
 
-def decide(probability: Floats, share: Floats) -> Numbers:
+def decide(probability: Floats, share: Floats) -> Indices:
     """The guess with the largest advantage, given the probability and the share of each level.
 
     Examples
@@ -70,7 +71,7 @@ def advantage(found: Judgement, confidence: float) -> Estimate:
     >>> level = np.tile([0, 0, 1, 1], 25)
     >>> perfect = Judgement(np.eye(2)[level], level, level, np.tile([0, 1], 50))
     >>> advantage(perfect, 0.95)
-    1.00 [0.83, 1.00]
+    1.00 [0.82, 1.00]
     """
     return _sum_of_means(found, None, confidence)
 
@@ -118,7 +119,7 @@ def _sum_of_means(found: Judgement, other: Judgement | None, confidence: float) 
     return Estimate(value, low_end, high_end, confidence, n=len(found.level), method=method)
 
 
-def _points(counts: Numbers) -> Floats:
+def _points(counts: Indices) -> Floats:
     """What a guess gives a record to the sum of means, (true level, guess): :math:`c_i` of the module."""
     levels = len(counts)
     points = -counts[:, None] / (counts.sum() - counts)[None, :] / levels
@@ -127,7 +128,7 @@ def _points(counts: Numbers) -> Floats:
 
 
 def _price_bonett(
-    values: Floats, level: Numbers, counts: Numbers, low: Floats, high: Floats
+    values: Floats, level: Indices, counts: Indices, low: Floats, high: Floats
 ) -> tuple[float, float, float]:
     """Sum of the means of all levels, the centre of its interval, and its standard error."""
     sums = np.bincount(level, values, len(counts))
@@ -172,7 +173,7 @@ def auc_gain(found: Judgement, baseline: Judgement, confidence: float) -> Estima
     >>> half = np.tile([0, 1], 50)
     >>> coin = Judgement(np.full((100, 2), 0.5), np.zeros(100, np.intp), level, half)
     >>> auc_gain(coin, coin, 0.95)
-    0.00 [-0.04, 0.04]
+    0.00 [−0.04, 0.04]
     """
     value, deviation, fewest = _over_halves(found, baseline)
     reach = max(normal_quantile(confidence) * deviation, _unseen(confidence, fewest))
@@ -205,7 +206,7 @@ def _over_halves(found: Judgement, other: Judgement | None) -> tuple[float, floa
     return float(share @ values), combine(np.array(errors), share, np.zeros(len(share), np.intp)), int(fewest)
 
 
-def _placements(probability: Floats, level: Numbers, counts: Numbers) -> tuple[float, Floats]:
+def _placements(probability: Floats, level: Indices, counts: Indices) -> tuple[float, Floats]:
     """Mean AUC over the levels, and what each record gives to it: its placements, weighted as in DeLong's variance."""
     levels, total = len(counts), len(level)
     given, value = np.zeros(total), 0.0

@@ -1,57 +1,91 @@
-"""What an attribute inference leaves: plain data with intervals, and a few lines of text. No record is in it."""
+"""The result of attribute inference: estimates for each attack on each sensitive column. It holds no value of a record."""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
 from leakscope.core.estimate import Estimate
-from leakscope.results import Study
+from leakscope.core.result import Result
+
+Side = Literal["holdout", "training"]
+
+
+@dataclass(frozen=True)
+class SensitiveColumn:
+    """A sensitive column: its name, the number of its levels, and the columns that the attacker knows."""
+
+    name: str
+    levels: int
+    known: tuple[str, ...]
 
 
 @dataclass(frozen=True)
 class AttributeFinding:
-    """One attack on one set of records.
+    """One attack on one sensitive column of one set of records.
 
     Parameters
     ----------
+    column, side, records
+        The sensitive column, the set, and the number of records judged.
+    baseline_advantage, baseline_auc
+        The figures of the baseline: an attacker who knows the same but does not have the model.
     advantage, auc
         Attribute advantage [tople2020, Def. 8] and AUC, each a mean over the levels against the rest.
     gain, gain_auc
-        The same minus the baseline's, who knows the same but not the model, on the same records: what the model gives away.
-        The intervals of the gains of all attacks on all records of a run hold together.
+        The same minus the baseline's, on the same records: what the model reveals. The intervals of the gains of all attacks on all records of one
+        column are simultaneous.
     control
-        Gain where the model is asked about the record with a random level in the place of the true one: 0 up to chance if
-        the attacker knows all other features, else what the model tells by those that the attacker does not know. None for
-        attacks that are not fitted to the model's answers.
+        Gain if the model is queried with a random level in place of the true one: 0 up to chance if the attacker knows all other features, otherwise what
+        the model reveals through features that the attacker does not know. None for attacks that are not fitted to the model's outputs.
     beyond_control
-        Gain over the control, on the same records: what the model tells by its own use of the feature.
+        Gain over the control, on the same records: what the model reveals by its own use of the column.
+    beyond_holdout
+        Gain on training records minus the gain on held-out ones, the attribute advantage of Yeom et al. (2018) beyond the baseline's. None on the holdout.
     """
 
+    column: str
+    side: Side
+    records: int
     attack: str
     source: str
+    baseline_advantage: Estimate
+    baseline_auc: Estimate
     advantage: Estimate
     auc: Estimate
     gain: Estimate
     gain_auc: Estimate
     control: Estimate | None = None
     beyond_control: Estimate | None = None
+    beyond_holdout: Estimate | None = None
 
-    @property
-    def gains(self) -> bool:
-        """Whether the model surely helps this attack, by advantage or by AUC."""
-        return self.gain.low > 0 or self.gain_auc.low > 0
+
+def strongest(findings: tuple[AttributeFinding, ...]) -> AttributeFinding:
+    """Give the attack with the largest gain, of those with a significant one if there are any."""
+    significant = [found for found in findings if found.gain.low > 0 or found.gain_auc.low > 0]
+    return max(significant or findings, key=lambda found: (found.gain.value, found.gain_auc.value))
 
 
 @dataclass(frozen=True)
 class AttributeSide:
-    """One set of records: the baseline, and every attack beside it."""
+    """All attacks on one set of records."""
 
-    records: int
-    baseline_advantage: Estimate
-    baseline_auc: Estimate
     attacks: tuple[AttributeFinding, ...]
+
+    @property
+    def records(self) -> int:
+        """The number of records judged."""
+        return self.attacks[0].records
+
+    @property
+    def baseline_advantage(self) -> Estimate:
+        """The advantage of the attacker without the model."""
+        return self.attacks[0].baseline_advantage
+
+    @property
+    def baseline_auc(self) -> Estimate:
+        """The AUC of the attacker without the model."""
+        return self.attacks[0].baseline_auc
 
     @property
     def strongest(self) -> AttributeFinding:
@@ -59,74 +93,56 @@ class AttributeSide:
         return max(self.attacks, key=lambda found: (found.gain.value, found.gain_auc.value))
 
     def attack(self, words: str) -> AttributeFinding:
-        """The first attack whose name holds these words."""
+        """Give the first attack whose name holds these words."""
         return next(found for found in self.attacks if words in found.attack)
 
 
 @dataclass(frozen=True)
 class AttributeRisk:
-    """What a model tells about one feature to an attacker who knows others.
+    """What a model reveals about one column: every attack on the held-out records and, if they were given, on the training records."""
+
+    model: str
+    column: SensitiveColumn
+    findings: tuple[AttributeFinding, ...]
+
+    @property
+    def records(self) -> AttributeSide:
+        """The attacks on the held-out records."""
+        return AttributeSide(tuple(found for found in self.findings if found.side == "holdout"))
+
+    @property
+    def members(self) -> AttributeSide | None:
+        """The attacks on the training records, or None."""
+        found = tuple(found for found in self.findings if found.side == "training")
+        return AttributeSide(found) if found else None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Attributes(Result):
+    """What a model reveals about sensitive columns to an attacker who knows others.
+
+    Claims, for each column:
+
+    - ``attribute_leak``: some attack with the model is significantly better than the baseline, by advantage or by AUC; ``no`` if gains above the margin are
+      excluded.
+    - ``uses_column``: some attack is significantly better than its control, so that the model's own use of the column reveals it.
+    - ``members_leak_more``: the gain of some attack is significantly larger on training records than on held-out ones.
 
     Parameters
     ----------
-    sensitive, levels
-        The feature, and the levels that are guessed.
-    known
-        Features that the attacker knows.
-    knows_label
-        Whether the attacker knows the records' true labels.
-    records
-        The findings on the records given; they were not trained on where a training set was given too.
-    members
-        The same on training records, or None.
-    membership
-        For each attack its gain on training records minus that on the others: what being trained on adds (the attribute
-        advantage of Yeom et al. 2018, beyond the baseline's). Empty without training records.
-    settings
-        All that the numbers depend on.
+    columns
+        The sensitive columns.
+    findings
+        Every attack on every column and set of records.
     """
 
-    model: str
-    sensitive: str
-    levels: tuple[str, ...]
-    known: tuple[str, ...]
-    knows_label: bool
-    records: AttributeSide
-    members: AttributeSide | None
-    membership: dict[str, Estimate]
-    settings: dict[str, Any]
+    kind: ClassVar[str] = "attributes"
+    codes = {"attribute_leak": "yes", "uses_column": None, "members_leak_more": "yes"}  # noqa: RUF012
+    table = "findings"
 
-    @property
-    def leaks(self) -> bool:
-        """Whether the model surely helps some attack on some of the records."""
-        sides = [self.records] if self.members is None else [self.records, self.members]
-        return any(found.gains for side in sides for found in side.attacks)
+    columns: tuple[SensitiveColumn, ...]
+    findings: tuple[AttributeFinding, ...]
 
-    @property
-    def sentence(self) -> str:
-        """The answer in words, drawn from the intervals."""
-        from leakscope.attribute.show import sentence
-
-        return sentence(self)
-
-    def __str__(self) -> str:
-        from leakscope.attribute.show import describe
-
-        return describe(self)
-
-    def __repr__(self) -> str:
-        best = self.records.strongest
-        return f"<AttributeRisk of {self.sensitive} by {self.model}: {best.attack} gains {best.gain}>"
-
-    def study(self) -> Study:
-        """What a reader of an audit needs of this: see `Audit.with_studies`; `attribute.telling.tell_all` is for several columns."""
-        from leakscope.attribute.telling import tell
-
-        return tell(self)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Everything, as JSON takes it."""
-        return asdict(self) | {"leaks": self.leaks, "sentence": self.sentence}
-
-    def to_json(self) -> str:
-        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+    def of(self, column: str) -> tuple[AttributeFinding, ...]:
+        """Give all attacks on one column."""
+        return tuple(found for found in self.findings if found.column == column)

@@ -1,6 +1,19 @@
-"""The comparison: the model as it is and defended versions of it, what each buys and what it costs."""
+"""The comparison of defenses: risk and utility of the model as it is and of defended versions of it."""
+
+from typing import TYPE_CHECKING, Any
 
 from leakscope.comparison.result import Comparison, Recommendation, Version
-from leakscope.comparison.run import compare
+
+if TYPE_CHECKING:
+    from leakscope.comparison.run import compare
 
 __all__ = ["Comparison", "Recommendation", "Version", "compare"]
+
+
+def __getattr__(name: str) -> Any:
+    """Import `compare` when it is first used: a saved comparison is read without it."""
+    if name != "compare":
+        raise AttributeError(f"module 'leakscope.comparison' has no attribute {name!r}")
+    from leakscope.comparison.run import compare
+
+    return compare

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from leakscope.attacks import ATTACKS, explanation_attacks, reference_attacks
 from leakscope.attacks import membership_explanation_references as of_explanations
 from leakscope.attacks.membership_label_only import label_only
 from leakscope.comparison.plan import Planned
-from leakscope.comparison.result import REFERENCES_KNOW
 from leakscope.evaluation.design import Design
 from leakscope.evaluation.evaluate import Case as Judging
 from leakscope.evaluation.evaluate import evaluate
@@ -31,15 +31,15 @@ from leakscope.risk import Confidence, Trial
 from leakscope.target import Target
 from leakscope.verdict import choose_strongest
 
-#: What each attack knows of a defense beside fitting on what the version shows.
-KNOWS = {
-    label_only().name: "asks for labels of changed copies: masked confidences do not matter",
+#: How each attack is adapted to a defense, beyond fitting on what the version shows.
+KNOWS: dict[str, Literal["references", "labels"]] = {
+    label_only().name: "labels",
     **{
-        attack.name: REFERENCES_KNOW
+        attack.name: "references"
         for same in (True, False)
         for attack in reference_attacks("classification", same_kind=same)
     },
-    **dict.fromkeys((of_explanations.NAME, of_explanations.LEARNED_WITH_PREDICTION), REFERENCES_KNOW),
+    **dict.fromkeys((of_explanations.NAME, of_explanations.LEARNED_WITH_PREDICTION), "references"),
 }
 
 

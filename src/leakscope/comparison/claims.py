@@ -1,10 +1,9 @@
-"""Claimed ε beside what the attacks show: a lower bound above the claim means that the guarantee is broken.
+"""Guaranteed ε, and the lower bound that the attacks show: a bound above the guarantee refutes it. And whether the model as it is leaks.
 
 Members and non-members are paired within each half. Where training set and holdout were split at random, which record of a pair
 is the member is a fair coin, and turning it over is the swap of one record: so that the attacks on one trained model bound ε
-(`leakscope.epsilon`). Records that stand in the data more than once are left out, since for them the coin is not fair. If the
-two sets differ by themselves, the bound speaks of that and not of the training: it is held against models that never saw the
-members, and against the blind baseline.
+(`leakscope.epsilon`). Records that occur more than once in the data are left out, since for them the coin is not fair. Under a distribution shift
+the bound is about the shift and not about the training: the never-trained control and the blind baseline check this.
 """
 
 from __future__ import annotations
@@ -12,45 +11,38 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
-import numpy as np
-from numpy.typing import NDArray
-
 from leakscope.comparison.attacking import Case, Outcome
+from leakscope.core.arrays import Booleans
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat
 from leakscope.defenses.defense import Guarantee
 from leakscope.epsilon import epsilon_from_pairs
 from leakscope.evaluation.claims import pair_records
 from leakscope.intervals import auc, suspicious
-from leakscope.results import Basis
+from leakscope.results import Basis, Verdict
 from leakscope.risk import Judged, assess_groups, most_exposed_group
-from leakscope.telling import finite
 from leakscope.verdict import judge
-from leakscope.verdict_text import headline
 
 
-def smallest_epsilon(
-    case: Case, outcome: Outcome, alone: NDArray[np.bool_], delta: float, confidence: float
-) -> Estimate:
-    """The largest lower bound on ε by any attack, for the swap of one record; it pays for the choice of attack."""
+def smallest_epsilon(case: Case, outcome: Outcome, alone: Booleans, delta: float, confidence: float) -> Estimate:
+    """The largest lower bound on ε by any attack, for the swap of one record; it is corrected for the choice of attack."""
     each = 1 - (1 - confidence) / len(outcome.trials)
     found = [_bound(case, trial.target, trial.attack.fixed_scale, alone, delta, each) for trial in outcome.trials]
-    return finite(max(found, key=lambda bound: bound.value))
+    return max(found, key=lambda bound: bound.value).finite()
 
 
-def _bound(
-    case: Case, judged: Judged, fixed_scale: bool, alone: NDArray[np.bool_], delta: float, confidence: float
-) -> Estimate:
+def _bound(case: Case, judged: Judged, fixed_scale: bool, alone: Booleans, delta: float, confidence: float) -> Estimate:
     inside, outside, half = pair_records(case.sample.half, case.sample.judged, alone)
     if not len(inside):
-        return Estimate(0.0, 0.0, 0.0, confidence, "lower bound", n=0, method="no record stands in the data once")
+        return Estimate(0.0, 0.0, 0.0, confidence, "lower bound", n=0, method="every record occurs more than once")
     score = judged.guesses.score
     return epsilon_from_pairs(score[inside], score[outside], delta, confidence, half=None if fixed_scale else half)
 
 
 def hold_claim(
-    case: Case, outcome: Outcome, alone: NDArray[np.bool_], claim: Guarantee | None, confidence: float
-) -> tuple[Estimate, Literal["none", "holds", "broken", "in doubt"]]:
-    """The lower bound on ε, and what it makes of a claim."""
+    case: Case, outcome: Outcome, alone: Booleans, claim: Guarantee | None, confidence: float
+) -> tuple[Estimate, Literal["none", "not refuted", "refuted", "in doubt"]]:
+    """The lower bound on ε, and whether it refutes a guarantee."""
     if claim is None:
         found = smallest_epsilon(case, outcome, alone, 0.0, confidence)
         if found.value > 0 and differ_anyway(case, outcome):
@@ -60,8 +52,8 @@ def hold_claim(
     epsilon, delta = claim.for_swaps()
     found = smallest_epsilon(case, outcome, alone, delta, confidence)
     if found.value <= epsilon:
-        return found, "holds"
-    return found, "in doubt" if differ_anyway(case, outcome) else "broken"
+        return found, "not refuted"
+    return found, "in doubt" if differ_anyway(case, outcome) else "refuted"
 
 
 def differ_anyway(case: Case, outcome: Outcome, *, significantly: bool = False) -> bool:
@@ -72,8 +64,8 @@ def differ_anyway(case: Case, outcome: Outcome, *, significantly: bool = False) 
     return (blind.low > 0.5 if significantly else suspicious(blind)) or any(control.low > 0.5 for control in controls)
 
 
-def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, str]:
-    """Whether an attack is significantly above chance, and why that, or a change of it, need not come from the model; else no reason.
+def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, Verdict, Caveat | None]:
+    """Whether an attack is significantly above chance, the verdict, and what else than the model may explain that or a change of it.
 
     As in an audit, one group above chance is enough, and the classes of the label are groups.
     """
@@ -84,14 +76,15 @@ def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, str]
     ]
     exposed = most_exposed_group(by_group, outcome.trials, case.blind, case.groups)
     verdict = judge(best, replace(basis, fit=outcome.fit, exposed=exposed))
-    beats = verdict.kind == "leaks" or best.auc.low > 0.5
+    beats = verdict.leaks or best.auc.low > 0.5
+    if basis.obstacles and not beats:
+        return beats, verdict, basis.obstacles[0]
     if verdict.kind == "inconclusive" and (beats or exposed is not None):
-        return beats, headline(verdict)
+        return beats, verdict, Caveat("leak_inconclusive")
     if beats and differ_anyway(case, outcome, significantly=True):
-        control = "never-trained control" if best.control.kind == "never trained" else "permuted control"
-        return True, (
-            f"there is a distribution shift between members and held-out records (AUC {best.blind} of the blind baseline, AUC "
-            f"{best.control.auc} of the {control}), so that a change of the risk need not be a change of what the model "
-            "gives away: use a holdout from the same population as the training data"
+        controls = Caveat(
+            "shift_between_sets",
+            {"blind": best.blind, "control": best.control.auc, "control_kind": best.control.kind},
         )
-    return beats, ""
+        return True, verdict, controls
+    return beats, verdict, None

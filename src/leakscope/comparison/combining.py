@@ -1,4 +1,4 @@
-"""Versions beside each other: risks and prices with their changes, what beats what, and what becomes of claims."""
+"""All versions together: risk and utility with their changes, dominance, and the status of guarantees."""
 
 from __future__ import annotations
 
@@ -26,11 +26,12 @@ from leakscope.verdict import largest_figures
 def combine(
     case: Case, seen: Sequence[Seen], alone: Any, price: float, margin: float
 ) -> tuple[list[Version], tuple[float, float]]:
-    """The versions beside each other, and what may be lost of the first metric and of the faithfulness of explanations."""
+    """The versions, and what may be lost of the main metric and of the faithfulness of explanations."""
     first = seen[0].quality
     allowed = price if first.task == "classification" else price * float(-first.compared[0].mean())
     rivals = _rivals(case, seen, (allowed, price), margin)
-    beaten, surely = rivals.beaten(), rivals.surely_beaten()
+    dominating, significantly = rivals.dominating(), rivals.significantly_dominating()
+    in_the_chart = rivals.dominating(axes=2)
     levels = {column: pool_levels(values) for column, values in case.target.nonmembers.groups.items()}
     shared = _Shared(case, seen, levels)
     found = [
@@ -38,7 +39,12 @@ def combine(
         for at, one in enumerate(seen)
     ]
     marked = [
-        replace(version, beaten_by=_name(seen, beaten[at]), surely_beaten_by=_name(seen, surely[at]))
+        replace(
+            version,
+            dominated_by=_name(seen, dominating[at]),
+            significantly_dominated_by=_name(seen, significantly[at]),
+            pareto_optimal=in_the_chart[at] is None,
+        )
         for at, version in enumerate(found)
     ]
     return marked, (allowed, price)
@@ -59,7 +65,7 @@ def _rivals(case: Case, seen: Sequence[Seen], limits: tuple[float, float], margi
 
 
 class _Shared:
-    """Levels of the groups, and the confidences at which all changes, all groups and all claims hold together."""
+    """Levels of the groups, and the confidences that make the intervals of all changes, all groups and all bounds on ε simultaneous."""
 
     def __init__(self, case: Case, seen: Sequence[Seen], levels: dict[str, Any]) -> None:
         others = max(1, len(seen) - 1)
@@ -72,9 +78,9 @@ class _Shared:
         self.by_claim = 1 - spare / len(seen)
 
 
-def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, lowered: Estimate | None) -> Version:
+def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, change: Estimate | None) -> Version:
     version, outcome, quality = one.version, one.outcome, one.quality
-    epsilon, promise = hold_claim(case, outcome, alone, version.made.guarantee, shared.by_claim)
+    epsilon, status = hold_claim(case, outcome, alone, version.made.guarantee, shared.by_claim)
     best = outcome.careful[outcome.strongest]
     same = version.labels_stay if quality.task == "classification" else version.answers_stay
     return Version(
@@ -90,7 +96,7 @@ def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, lo
         control=best.control.auc,
         control_kind=best.control.kind,
         attacks=tuple(_attacked(risk) for risk in outcome.careful),
-        lowered=lowered,
+        risk_change=change,
         utility=price_of(
             quality, first.quality, case.confidence, shared.by_metric, same=version.answers_stay, same_labels=same
         ),
@@ -107,9 +113,7 @@ def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, lo
         retrained=one.retrained,
         guarantee=version.made.guarantee,
         epsilon=epsilon,
-        promise=promise,
-        beaten_by=None,
-        surely_beaten_by=None,
+        guarantee_status=status,
         notes=version.made.notes,
     )
 

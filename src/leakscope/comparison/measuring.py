@@ -15,7 +15,8 @@ import numpy as np
 
 from leakscope.comparison.attacking import Case, Outcome, attack_version, explained_by
 from leakscope.comparison.plan import Planned
-from leakscope.comparison.utility import Floats, Quality
+from leakscope.comparison.utility import Quality
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import NotRun
 from leakscope.errors import InputError

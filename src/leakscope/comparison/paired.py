@@ -18,13 +18,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.intervals import normal_quantile, placements_in_order
 from leakscope.ranking import Part, Ranking
-
-Floats = NDArray[np.float64]
 
 #: Draws behind the quantile of the largest standardised difference; its own error is then about 0.02.
 DRAWS = 4000
@@ -77,7 +75,7 @@ def pair_aucs(scores: Sequence[Sequence[Part]], confidence: float = 0.95, seed: 
     >>> first = rng.normal(member, 1.0)
     >>> paired = pair_aucs([split(first, member), split(first / 2, member), split(rng.normal(size=2000), member)])
     >>> paired.difference([0], [1])
-    0.000 [-0.002, 0.002]
+    0.000 [−0.002, 0.002]
     >>> paired.difference([0], [2]).low > 0.1
     True
     """

@@ -1,4 +1,4 @@
-r"""Releases of explanations by records held against each other: every attack against every release, with the same seeds.
+r"""Releases of record explanations compared: every attack on every release, with the same seeds.
 
 With :math:`p_{v,a}` the expected share of the training records that attack a recovers through release v, the change of the
 largest share between two releases is
@@ -20,15 +20,16 @@ from itertools import combinations
 import numpy as np
 
 from leakscope.attacks import RECONSTRUCTIONS
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import NotRun
+from leakscope.evaluation.dominance import exact, find_dominating
 from leakscope.intervals import difference
-from leakscope.learners.linear import Floats
 from leakscope.reconstruction.release import RecordRelease, Usefulness
 from leakscope.reconstruction.run import Case, over_runs, run_attack, usefulness_of
 from leakscope.worlds import Progress
 
-NO_LOSS = Estimate(0.0, 0.0, 0.0, kind="exact", method="both releases do the same")
+NO_LOSS = Estimate(0.0, 0.0, 0.0, kind="exact", method="the same by construction")
 
 
 class Rivals:
@@ -97,7 +98,7 @@ class Rivals:
             low, high = max(low, paired.low), min(high, paired.high)
         return low, high
 
-    # --- what honest users lose, and who beats whom ----------------------------------------------------------------------
+    # --- what honest users lose, and dominance --------------------------------------------------------------------------
 
     @cached_property
     def useful(self) -> list[Usefulness]:
@@ -128,23 +129,19 @@ class Rivals:
             found.append(difference(second.error, first.error))
         return found
 
-    def beats(self, ours: int, theirs: int, *, surely: bool) -> bool:
-        """Whether ours beats theirs; one that answers fewer questions never does, for what these are worth is not known."""
-        budgets = self.releases[ours][1] - self.releases[theirs][1]
-        risk, gains = self.risk_change(ours, theirs), self.gains(ours, theirs)
-        if budgets < 0 or risk.value > 0 or any(gain.value < 0 for gain in gains):
-            return False
-        if not surely:
-            return budgets > 0 or risk.value < 0 or any(gain.value > 0 for gain in gains)
-        better = budgets > 0 or any(gain.low > 0 for gain in gains)
-        return self.cheap(gains) and (risk.high < 0 or (better and risk.high <= self.margin))
-
-    def cheap(self, gains: Sequence[Estimate]) -> bool:
-        """Whether surely no more is lost than the price."""
+    def within(self, gains: Sequence[Estimate]) -> bool:
+        """Whether what honest users lose is significantly within the limit."""
         return all(gain.low >= -self.price for gain in gains)
 
-    def beaten(self, at: int, *, surely: bool) -> int | None:
-        """The least risky release that beats this one, or None."""
-        better = [other for other in range(len(self.releases)) if other != at and self.beats(other, at, surely=surely)]
-        risk = {other: max(share.value for share in self.shares[other].values()) for other in better}
-        return min(better, key=risk.__getitem__) if better else None
+    def dominating(self, *, significantly: bool) -> list[int | None]:
+        """For each release the one that dominates it, or None; the number of queries counts too, and may not be smaller."""
+        tolerances = (self.margin, 0.0, *[self.price] * 3) if significantly else None
+        return find_dominating(len(self.releases), self._all_gains, tolerances)
+
+    def _all_gains(self, ours: int, theirs: int) -> list[Estimate]:
+        """Less risk, more queries, and usefulness; influences that one of the two hides are not compared."""
+        risk = self.risk_change(ours, theirs)
+        less = replace(risk, value=-risk.value, low=-risk.high, high=-risk.low)
+        useful = self.gains(ours, theirs)
+        queries = exact(float(self.releases[ours][1] - self.releases[theirs][1]))
+        return [less, queries, *useful, *[NO_LOSS] * (3 - len(useful))]

@@ -1,8 +1,9 @@
-"""The comparison: one path from a target and defenses to risk, price and a recommendation."""
+"""The comparison of defenses: one path from a target and defenses to risk, utility and a recommendation."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,11 +14,14 @@ from leakscope.comparison.attacking import Case, attacks_on
 from leakscope.comparison.choosing import recommend
 from leakscope.comparison.claims import does_it_leak
 from leakscope.comparison.combining import combine
+from leakscope.comparison.decisions import comparison_claims
 from leakscope.comparison.measuring import measure_all
 from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
 from leakscope.comparison.result import Comparison
 from leakscope.consistency import answers_by_batch, average_random_answers
+from leakscope.core.checks import check_number
+from leakscope.core.result import Caveat, plain_settings
 from leakscope.defenses import Defense
 from leakscope.errors import InputError
 from leakscope.evaluation.claims import stand_alone
@@ -32,11 +36,11 @@ from leakscope.risk import FALSE_POSITIVE_RATES
 from leakscope.selection import read_releases
 from leakscope.target import Target
 from leakscope.verdict import MUCH_OVERLAP, confidence_for_choice, confidences_for_choice
-from leakscope.versions import versions
+from leakscope.versions import stamp
 from leakscope.workers import check_work
 from leakscope.worlds import retrain as train_again
 
-#: Loss of accuracy (or rise of the relative mean squared error) that a recommended version may cost.
+#: Loss of accuracy (or relative increase of the mean squared error) that a recommended version may have.
 PRICE = 0.01
 
 
@@ -63,7 +67,7 @@ def compare(
     progress: Progress | None = None,
     shadows: int | None = None,
 ) -> Comparison:
-    """Run the same attacks on a model as it is and on defended versions, and say what each buys and costs.
+    """Run the same attacks on a model as it is and on defended versions, and compare risk and utility.
 
     Parameters
     ----------
@@ -72,19 +76,19 @@ def compare(
     defenses
         Defenses of `leakscope.defenses`, or their short names: ``["l2", leakscope.defenses.Rounding([1])]``.
     explanations
-        Explanations by features that are released beside the answers, such as ``["gradient"]``: they are attacked too.
+        Feature explanations that are released with the outputs, such as ``["gradient"]``: they are attacked too.
     record_explanations
-        Explanations by training records that are released, as a `RecordRelease`, or True for five records with their influences:
-        what attacks recover of the training set through them is compared beside the versions, in ``Comparison.record_explanations``.
+        Record explanations that are released, as a `RecordRelease`, or True for five records with their influences:
+        ``Comparison.record_explanations`` has what attacks recover of the training set through them.
     price
-        A version is recommended only if it surely costs no more than this: loss of accuracy, or for a regression the rise of
-        the mean squared error as a share of what it is.
+        A version is recommended only if its loss of utility is significantly below this: loss of accuracy, or for a regression the
+        relative increase of the mean squared error. The faithfulness of explanations has the same limit.
     references
         Reference models that the attacker trains *with* the defense for every learner, an even number; 4 by default, 0 for none.
     retrain
-        Train the never-trained controls and the reference models. Without, the permuted control stands in.
+        Train the never-trained controls and the reference models. Without them, the control permutes memberships.
     margin
-        One version may be worse than another by so much of the AUC and still be said to beat it by a better utility.
+        Tolerance of the AUC: how much worse a version may be and still dominate another by a better utility.
     random_split, drop_overlap, repeats, confidence, fprs, seed, workers, cluster, cache, progress, shadows
         See :func:`leakscope.audit`.
 
@@ -94,7 +98,7 @@ def compare(
     >>> toy = ls.toys.lookup(n=300)
     >>> target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
     >>> found = compare(target, ls.defenses.LabelOnly(), references=4)
-    >>> [(version.name, round(version.risk.auc.value, 2)) for version in found.versions]
+    >>> [(version.name, round(version.risk.auc.value, 2)) for version in found.compared]
     [('as it is', 1.0), ('label-only', 0.84)]
     """
     references = instead_of_shadows(references, shadows)
@@ -111,7 +115,7 @@ def compare(
     release = read_release(record_explanations, target, of_records)
     explained = _read_explanations(explanations, planned)
     clock = Clock()
-    with clock("explanations by records"):
+    with clock("record explanations"):
         by_records = None if release is None else compare_records(
             target, of_records, release, price=price, margin=margin, confidence=confidence, seed=seed, progress=progress
         )  # fmt: skip
@@ -124,20 +128,32 @@ def compare(
     asked = [(case.target.nonmembers, held_out)]
     obstacles += consistency.obstacles + answers_by_batch(case.target.model, asked, consistency, settings.seed)
     warnings += [*consistency.warnings, *obstacles]
-    leaks, doubt = does_it_leak(case, seen[0].outcome, Basis(settings.margin, random_split=settings.random_split))
-    if obstacles and not leaks:
-        doubt = obstacles[0]
-    if doubt and doubt not in warnings:
+    basis = Basis(settings.margin, random_split=settings.random_split, obstacles=tuple(obstacles))
+    leaks, verdict, doubt = does_it_leak(case, seen[0].outcome, basis)
+    if doubt is not None and doubt not in warnings:
         warnings.insert(0, doubt)
-    recommendation = recommend(found, limits, leaks=leaks, doubt=doubt)
+    if settings.random_split:
+        warnings.append(Caveat("stated_random_split"))
+    elif found[0].control_kind == "permuted":
+        warnings.append(Caveat("permuted_control", {"retrainable": case.target.learner is not None}))
     if by_records is not None:
-        warnings.append(
-            "risk is that of telling who was trained on; through explanations by records as they are, attacks see a share of "
-            f"{by_records.as_it_is.share} of the training records themselves"
-        )
-    run = _recorded(case, settings, found[0].main.metric, explained, price)
-    run |= {"seconds": clock.seconds, "command": str(command)}
-    return Comparison(tuple(found), (*refused, *failed), recommendation, tuple(warnings), run, by_records)
+        warnings += [*by_records.warnings, Caveat("records_recovered", {"share": by_records.as_it_is.share})]
+    result = Comparison(
+        compared=tuple(found),
+        verdict=verdict,
+        recommendation=recommend(found, limits, leaks=leaks, doubt=doubt),
+        utility_limit=limits[0],
+        faithfulness_limit=limits[1],
+        record_explanations=by_records,
+        not_run=(*refused, *failed),
+        warnings=tuple(warnings),
+        settings=plain_settings(_recorded(case, settings, found[0].main.metric, explained, price)),
+        fingerprints=_fingerprints(case.target),
+        seconds=clock.seconds,
+        command=str(command),
+        **stamp(),
+    )
+    return replace(result, claims=comparison_claims(result))
 
 
 def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[str], price: float) -> dict[str, Any]:
@@ -160,36 +176,39 @@ def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[s
         "confidence of each risk": case.together,
         "false-positive rates": list(settings.fprs),
         "seed": settings.seed,
+    }
+
+
+def _fingerprints(target: Target) -> dict[str, str]:
+    return {
         "training records": fingerprint(target.members.X, target.members.y),
         "held-out records": fingerprint(target.nonmembers.X, target.nonmembers.y),
-        "versions": versions(),
     }
 
 
 def _check(target: Target, price: float) -> None:
     if not isinstance(target, Target):
         raise InputError("compare takes a target: make one with leakscope.make_target(model, train, holdout)")
-    if not isinstance(price, int | float) or isinstance(price, bool) or not 0 <= price < 1:
-        raise InputError(f"price is a loss of accuracy from 0 to below 1, not {price!r}")
+    check_number("price", price, 0, 1)
 
 
 def _read_explanations(explanations: Sequence[str], planned: Sequence[Planned]) -> tuple[str, ...]:
     names = tuple(release.name for release in read_releases(explanations)) if len(explanations) else ()
     if plain := [name for name in names if name in RELEASES]:
         raise InputError(
-            f"{plain[0]} is no explanation: the answers are always attacked, name explanations such as gradient"
+            f"{plain[0]} is not an explanation: the outputs are always attacked, name explanations such as gradient"
         )
     if not names and any(version.made.explanation is not None for version in planned):
         raise InputError(
-            "a defense of explanations needs one that is released: name it with explanations=['gradient'] (--explanations)"
+            "a defense of explanations needs a released explanation: name it with explanations=['gradient'] (--explanations)"
         )
     return names
 
 
 def _prepare(
     target: Target, settings: Settings, planned: Sequence[Planned], explained: Sequence[str], clock: Clock
-) -> tuple[Case, Any, list[str], tuple[str, ...]]:
-    """Who is judged, by what, and which models are trained, once for all versions; warnings and obstacles."""
+) -> tuple[Case, Any, list[Caveat], tuple[Caveat, ...]]:
+    """Which records are judged, by what, and which models are trained, once for all versions; warnings and obstacles."""
     prepared = prepare(target, settings, clock, references_used=True)
     target, judging, numbers = prepared.target, prepared.case, prepared.design.numbers
     masks = any(version.made.answers is not None for version in planned)
@@ -213,9 +232,9 @@ def _prepare(
     obstacles = near_overlap(prepared.overlap)
     hashes, overlap = prepared.hashes, prepared.overlap
     if overlap.count and not overlap.removed:
-        sentence = f"{overlap.count} training records stand in the holdout too: all risks are drawn towards chance (drop_overlap)"
+        copies = Caveat("copies_in_holdout", {"records": overlap.count, "removed": False})
         if np.isin(hashes[1][case.sample.nonmembers], hashes[0]).mean() >= MUCH_OVERLAP:
-            obstacles += (sentence,)
+            obstacles += (copies,)
         else:
-            said.append(sentence)
+            said.append(copies)
     return case, stand_alone(hashes, case.sample), said, obstacles

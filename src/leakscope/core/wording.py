@@ -69,6 +69,8 @@ def written(estimate: Estimate, style: Style = "number") -> Written:
             return Written("at most", _bound(estimate.high, style, up=True) + after, "")
         case "lower bound":
             return Written("at least", _bound(estimate.low, style, up=False) + after, "")
+    if estimate.low == estimate.high:  # such as runs that agree: an interval without width would suggest certainty
+        return Written("", _rounded(estimate.value, style, digits) + after, "")
     low, high = _rounded(estimate.low, style, digits, up=False), _rounded(estimate.high, style, digits, up=True)
     value, interval = _rounded(estimate.value, style, digits), f"[{low}, {high}]"
     return Written("", value + after, interval) if style == "percent" else Written("", value, interval + after)
@@ -296,7 +298,7 @@ def align(rows: Sequence[Sequence[str]], *, indent: str = "", columns: int = COL
     if not rows:
         return []
     cells = list(zip(*rows, strict=True))
-    right = [at > 0 and all(_is_number(cell) for cell in column[1:]) for at, column in enumerate(cells)]
+    right = [at > 0 and all(is_number(cell) for cell in column[1:]) for at, column in enumerate(cells)]
     widths = _fitting([max(map(_width, column)) for column in cells], right, columns - len(indent))
 
     def line(cells: Sequence[str]) -> str:
@@ -327,7 +329,8 @@ def _fitting(widths: list[int], right: list[bool], room: int) -> list[int]:
     return widths
 
 
-def _is_number(cell: str) -> bool:
+def is_number(cell: str) -> bool:
+    """Whether a cell of a table is a written number, or empty: it stands on the right."""
     return not cell.strip("–") or cell[:1].isdigit() or cell.startswith((MINUS, "+", "at most", "at least"))
 
 

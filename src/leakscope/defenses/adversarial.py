@@ -20,15 +20,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.adapters import seeded_torch
+from leakscope.core.checks import check_count, check_number
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Defended, make_learner, read_settings
-from leakscope.defenses.torch_training import Plan, check_positive, import_torch, make_plan, read_hidden
+from leakscope.defenses.torch_training import Plan, import_torch, make_plan, read_hidden
 from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.target import Target
@@ -77,12 +78,11 @@ class AdversarialRegularisation:
     knob: ClassVar[str] = "α"
     what: ClassVar[str] = "the model is trained to fool an attacker who learns to recognise training records"
     source: ClassVar[str] = "Nasr, Shokri, Houmansadr 2018, Algorithm 1"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
-        check_positive(steps=self.steps, batch=self.batch, rate=self.rate, attacks=self.attacks)
-        if any(value != int(value) for value in (self.steps, self.batch, self.attacks)):
-            raise InputError("steps, batch and attacks must be whole numbers.")
+        for name in ("steps", "batch", "attacks"):
+            check_count(name, getattr(self, name))
+        check_number("rate", self.rate, least=0, open_ends=True)
         _ = self.settings, read_hidden(self.hidden)
 
     @property

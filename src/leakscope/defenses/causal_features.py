@@ -22,7 +22,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -68,7 +68,6 @@ class CausalFeatures:
     knob: ClassVar[str] = "columns"
     what: ClassVar[str] = "the model sees only the columns that are causes of the label"
     source: ClassVar[str] = "tople2020, Theorem 5"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = ""
 
     def __post_init__(self) -> None:
         if self.columns is None:

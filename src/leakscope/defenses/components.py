@@ -9,7 +9,7 @@ again, and anew in each training; they are read from the training records and ar
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -44,7 +44,6 @@ class Components:
     knob: ClassVar[str] = "components"
     what: ClassVar[str] = "the model sees a few principal components of the records"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 4)"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

@@ -107,8 +107,6 @@ class Defense(Protocol):
     #: What it does, in a sentence that a lay reader understands.
     what: ClassVar[str]
     source: ClassVar[str]
-    #: Whether a larger or a smaller setting protects more, or neither.
-    stronger: ClassVar[Literal["larger", "smaller", ""]]
 
     @property
     def settings(self) -> tuple[Setting, ...]:

@@ -19,7 +19,7 @@ Distillation proves nothing, and attacks that know it can still find members (Ja
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,6 @@ class Distillation:
     knob: ClassVar[str] = "parts"
     what: ClassVar[str] = "the model learns the answers of models that did not see the record"
     source: ClassVar[str] = "Chourasia et al. 2022; Tang et al. 2022"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = ""
 
     def __post_init__(self) -> None:
         _ = self.settings

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,7 +62,6 @@ class Dropout:
     knob: ClassVar[str] = "rate"
     what: ClassVar[str] = "hidden units of the network are switched off at random while it is trained"
     source: ClassVar[str] = "Srivastava et al. 2014, section 4; Salem et al. 2019"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
         _ = self.settings

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,6 @@ class EarlyStopping:
     knob: ClassVar[str] = "steps"
     what: ClassVar[str] = "training stops after a few steps"
     source: ClassVar[str] = "Song & Mittal 2021"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

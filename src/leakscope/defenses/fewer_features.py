@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -56,7 +56,6 @@ class FewerFeatures:
     knob: ClassVar[str] = "features"
     what: ClassVar[str] = "the model sees only the columns that tell most of the label"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 4)"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

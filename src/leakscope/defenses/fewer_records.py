@@ -8,7 +8,7 @@ nothing beyond the ceiling that one asker sees at most k records for each questi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -33,7 +33,6 @@ class FewerRecords:
     knob: ClassVar[str] = "records shown"
     what: ClassVar[str] = "an explanation shows fewer of the training records"
     source: ClassVar[str] = "shokri2019, Fig. 6 and 9, which vary the number of records"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

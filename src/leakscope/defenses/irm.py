@@ -19,7 +19,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -68,7 +68,6 @@ class IRM:
     knob: ClassVar[str] = "penalty"
     what: ClassVar[str] = "a network in the model's place is trained to predict alike wherever records come from"
     source: ClassVar[str] = "Arjovsky et al. 2019, as used by tople2020, section 4.2"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
         _ = self.settings

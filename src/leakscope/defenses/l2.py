@@ -26,7 +26,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,7 +69,6 @@ class L2:
     knob: ClassVar[str] = "λ"
     what: ClassVar[str] = "large parameters are penalised in training"
     source: ClassVar[str] = "farokhi2020, Eq. 1 and Figure 3"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
         _ = self.settings

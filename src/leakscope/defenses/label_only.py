@@ -9,7 +9,7 @@ asked about slightly changed records they tell more: Choquette-Choo et al. 2021 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, say_labels
 from leakscope.defenses.rounding import refuse_without_probabilities
@@ -31,7 +31,6 @@ class LabelOnly:
     knob: ClassVar[str] = "answers"
     what: ClassVar[str] = "only the predicted class is told, and no probability"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII; attacked by Choquette-Choo et al. 2021"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = ""
 
     @property
     def settings(self) -> tuple[str, ...]:

@@ -12,15 +12,15 @@ the same l2, to compare with. Values of a regression are centred by the mean of 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, ClassVar, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.defenses.bounded_linear import is_positive, why_no_rows
+from leakscope.core.checks import check_number
+from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.encoding import LinearOutputs, linear_model, make_encoding
-from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.target import Target
 
@@ -63,11 +63,9 @@ class LeakagePenalty:
     knob: ClassVar[str] = "κ"
     what: ClassVar[str] = "records that would show most in a linear model's parameters lose weight in its training"
     source: ClassVar[str] = "farokhi2020, section 7, after Krasker and Welsch 1982"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
-        if not is_positive(self.l2):
-            raise InputError(f"l2 must be a number above 0, not {self.l2!r}")
+        check_number("l2", self.l2, least=0, open_ends=True)
         _ = self.settings
 
     @property

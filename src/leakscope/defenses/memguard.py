@@ -18,13 +18,13 @@ answer, and averaging does not help. Asking about slightly changed records gives
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
+from leakscope.core.checks import check_count
 from leakscope.defenses.defense import Defended, Floats, read_settings
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
-from leakscope.errors import InputError
 from leakscope.keyed import uniforms
 from leakscope.target import Target
 
@@ -52,12 +52,10 @@ class MemGuard:
     knob: ClassVar[str] = "expected distortion"
     what: ClassVar[str] = "some answers are replaced by random ones that rank the classes in the same order"
     source: ClassVar[str] = "after Jia et al. 2019, Phase II"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
         _ = self.settings
-        if not isinstance(self.secret, int) or self.secret < 0:
-            raise InputError(f"the secret must be a whole number from 0 on, not {self.secret!r}")
+        check_count("secret", self.secret, least=0)
 
     @property
     def settings(self) -> tuple[float, ...]:

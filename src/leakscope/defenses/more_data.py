@@ -8,7 +8,7 @@ features are those of a training record or of a held-out one is left out, for it
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
@@ -52,7 +52,6 @@ class MoreData:
     knob: ClassVar[str] = "share of the further records"
     what: ClassVar[str] = "the model is trained on further records too"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 1)"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
         _ = self.settings

@@ -14,12 +14,13 @@ could move many records to other teachers, and the proof would not hold. A teach
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.checks import check_count, check_share
 from leakscope.defenses.defense import Defended, Floats, Guarantee, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER
 from leakscope.errors import InputError
@@ -80,15 +81,12 @@ class PATE:
         "a student is trained on public records, labelled by a noisy vote of models that share no record"
     )
     source: ClassVar[str] = "Papernot et al. 2017"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings
-        for name, least in (("teachers", 2), ("queries", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
-        read_settings(self.delta, "delta", lambda value: 0 < value < 1, "between 0 and 1")
+        check_count("teachers", self.teachers, least=2)
+        check_count("queries", self.queries)
+        check_share("delta", self.delta)
 
     @property
     def settings(self) -> tuple[float, ...]:

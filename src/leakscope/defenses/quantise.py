@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, read_settings
 from leakscope.defenses.explained import Changed
@@ -26,7 +26,6 @@ class Quantise:
     knob: ClassVar[str] = "significant digits"
     what: ClassVar[str] = "explanations are rounded to a few digits"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII (rounded answers), carried to explanations"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

@@ -8,7 +8,7 @@ add their budgets up. How little is seen below that ceiling is measured (shokri2
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, read_settings
 from leakscope.defenses.fewer_records import is_count, refuse_record_explanations
@@ -37,7 +37,6 @@ class QueryBudget:
     knob: ClassVar[str] = "questions of one asker"
     what: ClassVar[str] = "one asker gets explanations for so many questions and no more"
     source: ClassVar[str] = "shokri2019, Fig. 9 and 10, which show what falls by the number of queries"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

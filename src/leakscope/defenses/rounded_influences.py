@@ -8,7 +8,7 @@ ranked before anything is rounded, so that these attacks lose nothing. The paper
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, read_settings
 from leakscope.defenses.fewer_records import refuse_record_explanations
@@ -33,7 +33,6 @@ class RoundedInfluences:
     knob: ClassVar[str] = "significant digits"
     what: ClassVar[str] = "the influences of the records that an explanation shows are rounded"
     source: ClassVar[str] = "against shokri2019, Algorithm 1; measured in docs/explanations.md"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

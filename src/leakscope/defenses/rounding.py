@@ -9,7 +9,7 @@ rounded numbers, and nothing else (Shokri et al. 2017, section VIII, round proba
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -36,7 +36,6 @@ class Rounding:
     knob: ClassVar[str] = "digits"
     what: ClassVar[str] = "answers are rounded to a few digits"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

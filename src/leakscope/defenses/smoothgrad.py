@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, read_settings
 from leakscope.defenses.explained import Smoothed
@@ -26,7 +26,6 @@ class SmoothGrad:
     knob: ClassVar[str] = "noise deviation"
     what: ClassVar[str] = "explanations are averaged over noisy copies of the record"
     source: ClassVar[str] = "Smilkov et al. 2017; as a defense shokri2019, section 4.5"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
         _ = self.settings

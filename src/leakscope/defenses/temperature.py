@@ -12,7 +12,7 @@ ranks all records as before. What it does is to spoil attacks that expect the lo
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, Floats, read_settings
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
@@ -36,7 +36,6 @@ class Temperature:
     knob: ClassVar[str] = "temperature"
     what: ClassVar[str] = "probabilities are drawn towards each other, so that the model sounds less sure"
     source: ClassVar[str] = "Guo et al. 2017, section 4.2; Shokri et al. 2017, section VIII"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "larger"
 
     def __post_init__(self) -> None:
         _ = self.settings

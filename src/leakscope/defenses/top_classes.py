@@ -9,7 +9,7 @@ that the predicted class is always shown. All but one of the classes tell the la
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,7 +38,6 @@ class TopClasses:
     knob: ClassVar[str] = "classes"
     what: ClassVar[str] = "only the most probable classes are shown with their probability"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, read_settings
 from leakscope.defenses.explained import Changed
@@ -26,7 +26,6 @@ class TopFeatures:
     knob: ClassVar[str] = "features shown"
     what: ClassVar[str] = "explanations show the few most important features only"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII (top-k answers), carried to explanations"
-    stronger: ClassVar[Literal["larger", "smaller", ""]] = "smaller"
 
     def __post_init__(self) -> None:
         _ = self.settings

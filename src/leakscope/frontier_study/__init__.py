@@ -1,7 +1,7 @@
-"""The quality-privacy frontier of explanations: which say most about the model for what they give away of its training set."""
+"""The frontier of explanations: faithfulness against what they add to the membership risk of the prediction."""
 
-from leakscope.frontier_study.result import Frontier, Setting
+from leakscope.frontier_study.result import ExplanationRisk, Frontier
 from leakscope.frontier_study.run import frontier
 from leakscope.frontier_study.usual import usual_settings
 
-__all__ = ["Frontier", "Setting", "frontier", "usual_settings"]
+__all__ = ["ExplanationRisk", "Frontier", "frontier", "usual_settings"]

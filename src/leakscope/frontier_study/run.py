@@ -1,4 +1,4 @@
-"""The frontier: how faithful explanations are, against what they add to what the prediction gives away."""
+"""The frontier: how faithful explanations are, against what they add to the membership risk of the prediction."""
 
 from __future__ import annotations
 
@@ -9,29 +9,32 @@ from typing import Any
 
 import numpy as np
 
+from leakscope import intervals
 from leakscope.auditing import audit
+from leakscope.core.checks import check_seed
 from leakscope.core.estimate import Estimate
-from leakscope.core.result import NotRun
+from leakscope.core.result import NotRun, plain_settings
 from leakscope.errors import InputError
+from leakscope.evaluation.dominance import difference, exact, find_dominating
 from leakscope.evaluation.settings import MARGIN
 from leakscope.evaluation.settings import Settings as AuditSettings
 from leakscope.explanations import FeatureExplanation, parse
 from leakscope.explanations.faithfulness import Bench, RecordScores
-from leakscope.frontier_study.dominance import beaten_by_points, surely_beaten
-from leakscope.frontier_study.result import Frontier, Setting
+from leakscope.frontier_study.claims import frontier_claims
+from leakscope.frontier_study.result import ExplanationRisk, Frontier
 from leakscope.frontier_study.usual import usual_settings
 from leakscope.models import Model
-from leakscope.oracle import check_seed
 from leakscope.releases import Progress
 from leakscope.results import Audit
 from leakscope.target import make_target
+from leakscope.versions import stamp
 
 
 def frontier(
     model: Any,
     train: tuple[Any, Any],
     holdout: tuple[Any, Any],
-    settings: Sequence[FeatureExplanation | str] | None = None,
+    explanations: Sequence[FeatureExplanation | str] | None = None,
     *,
     fit: Callable[[Any, Any, np.random.Generator], Any] | None = None,
     task: Any = None,
@@ -50,27 +53,24 @@ def frontier(
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Frontier:
-    """Measure how faithful explanations are, against what they add to what the prediction gives away of the training set.
+    """Measure how faithful explanations are, against what they add to the membership risk of the prediction.
 
     Parameters
     ----------
     model, train, holdout, fit, task, classes, outputs, retrain, drop_overlap, workers, cluster, cache
-        See :func:`leakscope.audit`; one audit is run for all settings.
-    settings
-        Explanations or their names, such as ``["gradient", "gradient:top=5", "smoothgrad:sigma=0.5"]``; by default all
-        methods, and the gradient smoothed, cut, rounded, with noise, and normalised (`usual_settings`). Those that this
-        model can't be explained by are listed with the reason.
+        See :func:`leakscope.audit`; one audit is run for all explanations.
+    explanations
+        Explanations or their names, such as ``["gradient", "gradient:top=5", "smoothgrad:sigma=0.5"]``; by default all methods, and the gradient
+        smoothed, cut, rounded, with noise, and normalised (`usual_settings`). Those that the model does not support are listed with the reason.
     beside
-        What is released anyway, ``"labels"`` or ``"probabilities"``; by default the most telling prediction that the model
-        gives. Leakage is what an explanation adds to it.
+        What is released in any case, ``"labels"`` or ``"probabilities"``; by default the most informative prediction of the model. The risk of an
+        explanation is what it adds to it.
     baseline
-        What a feature is set to where it is removed, and where integrated gradients and DeepLIFT of the usual settings
-        start.
+        The value of a feature that is removed, and the start of integrated gradients and DeepLIFT of the usual settings.
     records
-        How many held-out records faithfulness is measured on.
+        The number of held-out records that faithfulness is measured on.
     margin
-        A setting is surely beaten if another that is better by points is surely better in faithfulness or in leakage, and
-        surely worse in the other by no more than this (`dominance`).
+        Tolerance: how much worse an explanation may be on one axis and still dominate another, and the largest extra advantage of a recommended one.
     seed
         The same seed gives the same numbers to the last bit.
 
@@ -82,12 +82,12 @@ def frontier(
     >>> y = (X[:, 0] + X[:, 1] / 2 + rng.normal(size=400) > 0).astype(int)
     >>> model = LogisticRegression().fit(X[:200], y[:200])
     >>> found = frontier(model, (X[:200], y[:200]), (X[200:], y[200:]), ["gradient", "gradient:noise=1.0"], retrain=False)
-    >>> [setting.name for setting in found.settings if setting.faithfulness.order.low > 0.2]
+    >>> [one.name for one in found.explanations if one.faithfulness.order.low > 0.2]
     ['gradient']
     """
-    check_seed(seed)
+    seed = check_seed(seed)
     AuditSettings(confidence=confidence, margin=margin).checked()
-    chosen = None if settings is None else _read(settings)
+    chosen = None if explanations is None else _read(explanations)
     target = make_target(model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs)
     beside = _prediction(target.model, beside)
     bench = Bench(target.model, target.nonmembers.X, baseline=baseline, records=records, seed=seed)
@@ -98,51 +98,52 @@ def frontier(
         cache=cache, progress=progress,
     )  # fmt: skip
     random = np.random.default_rng([seed, 1]).normal(size=bench.flat.shape)
-    run = {
-        "model": found.target.model,
-        "records": len(bench.flat),
-        "features": bench.flat.shape[1],
-        "judged": found.target.judged,
-        "baseline": bench.baseline,
-        "output": bench.shown if target.model.task == "classification" else "value",
-        "margin": margin,
-        "confidence": confidence,
-        "seed": int(seed),
-        "retrained": found.target.control_models is not None,
-    }
+    settings = {
+        "model": found.target.model, "explanations": list(scores), "beside": beside, "baseline": bench.baseline,
+        "output": bench.shown if target.model.task == "classification" else "value", "records": records, "retrain": retrain,
+        "drop_overlap": drop_overlap, "margin": margin, "confidence": confidence, "seed": seed,
+    }  # fmt: skip
+    weighed = _weigh(scores, found, margin, confidence)
     return Frontier(
-        settings=_combine(scores, found, margin, confidence),
+        claims=tuple(frontier_claims(weighed, beside, margin)),
+        warnings=found.warnings,
         not_run=tuple(not_run),
+        settings=plain_settings(settings),
+        fingerprints=found.fingerprints,
+        seconds=found.seconds,
+        explanations=weighed,
         beside=beside,
         random_order=bench.score(random, bench.shown).summary(confidence).order,
-        run=run,
-        audit=found,
+        features=int(bench.flat.shape[1]),
+        scored=len(bench.flat),
+        judged=found.target.judged,
+        **stamp(),
     )
 
 
-def _read(settings: Any) -> list[FeatureExplanation]:
+def _read(explanations: Any) -> list[FeatureExplanation]:
     """Explanations from themselves or their names, each once."""
-    given = [settings] if isinstance(settings, str | FeatureExplanation) else list(settings)
+    given = [explanations] if isinstance(explanations, str | FeatureExplanation) else list(explanations)
     if not given or not all(isinstance(one, str | FeatureExplanation) for one in given):
-        raise InputError("settings must be explanations or their names, such as ['gradient', 'gradient:top=5']")
+        raise InputError("explanations must be explanations or their names, such as ['gradient', 'gradient:top=5']")
     read = [parse(one.strip()) if isinstance(one, str) else one for one in given]
     return list({how.name: how for how in read}.values())
 
 
 def _prediction(model: Model, wanted: str | None) -> str:
-    """The prediction that is released anyway: by default the most telling that the model gives, which comes first."""
+    """The prediction that is released in any case: by default the most informative one, which comes first."""
     gives = (
         ["predictions"] if model.task == "regression" else ["probabilities", "labels"][not model.gives_probabilities :]
     )
     if wanted not in (None, *gives):
-        raise InputError(f"beside is {' or '.join(gives)} for this model, not {wanted!r}")
+        raise InputError(f"beside must be {' or '.join(gives)} for this model, not {wanted!r}")
     return wanted or gives[0]
 
 
 def _score(
     bench: Bench, chosen: Sequence[FeatureExplanation], progress: Progress | None
 ) -> tuple[dict[str, RecordScores], list[NotRun]]:
-    """Faithfulness of each setting, and which the model can't be explained by."""
+    """Faithfulness of each explanation, and those that the model does not support."""
     scores, not_run = {}, []
     for done, how in enumerate(chosen, start=1):
         try:
@@ -152,33 +153,48 @@ def _score(
         if progress is not None:
             progress("explaining", done, len(chosen))
     if not scores:
-        raise InputError(f"none of these explanations can be had of this model: {not_run[0].reason}")
+        raise InputError(f"the model supports none of these explanations: {not_run[0].reason}")
     return scores, not_run
 
 
-def _at_least_nothing(extra: Estimate) -> Estimate:
-    """Extra leakage as it is compared: none is below 0, since an attacker can leave the explanation aside."""
+def _not_negative(extra: Estimate) -> Estimate:
+    """Extra advantage as it is compared: not below 0, since an attacker can ignore the explanation."""
     return replace(extra, value=max(0.0, extra.value), low=max(0.0, extra.low), high=max(0.0, extra.high))
 
 
-def _combine(scores: dict[str, RecordScores], found: Audit, margin: float, confidence: float) -> tuple[Setting, ...]:
-    """Faithfulness and leakage of each setting, and which beats it."""
+def _weigh(
+    scores: dict[str, RecordScores], found: Audit, margin: float, confidence: float
+) -> tuple[ExplanationRisk, ...]:
+    """Faithfulness and extra risk of each explanation, and which others dominate it.
+
+    Faithfulness is compared record by record, with the confidence shared out over all pairs; the intervals of the extra advantages are simultaneous.
+    """
     names = list(scores)
     extras = {extra.release: extra for extra in found.extras}
-    leakage = [_at_least_nothing(extras[name].advantage) for name in names]
-    quality = [scores[name].order for name in names]
-    kept = {name: scores[name].summary(confidence) for name in names}
-    beaten = beaten_by_points([kept[name].order.value for name in names], [leaks.value for leaks in leakage])
-    surely = surely_beaten(quality, leakage, margin, confidence)
+    risks = [_not_negative(extras[name].advantage) for name in names]
+    orders = [scores[name].order for name in names]
+    kept = [scores[name].summary(confidence) for name in names]
+    together = 1 - (1 - confidence) / max(1, len(names) * (len(names) - 1) // 2)
+
+    def gains(ours: int, theirs: int) -> list[Estimate]:
+        return [difference(risks[theirs], risks[ours]), intervals.mean(orders[ours] - orders[theirs], together)]
+
+    def by_value(ours: int, theirs: int) -> list[Estimate]:
+        more = kept[ours].order.value - kept[theirs].order.value
+        return [exact(risks[theirs].value - risks[ours].value), exact(more)]
+
+    dominating = find_dominating(len(names), gains, [margin, margin])
+    better = find_dominating(len(names), by_value)
     return tuple(
-        Setting(
+        ExplanationRisk(
             name=name,
-            faithfulness=kept[name],
+            faithfulness=kept[at],
             advantage=extras[name].advantage,
             auc=extras[name].auc,
             control=extras[name].control,
-            beaten_by=None if one is None else names[one],
-            surely_beaten_by=None if sure is None else names[sure],
+            beyond_control=extras[name].beyond_control,
+            pareto_optimal=better[at] is None,
+            dominated_by=None if (by := dominating[at]) is None else names[by],
         )
-        for name, one, sure in zip(names, beaten, surely, strict=True)
+        for at, name in enumerate(names)
     )

@@ -1,4 +1,4 @@
-"""The settings that a frontier looks at unless told otherwise."""
+"""The explanations that a frontier measures by default."""
 
 from __future__ import annotations
 
@@ -18,13 +18,12 @@ TOPS = (5, 20)
 
 
 def usual_settings(bench: Bench) -> list[FeatureExplanation]:
-    """All methods, and the gradient with everything that may be done to it before it is handed out.
+    """Give all methods, and the gradient with every form of post-processing.
 
-    The largest values are taken of gradient times input too: of a gradient they are often those of features that the record
-    does not have.
+    The largest values are taken of gradient times input too: those of a gradient are often at features that the record does not have.
 
-    What has a unit is fitted to the records: the noise of SmoothGrad to the deviation of their features, noise and decimals
-    to the size of the gradients, all to one digit.
+    Settings with a unit are fitted to the records, to one digit: the noise of SmoothGrad to the standard deviation of the features, noise and decimals to
+    the size of the gradients.
 
     Examples
     --------

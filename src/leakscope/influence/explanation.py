@@ -15,12 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats, Indices
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Loss = Literal["likelihood", "log"]
 
 BLOCK = 2**22  # influences held at a time
@@ -91,8 +90,7 @@ class RecordExplanation:
     loss: Loss = "likelihood"
 
     def __post_init__(self) -> None:
-        if isinstance(self.k, bool) or not isinstance(self.k, int | np.integer) or self.k < 1:
-            raise InputError(f"k must be a whole number from 1 on, not {self.k!r}")
+        check_count("k", self.k)
         if self.loss not in ("likelihood", "log"):
             raise InputError(f"loss must be 'likelihood' or 'log', not {self.loss!r}")
 

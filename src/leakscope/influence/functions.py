@@ -25,13 +25,13 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_number
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.failures import cause, describe
 from leakscope.workers import one_thread
 
-Floats = NDArray[np.float64]
 Curvature = Literal["hessian", "gauss-newton"]
 
 EXPLICIT = 2000  # parameters up to which the matrix is written down
@@ -93,8 +93,7 @@ def influence_functions(
     if curvature not in ("hessian", "gauss-newton"):
         raise InputError(f"curvature is 'hessian' or 'gauss-newton', not {curvature!r}")
     for name, value in (("damping", damping), *([] if callable(penalty) else [("penalty", penalty)])):
-        if isinstance(value, bool) or not isinstance(value, int | float | np.number) or not 0 <= value < np.inf:
-            raise InputError(f"{name} is a number from 0 on, not {value!r}")
+        check_number(name, value, 0)
     with one_thread():
         records, targets = _tensors(X, y, "training records")
         asked, wanted = _tensors(points, labels, "points")

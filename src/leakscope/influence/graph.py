@@ -18,8 +18,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Indices
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
-from leakscope.influence.explanation import Indices, LeftOut, RecordExplanation
+from leakscope.influence.explanation import LeftOut, RecordExplanation
 
 Order = Literal["breadth-first", "depth-first", "random"]
 ORDERS = ("breadth-first", "depth-first", "random")
@@ -226,9 +228,7 @@ class InfluenceGraph:
         return queries
 
     def _read_start(self, start: int) -> int:
-        if isinstance(start, bool) or not isinstance(start, int | np.integer) or not 0 <= start < len(self):
-            raise InputError(f"start must be the number of a record, from 0 to {len(self) - 1}, not {start!r}")
-        return int(start)
+        return check_count("start", start, 0, len(self) - 1)
 
 
 def influence_graph(models: LeftOut, X: Any, explanation: RecordExplanation, labels: Any = None) -> InfluenceGraph:

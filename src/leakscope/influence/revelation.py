@@ -55,14 +55,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from leakscope.core.arrays import Floats, Indices
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.influence.logistic import LeaveOneOut
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Line = tuple[float, float]  # slope and constant
 Term = tuple[float, float, int]  # exponent's slope and constant, and the sign of the term
 
@@ -196,8 +195,7 @@ def tangents(m: int) -> Tangents:
     >>> revealable(0.0, 0.0, world.coef, world.intercept)
     array([0, 1, 2, 3, 4])
     """
-    if isinstance(m, bool) or not isinstance(m, int | np.integer) or not 1 <= m <= 10**6:
-        raise InputError(f"m must be a whole number of records from 1 to 1,000,000, not {m!r}")
+    m = check_count("m", m, most=10**6)
     points = np.arange(1, m + 1) / m
     models = LeaveOneOut(2 * points[:, None], 1 - points**2, np.zeros(1), 0.0, gradient_norm=0.0)
     return Tangents(models, points)

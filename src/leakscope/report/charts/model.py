@@ -58,7 +58,7 @@ class Mark:
     label
         Its name, written next to it where there is room.
     said
-        What a reader sees who points at it; by default the name and the numbers.
+        What a reader sees who points at it; by default the name and the numbers. In a histogram the ends of the bin stand before it.
     box
         Five rising numbers of a box: ends of the whiskers, quartiles and median.
     """

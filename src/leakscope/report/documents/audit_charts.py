@@ -6,8 +6,8 @@ import math
 from collections.abc import Sequence
 
 from leakscope.core.estimate import Estimate
-from leakscope.core.wording import count, name, number, out_of, percent, write
-from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
+from leakscope.core.wording import count, name, out_of, percent, write
+from leakscope.report.charts.model import Axis, Chart, Form, Mark, Rule, Series, Tone
 from leakscope.report.documents.releases import shown_rate, speaks_in_pairs
 from leakscope.results import Audit, Extra, GroupRisk, Risk
 
@@ -104,15 +104,13 @@ def histogram(audit: Audit) -> Chart:
     found = audit.strongest.histogram
     totals = [max(1, sum(counts)) for counts in (found.members, found.nonmembers)]
     series = []
-    for what, form, counts, total in (
-        ("members", "area", found.members, totals[0]),
-        ("non-members", "steps", found.nonmembers, totals[1]),
-    ):
+    kinds: tuple[tuple[str, Form, Tone], ...] = (("members", "area", "strong"), ("non-members", "steps", "plain"))
+    for (what, form, tone), counts, total in zip(kinds, (found.members, found.nonmembers), totals, strict=True):
         marks = tuple(
-            Mark(low, many / total, said=f"{number(low)} to {number(high)}: {count(many)} {what}")
-            for low, high, many in zip(found.edges[:-1], found.edges[1:], counts, strict=True)
+            Mark(low, many / total, said=count(many, what.removesuffix("s"), what))
+            for low, many in zip(found.edges[:-1], counts, strict=True)
         )
-        series.append(Series(what, marks, form, end=found.edges[-1]))  # type: ignore[arg-type]
+        series.append(Series(what, marks, form, tone, end=found.edges[-1]))
     return Chart(
         "Scores of members and non-members",
         "Under the strongest attack. The more the members are on the right of the non-members, the more the model reveals.",

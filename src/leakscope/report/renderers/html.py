@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,9 +16,9 @@ from markupsafe import Markup
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
-from leakscope.core.wording import number, written
+from leakscope.core.wording import is_number, number, written
 from leakscope.report.charts.model import Axis, Chart
-from leakscope.report.charts.svg import draw
+from leakscope.report.charts.svg import draw, is_wide
 from leakscope.report.document import (
     Block,
     Cell,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _FONT = Markup('system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif')
+CHARTS = "Charts"
 _NAMES: dict[type, str] = {
     Text: "text",
     KeyFigures: "figures",
@@ -87,7 +89,7 @@ def _all(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _content(shown: Document) -> dict[str, Any]:
-    sections = [_section(block, f"s{number}") for number, block in enumerate(shown.blocks, start=1)]
+    sections = [_section(block, f"s{number}") for number, block in enumerate(_with_charts(shown.blocks), start=1)]
     return {
         "document": shown,
         "picture": None if shown.picture is None else draw(shown.picture),
@@ -97,10 +99,20 @@ def _content(shown: Document) -> dict[str, Any]:
     }
 
 
+def _with_charts(blocks: Sequence[Block]) -> list[Block]:
+    """Put charts that follow each other into one section."""
+    found: list[Block] = []
+    for is_chart, run in groupby(blocks, lambda block: isinstance(block, Chart)):
+        several = tuple(run)
+        found += [Details(CHARTS, several, open=True)] if is_chart and len(several) > 1 else several
+    return found
+
+
 def _section(block: Block, anchor: str) -> dict[str, Any]:
-    """A part of the page with a heading: an open section with its blocks, or a block by itself."""
-    inside = block.blocks if isinstance(block, Details) and block.open else (block,)
-    return {"anchor": anchor, "title": block.title, "groups": _grouped(inside, within=block.title)}
+    """A part of the page with a heading: a section with its blocks, which may be folded, or a block by itself."""
+    inside = block.blocks if isinstance(block, Details) else (block,)
+    folded = isinstance(block, Details) and not block.open
+    return {"anchor": anchor, "title": block.title, "folded": folded, "groups": _grouped(inside, within=block.title)}
 
 
 def _grouped(blocks: Sequence[Block], within: str = "") -> list[dict[str, Any]]:
@@ -110,7 +122,8 @@ def _grouped(blocks: Sequence[Block], within: str = "") -> list[dict[str, Any]]:
         kind, title = _NAMES[type(block)], "" if block.title == within else block.title
         entry: dict[str, Any] = {"kind": kind, "block": block, "title": title}
         if isinstance(block, Chart):
-            entry |= {"svg": draw(block), "table": _chart_table(block)}
+            table = _chart_table(block)
+            entry |= {"svg": draw(block), "table": table, "words": _words(table), "wide": is_wide(block)}
             if groups and groups[-1]["kind"] == "charts":
                 groups[-1]["charts"].append(entry)
                 continue
@@ -118,14 +131,16 @@ def _grouped(blocks: Sequence[Block], within: str = "") -> list[dict[str, Any]]:
         elif isinstance(block, Details):
             entry |= {"groups": _grouped(block.blocks, within=block.title)}
         elif isinstance(block, Table):
-            entry |= {"words": [_is_words(block, column) for column in range(len(block.columns))]}
+            entry |= {"words": _words(block)}
         groups.append(entry)
     return groups
 
 
-def _is_words(table: Table, column: int) -> bool:
-    """Whether a column of a table has texts, which stand on the left."""
-    return any(isinstance(row.cells[column], str) for row in table.rows)
+def _words(table: Table) -> list[bool]:
+    """Say of each column of a table whether it has texts, which stand on the left."""
+    columns = zip(*(row.cells for row in table.rows), strict=True)
+    found = [any(isinstance(cell, str) and not is_number(cell) for cell in column) for column in columns]
+    return found or [True] * len(table.columns)
 
 
 def _cell(cell: Cell) -> dict[str, Any]:

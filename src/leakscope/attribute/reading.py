@@ -1,4 +1,4 @@
-"""The records of an attribute inference, read and dealt to two halves, and the model that is asked about them."""
+"""The records that attribute inference judges, dealt to two halves, and queries to the model about them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 
 from leakscope.attribute.columns import Columns, as_numbers, check_counts, choose_columns, read_levels, replaced
 from leakscope.attribute.evidence import Ask
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.errors import InputError
-from leakscope.evidence import Floats, Labels
+from leakscope.evidence import Labels
 from leakscope.models import Model
-from leakscope.ranking import Booleans, Numbers
 from leakscope.records import as_array, read_features, take_rows
 from leakscope.target import make_target, predict_in_blocks
 
@@ -28,7 +28,7 @@ RECORDS, TRAIN = "the data", "the training set"
 
 
 @dataclass(frozen=True, eq=False)
-class Study:
+class JudgedRecords:
     """What is known of the judged records: those given first, then those trained on.
 
     ``level`` is the truth that no attack sees for a record it is asked about; ``features`` are the columns that the
@@ -38,13 +38,13 @@ class Study:
     model: Model
     X: Any
     labels: Labels | None
-    level: Numbers
+    level: Indices
     levels: NDArray[Any]
     columns: Columns
     features: Floats
     categorical: Booleans
     member: Booleans
-    half: Numbers
+    half: Indices
     digits: int | None
 
     @property
@@ -57,14 +57,14 @@ class Study:
         found = np.concatenate(parts).reshape(len(X), -1)
         return found if self.digits is None else np.round(found, self.digits)
 
-    def output(self, donors: Numbers | None = None) -> Floats:
+    def output(self, donors: Indices | None = None) -> Floats:
         """What the model says of all records; with ``donors``, of each with the sensitive value of another record."""
         rows = np.arange(len(self.level))
         return self.predict(
             take_rows(self.X, rows) if donors is None else replaced(self.X, rows, [self.columns.sensitive], donors)
         )
 
-    def queries(self, asked: Numbers, reference: Numbers, rng: np.random.Generator) -> Ask:
+    def queries(self, asked: Indices, reference: Indices, rng: np.random.Generator) -> Ask:
         """Queries about some records by an attacker who has the reference records to fill unknown columns from."""
         names = [self.columns.sensitive, *self.columns.unknown]
         donors = [
@@ -80,7 +80,7 @@ class Study:
         return ask
 
 
-def read_study(
+def read_judged(
     model: Any,
     records: tuple[Any, Any],
     train: tuple[Any, Any] | None,
@@ -92,12 +92,12 @@ def read_study(
     most: int,
     rng: np.random.Generator,
     **how: Any,
-) -> Study:
+) -> JudgedRecords:
     """Check the records and the model, draw those that are judged, and deal them to halves."""
     X = read_features(records[0], RECORDS)
     columns = choose_columns(X, sensitive, known, label=getattr(records[1], "name", None))
     if len(X) < FEWEST:
-        raise InputError(f"{RECORDS} has {len(X)} records: give at least {FEWEST}.")
+        raise InputError(f"{RECORDS} has {len(X)} records: give at least {FEWEST}")
     target = make_target(model, records if train is None else train, records, **how)
     sides, labels = [X], [target.nonmembers.y]
     if train is not None:
@@ -106,7 +106,7 @@ def read_study(
         labels.append(target.members.y)
     chosen = [np.sort(rng.permutation(len(side))[:most]) for side in sides]
     if min(map(len, chosen)) < FEWEST:
-        raise InputError(f"{TRAIN} has {len(chosen[-1])} records: give at least {FEWEST}.")
+        raise InputError(f"{TRAIN} has {len(chosen[-1])} records: give at least {FEWEST}")
     parts = [take_rows(side, rows) for side, rows in zip(sides, chosen, strict=True)]
     pooled = pd.concat(parts, ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate(parts)
     member = np.repeat(np.arange(len(parts)) == 1, list(map(len, parts)))
@@ -115,7 +115,7 @@ def read_study(
     for side in range(len(parts)):
         check_counts(level[member == bool(side)], levels, TRAIN if side else RECORDS)
     features, categorical = as_numbers(pooled, columns.known)
-    return Study(
+    return JudgedRecords(
         model=target.model,
         X=pooled,
         labels=np.concatenate([y[rows] for y, rows in zip(labels, chosen, strict=True)]) if knows_label else None,
@@ -133,10 +133,10 @@ def read_study(
 def _refuse_label(X: Any, sensitive: Any, y: Any) -> None:
     values = X[sensitive] if isinstance(X, pd.DataFrame) else X[:, sensitive]
     if np.array_equal(np.asarray(values).astype(object), as_array(y).ravel().astype(object)):
-        raise InputError(f"the sensitive column {sensitive!r} is the label itself: choose a feature.")
+        raise InputError(f"the sensitive column {sensitive!r} is the label itself: choose a feature")
 
 
-def deal(level: Numbers, member: Booleans, rng: np.random.Generator) -> Numbers:
+def deal(level: Indices, member: Booleans, rng: np.random.Generator) -> Indices:
     """Halves in random order, each with as many records of each level and side as can be.
 
     Examples

@@ -1,0 +1,334 @@
+"""The document of a comparison of defenses: which one lowers the risk, and what does it cost?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from leakscope.comparison.result import Comparison, Version
+from leakscope.core.result import Result
+from leakscope.core.wording import listing, name, number, out_of, percent, quoted, sentence, write
+from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
+from leakscope.report.document import (
+    Answer,
+    Block,
+    Cell,
+    Details,
+    Document,
+    Item,
+    Items,
+    KeyFigure,
+    KeyFigures,
+    Row,
+    Table,
+    Tone,
+    Value,
+)
+from leakscope.report.documents import comparison_parts as parts
+from leakscope.report.documents.caveats import describe, warnings
+from leakscope.report.documents.common import glossary, not_run, provenance, sources
+from leakscope.report.documents.verdict import technical
+
+_LABELS: dict[str, tuple[str, Tone]] = {
+    "use": ("Defense found", "safe"),
+    "utility_limit": ("Lower risk, lower utility", "unknown"),
+    "not_lowered": ("Not lowered", "unknown"),
+    "nothing_to_lower": ("Nothing to lower", "plain"),
+    "inconclusive": ("Inconclusive", "unknown"),
+    "untested": ("Not tested enough", "unknown"),
+}
+HOW_TO_READ = (
+    "The risk of a version is the largest AUC of all attacks on it. Some of these attacks are adapted to the defense.",
+    "A lower AUC means that the attacks that were run find less. Stronger attacks may exist. Only a guarantee covers all attacks, and only if its "
+    "assumptions hold.",
+    "A defense that changes outputs in a way that can be undone, such as a temperature, hides nothing from an attacker who knows it.",
+    "Intervals are about these trained models and these records. Another training, or other people, can give other numbers.",
+    "What the attacks show of ε is a lower bound. At least 0 means that nothing was shown; it does not mean that ε is small.",
+    "“Pareto-optimal” and “dominated” compare values and can be chance. “Significantly dominated” uses intervals that are simultaneous for all pairs.",
+    "A small average loss can be a large loss for a few people: check the groups, and those that are too small to be shown.",
+)
+
+
+def make(found: Comparison, others: Sequence[Result]) -> Document:  # noqa: ARG001
+    """Make the document of a comparison of defenses."""
+    return Document(
+        kind="comparison",
+        title=f"Defenses of {name(found.studied)}",
+        question="Which defense lowers the risk, and what does it cost?",
+        answer=_answer(found),
+        facts=tuple(_facts(found)),
+        blocks=tuple(_blocks(found)),
+    )
+
+
+def advise(found: Comparison) -> list[Item]:
+    """Give the next steps that this comparison supports, for the report of an audit."""
+    steps = []
+    if (chosen := found.recommendation.version) is not None:
+        steps.append(
+            Item(f"{sentence(found[chosen].what)} {_changed(found[chosen])}", f"Use {quoted(chosen)}", "measured")
+        )
+    for version in found.refuted:
+        said = f"{parts.claimed(version)} {parts.shown(version)} Find the error first."
+        steps.append(Item(said, f"Do not rely on the guarantee of {quoted(version.name)}", "measured"))
+    return steps
+
+
+def _blocks(found: Comparison) -> list[Block]:
+    blocks: list[Block] = [_figures(found), _versions(found)]
+    blocks += parts.guarantees(found)
+    blocks.append(frontier(found))
+    blocks.append(parts.utility(found))
+    if any(version.faithfulness for version in found.compared):
+        blocks.append(parts.faithfulness(found))
+    if found.record_explanations is not None:
+        blocks.append(parts.record_explanations(found.record_explanations))
+    if any(version.groups for version in found.compared):
+        blocks.append(parts.groups(found))
+    blocks.append(parts.attacks(found))
+    if any(version.retrained is not None for version in found.compared):
+        blocks.append(parts.retrained(found))
+    if said := parts.notes(found):
+        blocks.append(Items(tuple(said), "Notes", style="terms"))
+    if found.warnings:
+        blocks.append(warnings(found))
+    left_out = [*found.not_run, *(() if found.record_explanations is None else found.record_explanations.not_run)]
+    cited: dict[str, list[str]] = {}
+    for version in found.compared:
+        for source in (version.source, "" if version.guarantee is None else version.guarantee.source):
+            if source and version.defense not in cited.setdefault(source, []):
+                cited[source].append(version.defense)
+    reading = (Items(tuple(map(Item, HOW_TO_READ))), glossary())
+    return [
+        *blocks,
+        *(replace(block, brief=True) for block in not_run(left_out)),
+        Details("How to read this report", reading, open=True),
+        sources(cited),
+        provenance(found, _call(found)),
+    ]
+
+
+def _call(found: Comparison) -> str:
+    names = ("price", "references", "retrain", "confidence", "margin", "seed")
+    given = ", ".join(f"{key}={found.settings[key]!r}" for key in names if key in found.settings)
+    return f"ls.compare(target, defenses=[…], {given})"
+
+
+# --- the answer -------------------------------------------------------------------------------------------------------
+
+
+def _answer(found: Comparison) -> Answer:
+    label, tone = _LABELS[found.recommendation.kind]
+    headline, *sentences = _said(found)
+    refuted = found.refuted
+    if refuted:
+        several = len(refuted) > 1
+        which = listing([quoted(version.name) for version in refuted])
+        sentences = [headline, *sentences]
+        label, tone = "Guarantee refuted", "risk"
+        headline = (
+            f"The guarantee{'s' if several else ''} of {which} {'are' if several else 'is'} refuted by an attack."
+        )
+    return Answer(label, tone, headline, tuple(sentences), tuple(_technical(found)))
+
+
+def _said(found: Comparison) -> list[str]:
+    """The recommendation for lay readers."""
+    before, limit = found.as_it_is, _limit(found)
+    pairs = (
+        "Shown one person from the training data and one who was not in it, the strongest attack on the model as it is picks the right one "
+        f"{out_of(100, before.risk.auc)} times out of 100; a coin gets 50."
+    )
+    where = "" if found.record_explanations is None else " from the outputs"
+    match found.recommendation.kind:
+        case "use":
+            version = found[str(found.recommendation.version)]
+            return [
+                f"Use {quoted(version.name)}: it significantly lowers the risk, and {limit}.",
+                f"{sentence(version.what)} {_in_pairs(version, before)} {_cost(found, version)}",
+            ]
+        case "utility_limit":
+            version = found[str(found.recommendation.candidate)]
+            return [
+                f"The risk can be lowered, but no version significantly lowers it while {limit}.",
+                f"{quoted(version.name)} loses least: {name(version.what, 200)}. {_in_pairs(version, before)} {_cost(found, version)}",
+            ]
+        case "nothing_to_lower":
+            return [f"No leak{where} was detected that a defense could lower.", f"{pairs} Stronger attacks may exist."]
+        case "inconclusive":
+            doubt = found.recommendation.doubt
+            return [
+                "It is inconclusive whether a defense lowers the risk.",
+                *([] if doubt is None else [describe(doubt)]),
+            ]
+        case "untested":
+            return [
+                f"{quoted(found.recommendation.candidate)} lowers what these attacks find, but the attacks that know a defense best were not run.",
+                "These use reference models trained with the defense, and often find what is hidden from simpler attacks. Train reference models "
+                "(references=4, --references 4) of a model that can be retrained.",
+            ]
+    if len(found.compared) == 1:
+        return ["No other version of the model was compared: these defenses change record explanations only.", pairs]
+    return ["No version significantly lowers the risk.", pairs]
+
+
+def _in_pairs(version: Version, before: Version) -> str:
+    return (
+        "Shown one person from the training data and one who was not in it, the strongest attack then picks the right one "
+        f"{out_of(100, version.risk.auc)} times out of 100, instead of {out_of(100, before.risk.auc)}; a coin gets 50."
+    )
+
+
+def _limit(found: Comparison) -> str:
+    """The limit of utility that a recommended version keeps."""
+    price, metric = found.settings["price"], name(found.as_it_is.main.metric)
+    if found.settings["task"] == "classification":
+        return f"its loss of {metric} is significantly below {number(price)}"
+    return f"its increase of {metric} is significantly below {percent(price)}"
+
+
+def _cost(found: Comparison, version: Version) -> str:
+    metric, claims = version.main.metric, found.claims_about(version.name, "utility_lost")
+    also = [str(one.subject["metric"]) for one in claims if one.outcome == "yes" and one.subject["metric"] != metric]
+    more = f" It significantly worsens {listing(also)} too." if also else ""
+    return f"The {name(metric)} changes by {write(version.main.change, 'signed')}.{more}"
+
+
+def _changed(version: Version) -> str:
+    assert version.risk_change is not None
+    return (
+        f"The largest AUC of any attack changes by {write(version.risk_change, 'signed')} to {write(version.risk.auc)}, the "
+        f"{name(version.main.metric)} by {write(version.main.change, 'signed')} to {write(version.main.value)}."
+    )
+
+
+def _technical(found: Comparison) -> list[str]:
+    said = []
+    candidate = found.recommendation.candidate
+    if candidate is not None:
+        said.append(f"{quoted(candidate)}: {_changed(found[candidate])}")
+    elif found.recommendation.kind in ("inconclusive", "nothing_to_lower"):
+        said += technical(found.verdict)
+    if (better := found.as_it_is.significantly_dominated_by) is not None and better != candidate:
+        said.append(f"{quoted(better)} significantly dominates the model as it is.")
+    for version in found.compared:
+        if version.guarantee_status in ("refuted", "in doubt"):
+            said.append(f"{parts.claimed(version)} {parts.shown(version)}")
+    if candidate is not None and (loss := parts.largest_group_loss(found, found[candidate])):
+        said.append(loss)
+    if found.record_explanations is not None:
+        said.append(parts.record_recommendation(found.record_explanations))
+    return said
+
+
+# --- versions ---------------------------------------------------------------------------------------------------------
+
+
+def _facts(found: Comparison) -> list[tuple[str, Cell]]:
+    settings = found.settings
+    return [
+        ("Model", name(found.studied)),
+        ("Task", name(settings["task"])),
+        ("Members (training records)", settings["members"]),
+        ("Non-members (held-out records)", settings["held out"]),
+        ("Judged on each side", settings["judged"]),
+        ("Versions", len(found.compared)),
+        (f"{name(found.as_it_is.main.metric).capitalize()} as it is", Value(found.as_it_is.main.value)),
+        ("Confidence", f"{percent(settings['confidence'])}, simultaneous for all versions and attacks"),
+    ]
+
+
+def _figures(found: Comparison) -> KeyFigures:
+    before = found.as_it_is
+    metric = name(before.main.metric)
+    figures = [
+        KeyFigure("AUC as it is", Value(before.risk.auc), f"0.5 is chance; strongest attack: {name(before.strongest)}"),
+        KeyFigure("Control AUC as it is", Value(before.control), f"{before.control_kind} control"),
+        KeyFigure(f"{metric.capitalize()} as it is", Value(before.main.value), "on held-out records"),
+    ]
+    if found.recommendation.candidate is not None:
+        version = found[found.recommendation.candidate]
+        assert version.risk_change is not None
+        figures[1:1] = [
+            KeyFigure(
+                f"AUC of {quoted(version.name)}",
+                Value(version.risk.auc),
+                f"strongest attack: {name(version.strongest)}",
+            ),
+            KeyFigure(
+                f"Change of AUC by {quoted(version.name)}", Value(version.risk_change, "signed"), "below 0 is less risk"
+            ),
+        ]
+        figures.append(
+            KeyFigure(
+                f"Change of {metric} by {quoted(version.name)}",
+                Value(version.main.change, "signed"),
+                f"{version.main.better} is better",
+            )
+        )
+    return KeyFigures(tuple(figures))
+
+
+def _versions(found: Comparison) -> Table:
+    metric = name(found.as_it_is.main.metric)
+    rows = []
+    for at, version in enumerate(found.compared, start=1):
+        cells: tuple[Cell, ...] = (
+            f"{at} {name(version.name)}",
+            Value(version.risk.auc),
+            None if version.risk_change is None else Value(version.risk_change, "signed"),
+            None if version.risk_change is None else Value(version.main.change, "signed"),
+        )
+        tag, tone = _tag(found, version)
+        note = f"{sentence(version.what)} {parts.standing(version)} Strongest attack: {name(version.strongest)}."
+        rows.append(Row(cells, tag, tone, note))
+    note = (
+        "AUC: the largest of any attack; 0.5 is chance, and the upper end of the interval is not excluded. Intervals of the AUC are simultaneous for all "
+        "versions. Changes are paired on the same records, and simultaneous too."
+    )
+    columns = ("Version", "AUC", "Change of AUC", f"Change of {metric}")
+    return Table(columns, tuple(rows), "Versions", note, brief=True, most=40)
+
+
+def _tag(found: Comparison, version: Version) -> tuple[str, Tone]:
+    if version.guarantee_status == "refuted":
+        return "guarantee refuted", "risk"
+    if version.name == found.recommendation.version:
+        return "recommended", "safe"
+    if version.significantly_dominated_by is not None:
+        return "dominated", "plain"
+    if any(claim.outcome == "yes" for claim in found.claims_about(version.name, "risk_lowered")):
+        return "lower risk", "safe"
+    return "", "plain"
+
+
+def frontier(found: Comparison) -> Chart:
+    """Draw risk against utility: one mark for each version, with intervals on both axes."""
+    main = found.as_it_is.main
+    metric, side = name(main.metric), "right" if main.better == "more" else "left"
+    labels = {version.name: f"{at} {name(version.name)}" for at, version in enumerate(found.compared, start=1)}
+    defenses = dict.fromkeys(version.defense for version in found.compared)
+    series = [
+        Series(
+            name(defense or found.as_it_is.name),
+            tuple(
+                Mark(version.main.value.finite(), version.risk.auc, labels[version.name])
+                for version in found.compared
+                if version.defense == defense
+            ),
+            "points",
+            "plain" if defense else "strong",
+        )
+        for defense in defenses
+    ]
+    return Chart(
+        "Risk against utility",
+        f"One mark for each version: further {side} is more useful, further down is less risk. Bars are intervals. Diamonds are Pareto-optimal in AUC and "
+        f"{metric}, by values.",
+        Axis(f"{metric.capitalize()} on held-out records ({side} is better)", from_zero=False),
+        Axis("Largest AUC of any attack", from_zero=False),
+        tuple(series),
+        rules=(Rule(0.5, label="chance"),),
+        highlighted=tuple(labels[version.name] for version in found.compared if version.pareto_optimal),
+        highlight="Pareto-optimal",
+    )
