@@ -245,7 +245,7 @@ def test_bad_input_to_influence_functions(change: dict[str, Any], words: str) ->
 
 @pytest.mark.parametrize("l2", [0.0, -1.0, True, "1"])
 def test_a_bad_penalty_is_refused(l2: Any) -> None:
-    with pytest.raises(InputError, match="l2 must be a number above 0"):
+    with pytest.raises(InputError, match="l2 must be"):
         first_order(*records(), l2=l2)
 
 

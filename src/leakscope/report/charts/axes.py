@@ -159,11 +159,11 @@ def _ends(axis: Axis, held: Sequence[Triple], log: bool) -> tuple[float, float]:
 
 
 def _linear_ends(axis: Axis, held: Sequence[Triple]) -> tuple[float, float]:
-    """Hold the values, zero where wanted, and the ends of intervals that are not much farther out."""
+    """Hold the values and all finite ends of intervals, or, with zero, those that are not much farther out."""
     centres = [value for value, _, _ in held if math.isfinite(value)]
     centres += [0.0] if axis.from_zero or not centres else []
     finite = [end for _, *pair in held for end in pair if math.isfinite(end)]
-    reach = FARTHEST * (max(centres) - min(centres)) or math.inf
+    reach = (FARTHEST * (max(centres) - min(centres)) if axis.from_zero else 0) or math.inf
     near = [*centres, *(end for end in finite if min(centres) - reach <= end <= max(centres) + reach)]
     low, high = min(near), max(near)
     pad = 0.05 * (high - low) or 0.05 * abs(low) or 0.05

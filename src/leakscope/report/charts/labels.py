@@ -62,18 +62,25 @@ def cut(text: str, room: float, em: float = EM) -> str:
     >>> cut("occupation", 200), cut("a very long name of a group", 100)
     ('occupation', 'a very long…')
     """
-    if width_of(text, em) <= room:
-        return text
-    kept = text
-    while kept and width_of(kept, em) + em > room:
-        kept = kept[:-1]
-    return kept.rstrip() + "…"
+    wide = 0.0
+    for at, letter in enumerate(text):
+        wide += em * _letter(letter)
+        if wide > room:
+            return _shortened(text[:at], room - em, em)
+    return text
+
+
+def _shortened(text: str, room: float, em: float) -> str:
+    while text and width_of(text, em) > room:
+        text = text[:-1]
+    return text.rstrip() + "…"
 
 
 def place_labels(
     points: Sequence[tuple[str, float, float]],
     first: Sequence[str],
     frame: Box,
+    avoided: Sequence[Box] = (),
     *,
     width: Callable[[str], float] = width_of,
 ) -> list[Placed]:
@@ -85,12 +92,17 @@ def place_labels(
         Names with the places of their points.
     frame
         What names may not leave.
+    avoided
+        Boxes that names touch only where there is no other room, such as intervals.
     """
     taken: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for _, x, y in points]
     placed: list[Placed] = []
     for at, (name, x, y) in sorted(enumerate(points), key=lambda point: point[1][0] not in first):
         words = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
-        found = next((place for place in _places(x, y, width(words)) if words and _free(place[0], frame, taken)), None)
+        free = [place for place in _places(x, y, width(words)) if words and _free(place[0], frame, taken)]
+        found = next(
+            (place for place in free if not any(touch(place[0], box) for box in avoided)), next(iter(free), None)
+        )
         if found is not None:
             box, line = found
             taken.append((box[0] - 4, box[1], box[2] + 4, box[3]))  # so that two names never read as one

@@ -50,7 +50,7 @@ class Frame(NamedTuple):
 
 def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
     """Draw all series, histograms' tooltips last, so that they are above everything."""
-    shifts = _shifts(chart, frame)
+    width, shifts = _places(chart, frame)
     parts = []
     for series, colour, shift in zip(chart.series, colours(chart), shifts, strict=True):
         match series.form:
@@ -59,7 +59,7 @@ def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
             case "steps" | "area":
                 drawn = [_histogram(series, frame)]
             case _:
-                drawn = _marks(chart, series, frame, shift)
+                drawn = _marks(chart, series, frame, shift, width)
         parts.append(svg.group(drawn, f"series {colour}"))
     return [*parts, *_bins(chart, frame)]
 
@@ -70,7 +70,7 @@ def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
 def _moved(chart: Chart, frame: Frame) -> list[int]:
     """Series that are moved apart where they have marks at one place: lines, or what stands on categories next to each other."""
     if math.isinf(frame.slot):
-        forms = {"line"} if all(series.form != "points" for series in chart.series) else set()
+        forms = {"line"} if all(series.form != "points" for series in chart.series) and _has_intervals(chart) else set()
     else:
         forms = {"bars", "boxes", "points"}
         forms |= {"line"} if not forms & {series.form for series in chart.series} else set()
@@ -80,17 +80,17 @@ def _moved(chart: Chart, frame: Frame) -> list[int]:
     return moved if len(places) > len(set(places)) else []
 
 
-def _shifts(chart: Chart, frame: Frame) -> list[float]:
-    """How far each series is moved from its place."""
+def _has_intervals(chart: Chart) -> bool:
+    return any(low < high for series in chart.series for mark in series.marks for _, low, high in triples(mark.y))
+
+
+def _places(chart: Chart, frame: Frame) -> tuple[float, list[float]]:
+    """Give the width of a bar or a box, and how far each series is moved from its place."""
     moved = _moved(chart, frame)
-    apart = min(5.0, 24.0 / max(1, len(moved))) if math.isinf(frame.slot) else bar_width(chart, frame) + 2
+    width = min(WIDEST_BAR, 0.8 * frame.slot / max(1, len(moved)) - 2)
+    apart = min(5.0, 24.0 / max(1, len(moved))) if math.isinf(frame.slot) else width + 2
     places = {at: apart * (rank - (len(moved) - 1) / 2) for rank, at in enumerate(moved)}
-    return [places.get(at, 0.0) for at in range(len(chart.series))]
-
-
-def bar_width(chart: Chart, frame: Frame) -> float:
-    """Width of a bar or a box, or room of a point."""
-    return min(WIDEST_BAR, 0.8 * frame.slot / max(1, len(_moved(chart, frame))) - 2)
+    return width, [places.get(at, 0.0) for at in range(len(chart.series))]
 
 
 def middle_of(mark: Mark, frame: Frame) -> tuple[float, float] | None:
@@ -99,10 +99,20 @@ def middle_of(mark: Mark, frame: Frame) -> tuple[float, float] | None:
     return None if x is None or y is None else (frame.x(x[0]), frame.y(y[0]))
 
 
+def intervals_of(mark: Mark, frame: Frame) -> Iterator[Box]:
+    """Yield the boxes that the intervals of a mark fill."""
+    for x, *ends in triples(mark.x):
+        for y, *heights in triples(mark.y):
+            if heights[0] < heights[1]:
+                yield frame.x(x) - 1, frame.y(heights[1]), frame.x(x) + 1, frame.y(heights[0])
+            if ends[0] < ends[1]:
+                yield frame.x(ends[0]), frame.y(y) - 1, frame.x(ends[1]), frame.y(y) + 1
+
+
 # --- points and lines -------------------------------------------------------------------------------------------------
 
 
-def _marks(chart: Chart, series: Series, frame: Frame, shift: float) -> list[Markup]:
+def _marks(chart: Chart, series: Series, frame: Frame, shift: float, width: float) -> list[Markup]:
     upright = not frame.up.slots
     away = (shift, 0.0) if upright else (0.0, shift)
     places = [middle_of(mark, frame) for mark in series.marks]
@@ -113,11 +123,11 @@ def _marks(chart: Chart, series: Series, frame: Frame, shift: float) -> list[Mar
     for mark, place in zip(series.marks, moved, strict=True):
         said = said_of(chart, series, mark)
         if mark.box:
-            parts.append(svg.group(_box(mark, frame, shift, bar_width(chart, frame)), "point box", said))
+            parts.append(svg.group(_box(mark, frame, shift, width), "point box", said))
         elif place is None:
             parts += _missing(mark, frame, away, said)
         elif series.form == "bars":
-            bar = _bar(place, frame, bar_width(chart, frame), upright)
+            bar = _bar(place, frame, width, upright)
             parts.append(svg.group([bar, *_intervals(mark, place, frame)], "point mark", said))
         else:
             drawn = [

@@ -16,7 +16,7 @@ from leakscope.report.charts import elements as svg
 from leakscope.report.charts.axes import Span, spans
 from leakscope.report.charts.labels import Box, cut, place_labels, width_of
 from leakscope.report.charts.legend import Entry, entries
-from leakscope.report.charts.marks import Frame, cross, draw_series, middle_of
+from leakscope.report.charts.marks import Frame, cross, draw_series, intervals_of, middle_of
 from leakscope.report.charts.model import Chart
 
 WIDTH, PLOT = 440.0, 280.0
@@ -236,7 +236,9 @@ def _names(chart: Chart, frame: Frame) -> list[Markup]:
         return []
     marks = [mark for series in chart.series if series.form in ("line", "points") for mark in series.marks]
     points = [(mark.label, *place) for mark in marks if (place := middle_of(mark, frame)) is not None]
-    placed = place_labels(points, chart.highlighted, frame.box)
+    placed = place_labels(
+        points, chart.highlighted, frame.box, [box for mark in marks for box in intervals_of(mark, frame)]
+    )
     lines = [svg.line(points[one.at][1:], one.line, "leader") for one in placed if one.line]
     return [*lines, *(svg.text(one.start, one.words, "name first" if one.first else "name") for one in placed)]
 

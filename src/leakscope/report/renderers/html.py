@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _FONT = Markup('system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif')
+CHARTS = "Charts"
 _NAMES: dict[type, str] = {
     Text: "text",
     KeyFigures: "figures",
@@ -87,7 +89,7 @@ def _all(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _content(shown: Document) -> dict[str, Any]:
-    sections = [_section(block, f"s{number}") for number, block in enumerate(shown.blocks, start=1)]
+    sections = [_section(block, f"s{number}") for number, block in enumerate(_with_charts(shown.blocks), start=1)]
     return {
         "document": shown,
         "picture": None if shown.picture is None else draw(shown.picture),
@@ -95,6 +97,15 @@ def _content(shown: Document) -> dict[str, Any]:
         "cell": _cell,
         "cell_text": cell_text,
     }
+
+
+def _with_charts(blocks: Sequence[Block]) -> list[Block]:
+    """Put charts that follow each other into one section."""
+    found: list[Block] = []
+    for is_chart, run in groupby(blocks, lambda block: isinstance(block, Chart)):
+        several = tuple(run)
+        found += [Details(CHARTS, several, open=True)] if is_chart and len(several) > 1 else several
+    return found
 
 
 def _section(block: Block, anchor: str) -> dict[str, Any]:
