@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.checks import check_count
+from leakscope.core.checks import check_count, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.influence.explanation import most_influential
@@ -65,6 +65,7 @@ def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95
     >>> found.top, found.rank_correlation
     (0.94 [0.91, 0.96], 0.9983 [0.9980, 0.9987])
     """
+    check_share("confidence", confidence)
     found, true = _read(approximate, "approximate"), _read(exact, "exact")
     if found.shape != true.shape:
         raise InputError(
