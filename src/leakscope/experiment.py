@@ -37,13 +37,13 @@ from numpy.typing import NDArray
 
 from leakscope import intervals
 from leakscope.cache import Observations
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_confidence, check_count, check_number
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.learners import as_learner
-from leakscope.worlds import Indices, Progress, random_sets, retrain
+from leakscope.worlds import Progress, random_sets, retrain
 
-Floats = NDArray[np.float64]
 Adversary = Literal["mean loss", "fixed threshold", "likelihood ratio"]
 
 OUTSIDERS = 0x6F757473  # keep the draws of outsiders and of noise apart from each other and from the training

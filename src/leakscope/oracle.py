@@ -14,12 +14,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count, check_number, check_seed
 from leakscope.errors import InputError
 from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation, read_points
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 MOST_DIGITS = 17  # that float64 holds
 MOST_NOISE = 1e6  # an influence is at most 1, or some tens for the log-loss

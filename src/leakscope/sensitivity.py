@@ -51,16 +51,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.learners import Logistic, Ridge, as_learner
-from leakscope.worlds import Indices, Progress, Worlds, design_generator, random_sets, retrain
-
-Floats = NDArray[np.float64]
+from leakscope.worlds import Progress, Worlds, design_generator, random_sets, retrain
 
 SETS = 20_000  # training sets that are tried one and all
 ROWS = 512  # rows of a table of distances that are held at a time

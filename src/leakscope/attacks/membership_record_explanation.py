@@ -20,16 +20,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_confidence
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
-from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.evidence import Attack, Evidence, Guesses
 from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation
 from leakscope.oracle import Oracle
 from leakscope.risk import NOT_SHOWN, pool_small_groups
-
-Booleans = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 
 RELEASE = "record explanation"
 SOURCE = "shokri2019, section 5.1"

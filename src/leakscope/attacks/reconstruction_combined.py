@@ -20,7 +20,8 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.reconstruction_subspace import Descent, Flat, check_dimensions
-from leakscope.oracle import BudgetSpent, Collector, Floats, Oracle, Prior, Reconstruction, Recovered
+from leakscope.core.arrays import Floats
+from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 
 FIRST = 20  # random points to begin with: one alone may miss the large component
 BATCH = 40  # rows moved into the subspace at a time

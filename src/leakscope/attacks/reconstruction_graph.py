@@ -11,10 +11,11 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.influence.graph import ORDERS, Order
-from leakscope.oracle import BudgetSpent, Collector, Floats, Oracle, Prior, Reconstruction, Recovered
+from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 
 
 def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patience: int | None = 50) -> Reconstruction:

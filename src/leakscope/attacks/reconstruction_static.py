@@ -16,9 +16,10 @@ from typing import Literal
 
 import numpy as np
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.errors import InputError
-from leakscope.oracle import BudgetSpent, Collector, Floats, Oracle, Prior, Reconstruction, Recovered
+from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 
 Kind = Literal["uniform", "marginal", "records"]
 KINDS = ("uniform", "marginal", "records")

@@ -30,15 +30,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import logit
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Loss
 from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
-
-Floats = NDArray[np.float64]
 
 MODERATE = 2.0  # logits beyond are avoided: digits are lost where predictions are close to 0 or 1
 CHECKS = 3  # points of a round that tell the sign

@@ -23,15 +23,12 @@ sign for all serves as well.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Loss
 from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 FIRST = 50  # uniform queries to begin with
 BATCH = 20  # queries between two fits

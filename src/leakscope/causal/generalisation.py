@@ -34,14 +34,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_number, check_seed, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.intervals import difference, mean, normal_quantile
 
-Floats = NDArray[np.float64]
 #: Records to predictions, one for each.
 Predict = Callable[[Any], Any]
 #: Two arrays of predictions or labels to the loss of each record; symmetric.

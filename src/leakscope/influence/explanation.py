@@ -15,13 +15,11 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Loss = Literal["likelihood", "log"]
 
 BLOCK = 2**22  # influences held at a time

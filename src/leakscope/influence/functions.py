@@ -25,14 +25,13 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.failures import cause, describe
 from leakscope.workers import one_thread
 
-Floats = NDArray[np.float64]
 Curvature = Literal["hessian", "gauss-newton"]
 
 EXPLICIT = 2000  # parameters up to which the matrix is written down

@@ -18,9 +18,10 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Indices
 from leakscope.core.checks import check_count
 from leakscope.errors import InputError
-from leakscope.influence.explanation import Indices, LeftOut, RecordExplanation
+from leakscope.influence.explanation import LeftOut, RecordExplanation
 
 Order = Literal["breadth-first", "depth-first", "random"]
 ORDERS = ("breadth-first", "depth-first", "random")

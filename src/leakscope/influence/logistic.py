@@ -28,14 +28,14 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_number
 from leakscope.errors import InputError
 from leakscope.influence.linear_models import LinearModels
-from leakscope.learners.linear import Floats, read_records
+from leakscope.learners.linear import read_records
 from leakscope.records import row_name
 from leakscope.workers import one_thread
 
-Indices = NDArray[np.intp]
 Progress = Callable[[str, int, int], None]
 
 TOLERANCE = 1e-8  # what is promised

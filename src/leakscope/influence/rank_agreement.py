@@ -16,15 +16,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.influence.explanation import most_influential
 from leakscope.intervals import mean, proportion
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)

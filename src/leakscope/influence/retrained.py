@@ -19,14 +19,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.errors import InputError
 from leakscope.influence.logistic import first_of_equals, two_classes
 from leakscope.learners import Learner, as_learner
 from leakscope.learners.linear import read_records
 from leakscope.worlds import Worlds, retrain
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Progress = Callable[[str, int, int], None]
 
 

@@ -55,15 +55,13 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import expit
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.influence.logistic import LeaveOneOut
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 Line = tuple[float, float]  # slope and constant
 Term = tuple[float, float, int]  # exponent's slope and constant, and the sign of the term
 

@@ -24,15 +24,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.influence.linear_models import LinearModels
 from leakscope.influence.logistic import first_of_equals
-from leakscope.learners.linear import Floats, check_settings, check_unique, read_records, read_values, with_ones
+from leakscope.learners.linear import check_settings, check_unique, read_records, read_values, with_ones
 from leakscope.records import list_names
-
-Indices = NDArray[np.intp]
 
 WHAT = "leave-one-out ridge regression"
 SINGULAR = 1e-10  # 1 - h below this is a leverage of 1 where there is no penalty
