@@ -91,7 +91,7 @@ def measure(world: World, learner: Any, draw: int) -> dict[str, float]:
             leakage = membership_leakage(
                 learner, world.X[inside], world.y[inside], SIZE, RECORDS, SETS, noise, seed=draw, workers=1, cache=cache
             )
-            found |= {f"mean{name}": leakage.rho_kl.value, f"worst{name}": leakage.rho_kl_worst.value}
+            found |= {f"mean{name}": leakage.rho_kl.value, f"worst{name}": leakage.point.rho_kl_worst.value}
             found |= {"attack": leakage.attack.value} if not noise else {}
     made, X, y = learner.prepare(world.X, world.y)
     sets = [np.random.default_rng((8, draw, model)).choice(inside, SIZE, replace=False) for model in range(MODELS)]

@@ -5,7 +5,6 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
-from pages import Page
 from samples import around, sample_audit, sample_risk
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
@@ -14,7 +13,6 @@ import leakscope as ls
 from leakscope import verdict
 from leakscope.core.estimate import Estimate
 from leakscope.facts import label_groups
-from leakscope.report import html, markdown
 from leakscope.results import Basis, ExposedGroup, Fit
 from leakscope.risk import NOT_SHOWN
 
@@ -58,9 +56,8 @@ def test_the_class_that_is_remembered_is_named_where_the_average_shows_little(ma
     named = mammography.verdict.support[0]
     assert (named.code, named.column, named.level) == ("exposed_group", "class", "cancer")
     assert named.estimates["gap"].low > 0
-    assert "class = cancer" in str(mammography)
     assert mammography.largest.group_auc.low == exposed.auc.low
-    assert any("class: cancer" in str(row["label"]) for row in html.summarize(mammography)["groups"]["rows"])
+    assert mammography.claim("group_gap", column="class", level="cancer").outcome == "yes"
 
 
 def test_the_gate_sees_classes(mammography):
@@ -79,7 +76,7 @@ def test_a_leak_for_one_class_is_one_although_no_attack_beats_chance_over_all():
     finding = audit.verdict.finding
     assert (finding.code, finding.column, finding.level) == ("group_auc", "class", "cancer")
     assert finding.estimates == {"auc": audit.basis.exposed.auc}
-    assert "Within the group “class = cancer”" in html.render(audit)
+    assert audit.claim("leak").outcome == audit.claim("group_leak").outcome == "yes"
 
 
 def test_a_comparison_sees_the_same_leak_for_one_class():
@@ -93,7 +90,7 @@ def test_a_comparison_sees_the_same_leak_for_one_class():
     target = ls.make_target(fit(*train), train, holdout, fit=fit, classes=["cancer", "healthy"])
     found = ls.compare(target, ls.defenses.LabelOnly(), references=0, workers=1)
     assert found.as_it_is.risk.auc.low <= 0.5
-    assert found.recommendation.kind not in ("nothing to lower", "inconclusive")
+    assert found.recommendation.kind not in ("nothing_to_lower", "inconclusive")
 
 
 def test_without_a_control_one_exposed_class_rules_out_no_evidence():
@@ -191,8 +188,6 @@ def test_a_column_of_the_users_keeps_its_name():
     assert {(group.column, group.level) for group in audit.strongest.by_group} == {
         ("class", "first"), ("class", "second"), ("class (label)", "False"), ("class (label)", "True"),
     }  # fmt: skip
-    titles = [step["title"] for step in html.summarize(audit)["next_steps"]]
-    assert "Compare groups of people" not in titles
 
 
 def test_a_column_with_the_classes_themselves_is_not_doubled():
@@ -213,7 +208,7 @@ def test_deciles_of_a_regression_are_groups_without_their_ends():
     )
     assert {group.column for group in audit.strongest.by_group} == {"label"}
     assert {group.level for group in audit.strongest.by_group} == {f"decile {number}" for number in range(1, 11)}
-    assert not any("fewer than 20" in warning for warning in audit.warnings)
+    assert "pooled_classes" not in {caveat.code for caveat in audit.warnings}
 
 
 def test_equal_labels_share_a_decile():
@@ -236,34 +231,6 @@ def test_a_class_is_not_hidden_by_its_name():
     codes = np.tile([0, 1], 100)
     levels, _ = label_groups(codes, np.repeat([True, False], 100), np.array([NOT_SHOWN, "b"], object))
     assert set(levels) == {"\N{REPLACEMENT CHARACTER}not shown", "b"}
-
-
-def test_hostile_names_of_classes_stay_text(tmp_path):
-    train, holdout = screening(400, distance=1.0)
-    evil = np.array(["<script>alert(1)</script>", "=1+1\u202e\x1b[31m"])
-    rename = lambda X: evil[(X[:, 1] > 0).astype(int)]  # noqa: E731
-    train, holdout = ((X, rename(X)) for X, _ in (train, holdout))
-    audit = ls.audit(RandomForestClassifier(5, random_state=0).fit(*train), train, holdout)
-    assert {group.level for group in audit.strongest.by_group} == set(evil)
-    audit.save(tmp_path)
-    page = (tmp_path / "report.html").read_text()
-    assert page.count("<script") == 1  # the page's own
-    for shown in (str(audit), page, markdown.render(audit)):
-        assert not {"\x1b", "\u202e"} & set(shown)
-    assert ls.load(tmp_path) == audit
-
-
-def test_a_hundred_classes_leave_the_page_readable():
-    audit = sample_audit()
-    first = audit.strongest.by_group[0]
-    many = tuple(replace(first, column="class", level=f"class {at}", gap=around(at / 1000, 0.2)) for at in range(100))
-    wide = replace(audit, strongest=replace(audit.strongest, by_group=many))
-    page = html.render(wide)
-    assert "The other 70 groups" in page
-    assert len([1 for name, _ in Page(page).elements if name == "table"]) >= 2
-    text = markdown.render(wide)
-    assert text.count("| class |") == 30
-    assert "70 less exposed groups" in text
 
 
 def test_the_largest_auc_of_a_group_is_that_of_any_attack():

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import leakscope as ls
 from leakscope import causal
 from leakscope.causal_study.scenarios import from_graph
 from leakscope.cli import main
@@ -50,29 +51,28 @@ def quick(*more):
 def test_it_is_printed_and_written(folder, tmp_path, capsys):
     assert run(*quick(folder / "people.csv"), "--graph", folder / "garden.bif", "--out", tmp_path / "out") == 0
     shown = capsys.readouterr().out
-    assert "Does a model on the causes of flood give away less? Causes: rain" in shown
     assert "table of the causes" in shown
-    assert "files:" in shown
-    names = ["causal.csv", "causal.json", "causal.svg", "study.json"]
-    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == names
-    assert max(len(line) for line in shown.splitlines() if not line.startswith("files:")) <= 120
+    assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["report.html", "result.json", "table.csv"]
+    found = ls.load(tmp_path / "out")
+    assert found.causes == ("rain",)
+    assert found.command.startswith("leakscope causal")
 
 
 def test_json_and_nothing_else(folder, capsys):
     assert run(*quick(folder / "people.csv"), "--parents", "rain", "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert found["causes"] == ["rain"]
-    assert found["run"]["trained_on"] == 150
+    assert found["settings"]["trained_on"] == 150
 
 
 def test_samples_of_a_named_graph(capsys):
     assert run("causal", "--label", "Akt", "--graph", "sachs", "--rows", 150, "--model", "logistic", "--draws", 1,
                "--no-noise") == 0  # fmt: skip
-    assert "Causes: Erk, PKA" in capsys.readouterr().out
+    assert "Erk and PKA" in capsys.readouterr().out
 
 
 REFUSED = {
-    "no label": (["causal", "--graph", "sachs"], "--label names the column"),
+    "no label": (["causal", "--graph", "sachs"], "--label"),
     "no source": (["causal", "{}/people.csv", "--label", "flood"], "one of graph, parents and environments"),
     "no file": (["causal", "{}/nobody.csv", "--label", "flood", "--graph", "{}/garden.bif"], "there is no file"),
     "no graph": (["causal", "{}/people.csv", "--label", "flood", "--graph", "{}/no.bif"], "there is no file"),
@@ -96,7 +96,7 @@ REFUSED = {
     "parents with a graph": (["causal", "--label", "Akt", "--graph", "sachs", "--parents", "PKA"], "graph and parents are given"),
     "environments with a graph": (["causal", "--label", "Akt", "--graph", "sachs", "--environments", "PKA"], "graph and environments are given"),
     "dropped and sensitive": (["causal", "--label", "Akt", "--graph", "sachs", "--drop", "Raf", "--sensitive", "Raf"], "no sensitive column 'Raf'"),
-    "bad shift": (["causal", "--label", "Akt", "--graph", "sachs", "--shift", "up"], "shift is random"),
+    "bad shift": (["causal", "--label", "Akt", "--graph", "sachs", "--shift", "up"], "shift"),
     "out is a file": (["causal", "--label", "Akt", "--graph", "sachs", "--out", "{}/people.csv"], "people.csv"),
 }  # fmt: skip
 
@@ -131,8 +131,8 @@ def test_variables_of_a_named_graph_are_dropped(label, graph, options, causes, c
     dropped = [name.strip() for name in options[-1].split(",")] if options else []
     everything = next(model for model in found["models"] if model["name"] == "logistic on all columns")
     assert found["causes"] == causes
-    assert found["run"]["columns"] == len(everything["columns"]) == columns
-    assert found["run"]["dropped"] == dropped
+    assert found["settings"]["columns"] == len(everything["columns"]) == columns
+    assert found["settings"]["dropped"] == dropped
     assert not set(dropped) & set(everything["columns"])
 
 
@@ -142,7 +142,7 @@ def test_a_variable_is_dropped_from_a_file_as_from_samples(folder, capsys):
     every = json.loads(capsys.readouterr().out)
     assert run(*arguments, "--drop", "person,boots") == 0
     found = json.loads(capsys.readouterr().out)
-    assert (every["run"]["columns"], found["run"]["columns"]) == (2, 1)
+    assert (every["settings"]["columns"], found["settings"]["columns"]) == (2, 1)
     assert found["causes"] == every["causes"] == ["rain"]
 
 

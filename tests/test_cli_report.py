@@ -1,42 +1,35 @@
-"""The report made anew from a saved audit: the same page, other formats, studies beside it, and nothing half-written."""
+"""The report of a saved result, rendered again: the same page, other formats, other results in it, and nothing half-written."""
 
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from samples import around, sample_audit
+from samples import sample_audit, with_claims
 
 import leakscope as ls
+from leakscope.audit_diff import diff
 from leakscope.cli import main
-from leakscope.report.summary import summarize
-from leakscope.results import SCHEMA_VERSION, Audit, Number, Study
+from leakscope.report.renderers import html, markdown
+from leakscope.results import Audit
 from leakscope.risk import most_exposed
-from leakscope.study import study_to_json
 
-FILES = ("audit.json", "records.csv", "report.html")
+FILES = ("result.json", "records.csv", "table.csv", "report.html")
 
 
 @pytest.fixture(scope="module")
 def small() -> Audit:
     records = sample_audit().records.head(200)
-    return replace(sample_audit(), records=records, exposed=most_exposed(records))
+    return with_claims(sample_audit(), records=records, exposed=most_exposed(records))
 
 
 @pytest.fixture
 def folder(tmp_path: Path, small: Audit) -> Path:
     small.save(tmp_path / "audit")
+    diff(small, small).save(tmp_path / "diff")
     return tmp_path / "audit"
-
-
-def saved_study(folder: Path, answer: str = "A little.") -> Path:
-    study = Study("leakage", "parameters", "How much?", answer, (Number("information", around(0.2, 0.1)),))
-    folder.mkdir(exist_ok=True)
-    (folder / "study.json").write_bytes(study_to_json(study))
-    return folder
 
 
 def contents(folder: Path) -> dict[str, bytes]:
@@ -61,21 +54,20 @@ def test_the_page_of_a_real_audit_is_the_same_to_the_last_byte(capsys: Any, tmp_
     assert contents(tmp_path) == before
 
 
-def test_markdown_and_json_go_to_the_terminal_or_to_a_file(capsys: Any, folder: Path) -> None:
+def test_other_formats_go_to_the_terminal_or_to_a_file(capsys: Any, folder: Path, small: Audit) -> None:
     before = contents(folder)
-    code, markdown, err = run(capsys, folder, "--format", "md")
-    assert (code, err) == (0, "")
-    assert markdown.startswith("# Leakscope audit of Pipeline")
-    code, out, _ = run(capsys, folder, "--format", "json")
-    assert json.loads(out, parse_constant=pytest.fail) == json.loads(json.dumps(summarize(ls.load(folder))))
-    for form, content in (("md", markdown), ("json", out)):
+    shown = {form: run(capsys, folder, "--format", form)[1] for form in ("md", "json", "csv", "text")}
+    assert shown["md"] == markdown.render(small)
+    assert json.loads(shown["json"], parse_constant=pytest.fail) == json.loads(json.dumps(small.as_dict()))
+    assert shown["csv"].encode() == before["table.csv"]
+    for form, content in shown.items():
         target = folder.parent / "new" / f"report.{form}"
-        assert run(capsys, folder, "--format", form, "--out", target)[:2] == (0, f"written: {target}\n")
+        assert run(capsys, folder, "--format", form, "--out", target) == (0, f"written: {target}\n", "")
         assert target.read_text() == content
     assert contents(folder) == before
 
 
-def test_html_to_another_file_leaves_the_audit_as_it_is(capsys: Any, folder: Path) -> None:
+def test_html_to_another_file_leaves_the_result_as_it_is(capsys: Any, folder: Path) -> None:
     before = contents(folder)
     assert run(capsys, folder, "--out", folder.parent / "page.html")[0] == 0
     assert (folder.parent / "page.html").read_bytes() == before["report.html"]
@@ -83,34 +75,35 @@ def test_html_to_another_file_leaves_the_audit_as_it_is(capsys: Any, folder: Pat
     assert not list(folder.parent.glob(".writing-*"))
 
 
-def test_studies_are_kept_in_the_record(capsys: Any, folder: Path) -> None:
-    study = saved_study(folder.parent / "leakage", "The parameters carry a little.")
-    code, out, err = run(capsys, folder, "--with", study)
-    assert (code, out) == (0, f"report: {folder / 'report.html'}\n")
-    assert err == f"kept in {folder / 'audit.json'}: {study}\n"
-    assert [one.answer for one in ls.load(folder).studies] == ["The parameters carry a little."]
-    assert "The parameters carry a little." in (folder / "report.html").read_text()
-    assert "The parameters carry a little." in run(capsys, folder, "--format", "md")[1]
-    saved_study(study, "Much.")
-    run(capsys, folder, "--with", study)
-    assert [one.answer for one in ls.load(folder).studies] == ["Much."]
+def test_other_results_are_shown_and_the_record_stays(capsys: Any, folder: Path, small: Audit) -> None:
+    before = contents(folder)
+    assert run(capsys, folder, "--with", folder.parent / "diff")[0] == 0
+    after = contents(folder)
+    assert after.pop("report.html").decode() == html.render(small, [ls.load(folder.parent / "diff")])
+    assert after == {name: content for name, content in before.items() if name != "report.html"}
+
+
+def test_a_result_of_another_kind_has_a_report_too(capsys: Any, folder: Path) -> None:
+    found = folder.parent / "diff"
+    code, out, err = run(capsys, found, "--format", "md")
+    assert (code, err) == (0, "")
+    assert out == markdown.render(ls.load(found))
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["nowhere"], "no audit in"),
-        (["audit", "--format", "pdf"], "--format must be html, md or json, not pdf"),
-        (["audit", "--with", "nowhere"], "no study in"),
-        (["audit", "--with", "leakage", "--out", "."], "--out names a file"),
-        (["audit", "--with", "leakage", "--out", "audit/records.csv"], "is part of the audit: name another file"),
-        (["audit", "--out", "audit/audit.json/x"], "can't write to"),
+        (["nowhere"], "nowhere"),
+        (["audit", "--format", "pdf"], "--format"),
+        (["audit", "--with", "nowhere"], "nowhere"),
+        (["audit", "--with", "diff", "--out", "."], "--out"),
+        (["audit", "--with", "diff", "--out", "audit/records.csv"], "--out"),
+        (["audit", "--out", "audit/result.json/x"], "can't write to"),
     ],
 )
 def test_wrong_input_is_one_sentence_and_nothing_is_written(
     capsys: Any, folder: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], said: str
 ) -> None:
-    saved_study(folder.parent / "leakage")
     monkeypatch.chdir(folder.parent)
     before = contents(folder)
     code, out, err = run(capsys, *arguments)
@@ -118,33 +111,19 @@ def test_wrong_input_is_one_sentence_and_nothing_is_written(
     assert said in err
     assert err.count("\n") == 1
     assert contents(folder) == before
-    assert {path.name for path in folder.parent.iterdir()} == {"audit", "leakage"}
+    assert {path.name for path in folder.parent.iterdir()} == {"audit", "diff"}
 
 
 @pytest.mark.parametrize(
-    ("spoil", "said"),
-    [
-        (lambda text: text[:100], "is broken"),
-        (lambda text: text.replace(f'"schema_version": {SCHEMA_VERSION}', '"schema_version": 99'), "upgrade leakscope"),
-        (lambda text: "[]", "is not an audit"),
-    ],
+    "spoil",
+    [lambda text: text[:100], lambda text: text.replace('"schema_version": 4', '"schema_version": 99'), lambda text: "[]"],
+    ids=["truncated", "newer", "something else"],
 )
-def test_a_broken_or_newer_record_is_refused(capsys: Any, folder: Path, spoil: Any, said: str) -> None:
-    path = folder / "audit.json"
-    path.write_text(spoil(path.read_text()))
+@pytest.mark.parametrize("place", ["audit", "diff"])
+def test_a_broken_or_newer_result_is_refused(capsys: Any, folder: Path, spoil: Any, place: str) -> None:
+    path = folder.parent / place / "result.json"
+    path.write_text(spoil(path.read_text()).replace('"schema_version": 1', '"schema_version": 99'))
     before = contents(folder)
-    code, out, err = run(capsys, folder)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert err.count("\n") == 1
-    assert contents(folder) == before
-
-
-def test_a_broken_study_is_refused(capsys: Any, folder: Path) -> None:
-    study = saved_study(folder.parent / "leakage")
-    (study / "study.json").write_text("{}")
-    before = contents(folder)
-    code, _, err = run(capsys, folder, "--with", study)
-    assert code == 2
-    assert "is broken" in err
+    code, out, err = run(capsys, folder, *(("--with", folder.parent / place) if place == "diff" else ()))
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert contents(folder) == before

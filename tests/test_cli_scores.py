@@ -159,7 +159,7 @@ def test_a_table_that_cannot_be_used_ends_in_one_sentence(tmp_path, case, capsys
         (["scores.csv", "--score", "loss", "--id", "loss"], "different columns"),
         (["scores.csv", "--score", "loss", "--groups", "sex,loss"], "none that --groups or --id names"),
         (["scores.csv", "--score", "loss", "--groups", "member"], "none that --groups or --id names"),
-        (["scores.csv", "--score", "loss", "--fail-if", "group_gap.high > 0.1"], "needs groups"),
+        (["scores.csv", "--score", "loss", "--fail-if", "group_gap.high > 0.1"], "--groups"),
         (["scores.csv", "--score", "loss", "--fail-if", "extra.high > 0.1"], "extra"),
         (["scores.csv", "--score", "loss", "--fail-if", "labels: auc > 0.1"], "use loss"),
         (["scores.csv", "--score", "loss", "--confidence", "7"], "confidence"),

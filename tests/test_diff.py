@@ -35,6 +35,7 @@ BASE = replace(
     records=pd.DataFrame({"id": ["ann"], "score": [0.5], "rank": [1]}),
     settings={"margin": 0.05},
     basis=None,  # these audits differ in single parts, which a record with a basis is refused for
+    claims=(),
 )
 
 
@@ -171,7 +172,7 @@ def test_a_holdout_from_elsewhere_with_a_model() -> None:
     model = LogisticRegression().fit(X[:n], y[:n])
     near = X[n:] * [0.1, 1, 1]
     elsewhere = near, (near[:, 0] + rng.normal(size=n) > 0).astype(int)
-    for retrain, name in ((True, "over control"), (False, "over blind")):
+    for retrain, name in ((True, "beyond_control"), (False, "beyond_blind")):
         old, new = (
             ls.audit(model, (X[:n], y[:n]), holdout, retrain=retrain) for holdout in ((X[n:], y[n:]), elsewhere)
         )
@@ -200,7 +201,7 @@ def test_the_gate_lets_two_audits_of_one_model_pass() -> None:
         old, new = (score_audit(rng, 0.35, random_split=True) for _ in range(2))
         found = diff(old, new)
         worse += found.worse
-        turned += (found.old_verdict, found.new_verdict) == ("inconclusive", "leaks")
+        turned += (found.old_outcomes["leak"], found.new_outcomes["leak"]) == ("inconclusive", "yes")
     assert worse <= stats.binom.ppf(0.999, repeats, 0.05)
     assert turned > 4
 

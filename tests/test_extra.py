@@ -23,7 +23,6 @@ from leakscope.attacks import (
 from leakscope.attacks.membership_explanation_references import LEARNED_WITH_PREDICTION
 from leakscope.evaluation.references import compared_explanations
 from leakscope.extra import extra_leakage
-from leakscope.report.extras import signed, summarize_extras
 from leakscope.selection import select
 
 N, COLUMNS = 400, 6
@@ -249,22 +248,17 @@ def test_extras_survive_being_saved(tmp_path):
     found.save(tmp_path / "audit")
     again = ls.load(tmp_path / "audit")
     assert again == found
-    page = (tmp_path / "audit" / "report.html").read_text()
-    assert "What releasing each explanation adds" in page
-    assert "surely adds" in page
-    assert "What each explanation adds to probabilities" in str(found)
 
 
-def test_the_section_says_what_adds_and_what_does_not():
+def test_a_claim_states_what_adds_and_none_what_may_not():
     train, holdout = two_sets()
     releases = ["probabilities", "gradient", "gradient:normalised"]
     found = run(Steep(train[0]), train, holdout, releases, outputs="logits", retrain=False)
-    section = summarize_extras(found)
-    assert section is not None
-    assert [row["adds"] for row in section["rows"]] == [True, False]
-    gradient, normalised = sorted(found.extras, key=lambda extra: -extra.auc.value)
-    assert signed(gradient.auc) in section["finding"]
-    assert signed(normalised.auc) in section["finding"]
+    outcomes = {
+        claim.subject["explanation"]: claim.outcome for claim in found.claims if claim.code == "explanation_adds"
+    }
+    assert outcomes == {"gradient": "yes", "gradient:normalised": "inconclusive"}
+    assert found.claim("explanation_adds", explanation="gradient").estimates["extra"] == found.extras[0].auc
 
 
 def test_the_interval_of_the_advantage_covers():

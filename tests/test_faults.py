@@ -237,7 +237,7 @@ def gate(folder: Path, *options: Any) -> int:
 
 def test_the_record_holds_the_digest_of_the_model_and_of_the_code(audited: Path) -> None:
     """A record said nothing of the file that was audited."""
-    prints = json.loads((audited / "audit" / "audit.json").read_text())["fingerprints"]
+    prints = json.loads((audited / "audit" / "result.json").read_text())["fingerprints"]
     assert prints.get("model file") == hashlib.sha256((audited / "model.skops").read_bytes()).hexdigest()
     assert len(prints.get("leakscope code", "")) == 64
 
@@ -267,11 +267,11 @@ def test_an_edited_record_is_refused(edit: str, sealed: bool, audited: Path, tmp
     """An edited record passed; with a new digest too, as long as the verdict was not derived again."""
     folder = shutil.copytree(audited / "audit", tmp_path / "audit")
     assert gate(folder) == 1
-    document = json.loads((folder / "audit.json").read_text())
+    document = json.loads((folder / "result.json").read_text())
     EDITS[edit](document)
     if sealed:  # as docs/record.md says
         content = {name: value for name, value in document.items() if name != "content_sha256"}
         text = json.dumps(content, sort_keys=True, separators=(",", ":"))
         document["content_sha256"] = hashlib.sha256(text.encode()).hexdigest()
-    (folder / "audit.json").write_text(json.dumps(document))
+    (folder / "result.json").write_text(json.dumps(document))
     assert run("gate", folder, "--fail-if", "verdict = leaks", "--on-uncertain", "pass") == 2

@@ -71,7 +71,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_record_holds_the_digest_of_the_file_and_of_the_code(folder: Path) -> None:
-    prints = json.loads((folder / "audit" / "audit.json").read_text())["fingerprints"]
+    prints = json.loads((folder / "audit" / "result.json").read_text())["fingerprints"]
     assert prints["model file"] == hashlib.sha256((folder / "model.skops").read_bytes()).hexdigest()
     assert "model parameters" not in prints
     assert prints["leakscope code"] == code_digest()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from leakscope.cli_shared import Confidence, Json, Seed, progress_bars
+from leakscope.cli_audit import command_line
+from leakscope.cli_shared import Confidence, Json, Out, Seed, finish, progress_bars
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,59 +17,63 @@ if TYPE_CHECKING:
 
 
 def causal(
+    context: typer.Context,
     table: Annotated[
-        Path | None, typer.Argument(help="CSV of people; without one, samples are drawn from the graph.")
+        Path | None, typer.Argument(help="CSV of records; without it, samples are drawn from the graph.")
     ] = None,
     label: Annotated[str, typer.Option(help="The column to predict.")] = "",
     graph: Annotated[
         str | None, typer.Option(help="Causal graph: a BIF file, or child, alarm, sachs or water.")
     ] = None,
     parents: Annotated[
-        str | None, typer.Option(help="The causes of the label, separated by commas, where no graph is known.")
+        str | None, typer.Option(help="Causes of the label, separated by commas, if there is no graph.")
     ] = None,
     environments: Annotated[
-        str | None, typer.Option(help="Column that tells environments apart, to learn the causes from.")
+        str | None, typer.Option(help="Column with the environment of each record; the causes are learned from it.")
     ] = None,
     shift: Annotated[
         str,
         typer.Option(
-            help="What differs in the shifted worlds: random, parents, children, all, or a number, noise on all tables."
+            help="What differs in the shifted distributions: random, parents, children, all, or a number: noise on all tables."
         ),
     ] = "random",
     draws: Annotated[
-        int | None, typer.Option(help="How many shifted worlds, by default 5; not with --environments.")
+        int | None, typer.Option(help="Number of shifted distributions, 5 by default; not with --environments.")
     ] = None,
-    rows: Annotated[int | None, typer.Option(help="Records of each part that is drawn from the graph.")] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Records in each of the three samples that are drawn from the graph.")
+    ] = None,
     model: Annotated[
-        str, typer.Option(help="What uses all columns: network (needs torch), logistic, trees or ridge.")
+        str, typer.Option(help="Model on all columns: network (needs torch), logistic, trees or ridge.")
     ] = "network",
-    wrong: Annotated[int, typer.Option(help="Also try so many columns that are no causes among the causes.")] = 0,
+    wrong: Annotated[
+        int, typer.Option(help="Also train a causal model with this number of columns added that are no causes.")
+    ] = 0,
     sensitive: Annotated[
-        str | None, typer.Option(help="Columns that an attacker wants to infer, separated by commas.")
+        str | None, typer.Option(help="Sensitive columns that an attacker may infer, separated by commas.")
     ] = None,
     paper_attack: Annotated[
-        bool, typer.Option("--paper-attack", help="Also the attack network of the paper, which takes minutes.")
+        bool, typer.Option("--paper-attack", help="Also run the attack network of the paper (takes minutes).")
     ] = False,
-    noise: Annotated[bool, typer.Option(help="Measure what noise differential privacy would need.")] = True,
-    out: Annotated[
-        Path | None, typer.Option(help="Folder for causal.json, .csv, .svg and study.json.", file_okay=False)
-    ] = None,
+    noise: Annotated[bool, typer.Option(help="Measure the noise that differential privacy needs.")] = True,
+    out: Out = None,
     drop: Annotated[
-        str | None, typer.Option(help="Columns or variables of the graph not shown to the models, separated by commas.")
+        str | None,
+        typer.Option(help="Columns or variables of the graph that the models do not see, separated by commas."),
     ] = None,
     task: Annotated[
-        str | None, typer.Option(help="classification or regression; by default told by the label.")
+        str | None, typer.Option(help="classification or regression; decided from the label by default.")
     ] = None,
     confidence: Confidence = 0.95,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
-    """Compare a model on the causes of a label with one on all columns: what they give away, and what they are good for."""
+    """Compare a model on the causes of the label with one on all columns: utility and leakage."""
     from leakscope.causal_study import study
-    from leakscope.storage import check_writable
+    from leakscope.record.files import check_writable
 
     if not label:
-        raise InputError("--label names the column to predict: say which")
+        raise InputError("--label must name the column to predict")
     if out is not None:
         check_writable(out)
     data = None if table is None else read_people(table, label, drop, as_text=graph is not None)
@@ -80,18 +85,11 @@ def causal(
             paper_attack=paper_attack, sensitive=_names(sensitive, names) or (), task=cast("Any", task), noise=noise, confidence=confidence,
             seed=seed, progress=progress,
         )  # fmt: skip
-    if out is not None:
-        found.save(out)
-    if as_json:
-        print(json.dumps(found.as_dict(), indent=1, ensure_ascii=False, allow_nan=False))
-        return
-    print(found)
-    if out is not None:
-        print(f"\nfiles: {out / 'causal.json'}, causal.csv, causal.svg, study.json")
+    finish(replace(found, command=command_line(context)), out, as_json)
 
 
 def read_people(path: Path, label: str, drop: str | None, *, as_text: bool) -> pd.DataFrame:
-    """A CSV file; texts stay as they stand in it, so that None and NA are levels, and only what is empty is missing."""
+    """Read a CSV file; texts are kept as they are, so that None and NA are levels, and only empty cells are missing."""
     from leakscope.tables import check_columns, read_table, read_texts, split_names
 
     table = read_table(path).copy()

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leakscope.cli_shared import Json, Trust, TrustPickle
-from leakscope.core.result import plain
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ def gate(
     as_json: Json = False,
 ) -> None:
     """Judge a saved result by conditions: exit 0 if it passes, 1 if it fails."""
+    from leakscope.core.result import plain
     from leakscope.provenance import check_model
     from leakscope.record.conditions import Scope
     from leakscope.record.gate import check_gated

@@ -181,7 +181,7 @@ class Oracle:
 
 
 def check_rounding(digits: Any, decimals: Any, noise: Any) -> None:
-    """Refuse what no release can be rounded to, and no noise can be."""
+    """Check the rounding and the noise of a release."""
     for number, name, least in ((digits, "digits", 1), (decimals, "decimals", 0)):
         if number is not None:
             check_count(name, number, least, MOST_DIGITS)

@@ -147,7 +147,7 @@ def _check(records: int, size: int, method: str, swaps: int, norm: int) -> None:
         raise InputError(f"there is no method {method!r}: use 'auto', 'exact', 'bound' or 'sampled'")
     if records < 2:
         raise InputError(f"a swap needs 2 records or more, not {records}")
-    check_count("size", size, most=records - 1)  # a swap needs a record inside and one outside
+    check_count("size", size, 1, records - 1)
     check_count("swaps", swaps)
     if isinstance(norm, bool) or norm not in (1, 2):
         raise InputError(f"norm is 2 for Euclidean or 1 for absolute distance, not {norm!r}")

@@ -1,4 +1,4 @@
-"""A table of texts and numbers as the universe of a learner that takes numbers: what `leakscope leakage` reads."""
+"""A table of texts and numbers as the universe of a learner that takes numbers, for `leakscope leakage`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.adapters import infer_task
+from leakscope.core.checks import check_count
+from leakscope.core.result import Caveat
 from leakscope.datasets.encoding import one_hot, principal_components
 from leakscope.errors import InputError
 from leakscope.learners import Learner, as_learner
@@ -23,11 +25,11 @@ Encoding = Literal["codes", "one-hot", "raw"]
 
 @dataclass(frozen=True)
 class Universe:
-    """All records that a training set may be drawn from; ids are the index of X. ``notes`` say what was done to them."""
+    """All records that a training set may be drawn from; ids are the index of X. ``notes`` state what was changed."""
 
     X: pd.DataFrame
     y: NDArray[Any]
-    notes: tuple[str, ...]
+    notes: tuple[Caveat, ...]
 
 
 def read_universe(
@@ -62,7 +64,7 @@ def read_universe(
             raise InputError(f"{label} is the label and can't be {option}")
     y = table[label]
     if y.isna().any():
-        raise InputError(f"{path} has no {label} in {int(y.isna().sum())} records: leave these out")
+        raise InputError(f"{path} has no {label} in {int(y.isna().sum())} records: remove these records")
     X = table.drop(columns=list(dict.fromkeys([label, *dropped, *ids])))
     if ids:
         X.index = pd.Index(read_texts(path, ids)[ids[0]])
@@ -126,18 +128,18 @@ def learner_and_labels(
         settings |= {} if widths is None else {"widths": tuple(widths)}
         return as_learner("mlp", task=task, **settings), y if task == "classification" else numbers_of(y, label)
     if Path(name).suffix != ".skops":
-        raise InputError(f"{name} is no learner: say ridge, logistic, mlp, or name a .skops file")
+        raise InputError(f"unknown learner {name!r}: use ridge, logistic, mlp, or the name of a .skops file")
     return as_learner(load_model(Path(name), trust=trust)), y
 
 
-def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, list[str]]:
-    """Texts and numbers as numbers of similar size, and what to say about it (see `read_universe`)."""
+def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, list[Caveat]]:
+    """Give texts and numbers as numbers of similar size, and what was changed; see `read_universe`."""
     if encode == "raw":
         return X, []
     texts = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
     same = [name for name in X.columns if X[name].nunique(dropna=False) == 1]
     X, texts = X.drop(columns=same), [name for name in texts if name not in same]
-    notes = [f"left out, since all records are the same there: {list_names(same)}"] if same else []
+    notes = [Caveat("constant_columns", {"columns": [str(name) for name in same]})] if same else []
     if not X.shape[1]:
         raise InputError("every column is the same for all records: there is nothing to learn from")
     numbers = [name for name in X.columns if name not in texts]
@@ -167,6 +169,4 @@ def _moderate(values: NDArray[np.float64]) -> bool:
 def _components(X: pd.DataFrame, components: int, encode: Encoding) -> pd.DataFrame:
     if encode == "raw":
         raise InputError("components are taken of prepared columns: set encode to codes or one-hot")
-    if not 1 <= components <= X.shape[1]:
-        raise InputError(f"components must be from 1 to the {X.shape[1]} prepared columns, not {components}")
-    return principal_components(X, components)
+    return principal_components(X, check_count("components", components, most=X.shape[1]))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from dataclasses import dataclass
 from typing import ClassVar
@@ -13,6 +14,7 @@ import pytest
 import leakscope as ls
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Result
+from leakscope.intervals import proportion
 from leakscope.record.schema import json_schema
 from leakscope.report.document import Answer, Document, KeyFigure, KeyFigures, Value
 from leakscope.report.documents import MAKERS
@@ -27,7 +29,7 @@ class Coin(Result):
 
 
 def toss(heads: int, tosses: int) -> Coin:
-    share = ls.intervals.proportion(heads, tosses)
+    share = proportion(heads, tosses)
     outcome = "yes" if share.low > 0.5 else "inconclusive"
     claims = (Claim("unfair", {}, outcome, {"heads": share}),)
     records = pd.DataFrame({"id": ["=a", "b"], "score": [0.25, 0.1]})
@@ -84,3 +86,16 @@ def test_the_diff_finds_the_change(unfair):
     assert ls.diff(toss(50, 100), unfair).worse
     assert not ls.diff(unfair, toss(50, 100)).worse
     assert not ls.diff(unfair, toss(88, 100)).worse
+
+
+def test_a_claim_about_no_risk_is_compared_and_never_worse(unfair, monkeypatch):
+    monkeypatch.setattr(Coin, "codes", {"unfair": None})
+    found = ls.diff(toss(50, 100), unfair)
+    assert (found.outcome, found.claims, found.claim_changes[0].change.outcome) == ("not_significant", (), "increased")
+
+
+def test_bounds_are_not_compared(unfair):
+    bounded = dataclasses.replace(
+        unfair, claims=(Claim("unfair", {}, "no", {"heads": Estimate(0.1, 0.0, 0.1, kind="upper bound")}),)
+    )
+    assert ls.diff(bounded, unfair).claim_changes[0].change is None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
-from leakscope.audit_diff.changes import Change, GroupChange, ReleaseChange
+from leakscope.audit_diff.changes import Change, ChangeOutcome, GroupChange, ReleaseChange
 from leakscope.audit_diff.facts import ExposureChange, Fact, Listed
 from leakscope.core.result import Caveat, Outcome, Result, Scalar
 
@@ -16,13 +16,22 @@ DiffOutcome = Literal[
 
 @dataclass(frozen=True)
 class ClaimChange:
-    """A claim in two results: its outcomes, and the change of its measure."""
+    """A claim in two results: its outcomes, and the change of its measure, where both have one.
+
+    ``risky`` tells whether a larger measure is a larger risk; it says nothing of a risk otherwise.
+    """
 
     code: str
     subject: dict[str, Scalar]
     old_outcome: Outcome
     new_outcome: Outcome
     change: Change | None
+    risky: bool = True
+
+    @property
+    def risk(self) -> ChangeOutcome | None:
+        """Whether the risk increased or decreased; None where the claim is about no risk, or has no measure in both results."""
+        return None if self.change is None or not self.risky else self.change.outcome
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -31,8 +40,8 @@ class Diff(Result):
 
     Parameters
     ----------
-    of
-        The kind of the two results.
+    of, studied_models
+        The kind of the two results, and the names of what they studied.
     outcome
         ``increased``: some risk is significantly larger than before and none significantly smaller; ``shift_possible``: figures changed significantly,
         but a change of the records may be the reason; and so on.
@@ -47,12 +56,12 @@ class Diff(Result):
         Who is most exposed, where both audits name the same records.
     data
         For each set of records whether it is the same.
-    attacks, release_names, group_names, caveats
+    attacks, release_names, group_names, claim_names, caveats
         What is in one result only.
     changed_settings, changed_versions
         What else differs, without a test.
-    comparisons
-        The number of comparisons that the intervals are corrected for.
+    confidence, comparisons
+        The confidence of all intervals together, and the number of comparisons that they are corrected for.
     """
 
     kind: ClassVar[str] = "diff"
@@ -74,6 +83,7 @@ class Diff(Result):
     attacks: Listed = field(default_factory=Listed)
     release_names: Listed = field(default_factory=Listed)
     group_names: Listed = field(default_factory=Listed)
+    claim_names: Listed = field(default_factory=Listed)
     caveats: Listed = field(default_factory=Listed)
     changed_settings: tuple[Fact, ...] = ()
     changed_versions: tuple[Fact, ...] = ()

@@ -14,7 +14,7 @@ from leakscope.audit_diff.changes import SHARE, SIGNED, Change, Ends, GroupChang
 from leakscope.audit_diff.facts import changed, changed_sides, compare_records, listed, same_data, settings_of
 from leakscope.audit_diff.result import ClaimChange, Diff, DiffOutcome
 from leakscope.core.estimate import Estimate
-from leakscope.core.result import Caveat, Claim, Result
+from leakscope.core.result import Caveat, Claim, Outcome, Result
 from leakscope.errors import InputError
 from leakscope.results import Audit, GroupRisk, Risk
 from leakscope.versions import stamp
@@ -67,36 +67,46 @@ def _diff_claims(old: Result, new: Result) -> dict[str, Any]:
     """Compare the measure of each claim that both results make, with simultaneous intervals."""
     before = {claim.key: claim for claim in old.claims}
     pairs = [(before[claim.key], claim) for claim in new.claims if claim.key in before]
-    measured = [(one, other) for one, other in pairs if one.estimates and other.estimates]
-    level = measured[0][1].estimates[next(iter(measured[0][1].estimates))].confidence if measured else 0.95
+    figures = [_measure(*pair) for pair in pairs]
+    measured = [other.estimates[name] for (_, other), name in zip(pairs, figures, strict=True) if name is not None]
+    level = measured[0].confidence if measured else 0.95
     together = 1 - (1 - level) / max(1, len(measured))
     changes = []
-    for one, other in pairs:
-        figure = next((name for name in one.estimates if name in other.estimates), None)
-        change = (
-            None
-            if figure is None
-            else change_of_one(figure, one.estimates[figure], other.estimates[figure], together, None)
+    for (one, other), name in zip(pairs, figures, strict=True):
+        both = None if name is None else (one.estimates[name], other.estimates[name])
+        change = None if name is None or both is None else change_of_one(name, *both, together, None)
+        changes.append(
+            ClaimChange(
+                other.code, dict(other.subject), one.outcome, other.outcome, change, new.codes[other.code] is not None
+            )
         )
-        changes.append(ClaimChange(other.code, dict(other.subject), one.outcome, other.outcome, change))
     names = [
         [" ".join(map(str, (claim.code, *claim.subject.values()))) for claim in side.claims] for side in (old, new)
     ]
     return {
-        "outcome": _outcome([one.change.outcome for one in changes if one.change is not None and new.codes[one.code]]),
+        "outcome": _outcome([one.risk for one in changes if one.risk is not None]),
         "claim_changes": tuple(changes),
-        "claims": tuple(_claim_of(one) for one in changes if one.change is not None and new.codes[one.code]),
-        "attacks": listed(*names),
+        "claims": tuple(_claim_of(one) for one in changes if one.risk is not None),
+        "claim_names": listed(*names),
         "confidence": level,
         "comparisons": len(measured),
     }
 
 
+def _measure(old: Claim, new: Claim) -> str | None:
+    """The first number that both claims have with an interval; bounds can't be compared."""
+    for name, estimate in new.estimates.items():
+        if name in old.estimates and {estimate.kind, old.estimates[name].kind} <= {"estimate", "exact"}:
+            return name
+    return None
+
+
 def _claim_of(found: ClaimChange) -> Claim:
     assert found.change is not None
-    outcome = {1: "yes", -1: "no"}.get(found.change.direction, "inconclusive")
+    decided: dict[str | None, Outcome] = {"increased": "yes", "decreased": "no"}
     subject = {"claim": found.code, **found.subject}
-    return Claim("risk_increased", subject, outcome, {"difference": found.change.difference})  # type: ignore[arg-type]
+    outcome = decided.get(found.risk, "inconclusive")
+    return Claim("risk_increased", subject, outcome, {"difference": found.change.difference})
 
 
 def _diff_audits(old: Audit, new: Audit) -> dict[str, Any]:
@@ -144,17 +154,16 @@ def _claims(releases: Sequence[ReleaseChange], groups: Sequence[GroupChange]) ->
 
 
 def _claims_about(changes: Sequence[tuple[Change, dict[str, Any]]]) -> list[Claim]:
-    """One claim for a release or group: about its first figure that changed significantly, otherwise about its first figure."""
+    """Claims about a release or group: on its first figure that changed significantly, otherwise on its first figure."""
     claims = []
-    for outcome, decided in (("increased", "yes"), ("decreased", "no")):
-        for change, subject in changes[:]:
-            if change.outcome == outcome:
-                claims.append(Claim("risk_increased", subject, decided, {"difference": change.difference}))  # type: ignore[arg-type]
-                break
-    for change, subject in changes:
-        if change.outcome == "shift_possible" and change.direction > 0:
-            claims.append(Claim("increase_not_attributable", subject, "yes", {"difference": change.difference}))
-            break
+    decided: tuple[tuple[str, Outcome], ...] = (("increased", "yes"), ("decreased", "no"))
+    for outcome, claimed in decided:
+        found = next((pair for pair in changes if pair[0].outcome == outcome), None)
+        if found is not None:
+            claims.append(Claim("risk_increased", found[1], claimed, {"difference": found[0].difference}))
+    doubtful = next((pair for pair in changes if pair[0].outcome == "shift_possible" and pair[0].direction > 0), None)
+    if doubtful is not None:
+        claims.append(Claim("increase_not_attributable", doubtful[1], "yes", {"difference": doubtful[0].difference}))
     if not claims:
         change, subject = changes[0]
         claims.append(Claim("risk_increased", subject, "inconclusive", {"difference": change.difference}))

@@ -13,14 +13,13 @@ from leakscope import intervals
 from leakscope.causal.generalisation import generalisation_errors
 from leakscope.causal.kinds import Kind, TableKind
 from leakscope.causal.membership import Blind, Membership, Pair, try_blind, try_membership
-from leakscope.causal_study.result import SAME, SHIFTED, Compared
+from leakscope.causal_study.result import SAME, SHIFTED, Attacked, Compared
 from leakscope.causal_study.scenarios import Problem, Scenario
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack
 from leakscope.models import Model
 from leakscope.records import Records
-
-Floats = NDArray[np.float64]
 
 FIGURES = ("accuracy", "auc", "control_accuracy", "control_auc", "excess_accuracy", "excess_auc")
 
@@ -153,9 +152,6 @@ def compare(kind: Kind, problem: Problem, parts: Sequence[Part], confidence: flo
         shifted=pool([_mean(found, confidence) for part in parts for found in part.shifted]),
         in_distribution=pool([pair[0] for pair in errors]) if errors else None,
         out_of_distribution=pool([pair[1] for pair in errors]) if errors else None,
-        membership={
-            law: _pool_attacks([tried for part in parts for tried in part.membership[law]]) for law in (SAME, SHIFTED)
-        },
         unseen=float(np.mean(unseen)) if unseen else 0.0,
     )
 
@@ -168,13 +164,14 @@ def _mean(values: Floats, confidence: float) -> Estimate:
     return replace(found, high=max(found.value, min(1.0, found.high)))  # no utility passes 1
 
 
-def _pool_attacks(worlds: Sequence[tuple[Membership, ...]]) -> tuple[Membership, ...]:
-    """Each attack over all worlds."""
+def pool_attacks(kind: Kind, parts: Sequence[Part]) -> list[Attacked]:
+    """Give each attack on one kind of model, over all shifted distributions."""
     pooled = []
-    for tried in zip(*worlds, strict=True):
-        figures = {figure: pool([getattr(found, figure) for found in tried]) for figure in FIGURES}
-        pooled.append(Membership(tried[0].attack, tried[0].release, **figures))
-    return tuple(pooled)
+    for law in (SAME, SHIFTED):
+        for tried in zip(*(found for part in parts for found in part.membership[law]), strict=True):
+            figures = {figure: pool([getattr(found, figure) for found in tried]) for figure in FIGURES}
+            pooled.append(Attacked(kind.name, law, tried[0].attack, tried[0].release, **figures))
+    return pooled
 
 
 def pool_blind(worlds: Sequence[Sequence[Blind]]) -> Blind:

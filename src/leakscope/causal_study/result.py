@@ -1,43 +1,36 @@
-"""What a comparison of causal and other models leaves: plain data, files and a few lines of text. No record is in it."""
+"""The result of a comparison of causal and associational models."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from dataclasses import asdict, dataclass, replace
-from pathlib import Path
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
 
-from leakscope.causal.membership import Blind, Membership
+from leakscope.causal.membership import Blind
 from leakscope.core.estimate import Estimate
-from leakscope.core.result import NotRun
-from leakscope.results import Study
+from leakscope.core.result import Outcome, Result
 
-#: The two laws of outsiders: the same as the training data's, and shifted ones.
+#: The two distributions of non-members: that of the training data, and shifted ones.
 SAME, SHIFTED = "P", "P*"
+Source = Literal["graph", "named", "invariant", "suggested"]
 
 
 @dataclass(frozen=True)
 class Compared:
-    """One kind of model: how well it predicts, and what it gives away.
+    """One kind of model and its utility.
 
     Parameters
     ----------
-    name
-        Kind of model and columns it uses.
-    columns
-        The columns.
+    name, columns
+        Kind of model, and the columns that it uses.
     training, test, shifted
-        Utility on its training sample, on others of P, and on P* (mean over shifted laws): share of right labels, or
+        Utility on its training sample, on other records of P, and on P* (mean over shifted distributions): accuracy, or
         1 - squared error / variance of the label.
     in_distribution, out_of_distribution
         Generalisation errors IDE and ODE [tople2020, Defs. 1 and 2] of a loss in [0, 1]: half the sum of squared errors of
         the probabilities; None for a regression.
-    membership
-        ``"P"`` and ``"P*"`` to what each attack found; intervals hold for all attacks at once.
     unseen
-        Share of records of P* whose configuration no training record had; 0 but for tables.
+        Share of records of P* whose values of the causes no training record had; 0 except for tables.
     """
 
     name: str
@@ -47,24 +40,38 @@ class Compared:
     shifted: Estimate | None
     in_distribution: Estimate | None
     out_of_distribution: Estimate | None
-    membership: dict[str, tuple[Membership, ...]]
     unseen: float = 0.0
 
-    def strongest(self, law: str) -> Membership | None:
-        """The attack with the largest excess AUC over the control; None where none was run."""
-        return max(self.membership.get(law, ()), key=lambda found: found.excess_auc.value, default=None)
+    def utility(self, law: str) -> Estimate | None:
+        """Give the utility on records of P or P*."""
+        return self.test if law == SAME else self.shifted
 
-    def loudest(self, law: str) -> Membership | None:
-        """The attack that is right most often, be it by membership or by telling P from P*; None where none was run."""
-        return max(self.membership.get(law, ()), key=lambda found: found.accuracy.value, default=None)
+
+@dataclass(frozen=True)
+class Attacked:
+    """One attack on one kind of model, against non-members of one distribution (`causal.membership.Membership`).
+
+    Intervals are simultaneous over the attacks.
+    """
+
+    model: str
+    law: str
+    attack: str
+    release: str
+    accuracy: Estimate
+    auc: Estimate
+    control_accuracy: Estimate
+    control_auc: Estimate
+    excess_accuracy: Estimate
+    excess_auc: Estimate
 
 
 @dataclass(frozen=True)
 class Noise:
-    """L1 sensitivity of least squares with a penalty, on the causes and on all columns [tople2020, Lemma 1, Theorem 3].
+    """L1 sensitivity of regularised least squares on the causes and on all columns [tople2020, Lemma 1, Theorem 3].
 
-    ``ratio`` is ε of the causal learner over ε of the other at equal Laplace noise, which is the ratio of sensitivities, as
-    far as ``swaps`` of one record at random among ``size`` tell; both sensitivities are lower bounds.
+    ``ratio`` is ε of the causal learner over ε of the other at equal Laplace noise. It is the ratio of the sensitivities, each a
+    lower bound from ``swaps`` random swaps of one record among ``size``.
     """
 
     causal: Estimate
@@ -77,7 +84,7 @@ class Noise:
 
 @dataclass(frozen=True)
 class Attribute:
-    """What the answers of one kind of model add to guessing one sensitive column (`leakscope.attribute`).
+    """What the predictions of one kind of model add to inferring one sensitive column (`leakscope.attribute`).
 
     ``baseline`` is the advantage of an attacker who has the other columns and the label but no model, ``advantage`` that of
     the strongest attack with the model, and ``gain`` their difference.
@@ -93,113 +100,89 @@ class Attribute:
     gain_auc: Estimate
 
 
-@dataclass(frozen=True, eq=False)
-class CausalStudy:
-    """Causal and associational models side by side; ``str()`` says it in words, ``save`` writes files.
+@dataclass(frozen=True)
+class Choice:
+    """How the causes were chosen from environments (`causal.invariant_features`).
 
     Parameters
     ----------
-    label, causes
-        What is predicted, and the columns that cause it.
-    how
-        Where the causes come from.
+    significant
+        Columns in every accepted set: causes at the stated confidence, all of them together.
+    suggested
+        The accepted set that predicts best.
+    p_values
+        Column to the largest p-value of any set without it.
+    accepted, tested
+        Number of sets of columns that are invariant, and that were tested.
+    alike
+        Whether the label has the same distribution in all environments, so that they identify no cause.
+    """
+
+    significant: tuple[str, ...]
+    suggested: tuple[str, ...]
+    p_values: dict[str, float]
+    accepted: int
+    tested: int
+    environments: int
+    alike: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class CausalStudy(Result):
+    """Causal and associational models compared.
+
+    Parameters
+    ----------
+    label, causes, causes_from
+        What is predicted, the columns that cause it, and where these come from.
     models
         The causal model first, then one that uses all columns, then others.
+    attacks
+        What each attack found on each model, against non-members of ``"P"`` and ``"P*"``.
     blind
-        ``"P"`` and ``"P*"`` to what an attacker does who never asks a model.
+        ``"P"`` and ``"P*"`` to the blind baseline.
     noise
         What differential privacy needs for both; None where it was not measured.
     attributes
-        What an attacker who wants the value of a sensitive column gains by the answers of each model.
-    invariance
-        The choice of causes from environments in words; empty where the causes were given.
-    not_run
-        Attacks that could not be run, and why.
-    run
-        How all was measured.
-    notes
-        What a reader should know.
+        What an attacker who infers a sensitive column gains from the predictions of each model.
+    choice
+        How the causes were chosen from environments; None where they were given.
     """
+
+    kind = "causal"
+    table = "attacks"
+    codes: ClassVar[Mapping[str, Outcome | None]] = {
+        "causal_leaks_less": "no",
+        "shift_increases_leak": "yes",
+        "shift_explains_accuracy": None,
+        "causal_predicts_better": None,
+        "causal_needs_less_noise": "no",
+        "helps_to_infer": "yes",
+    }
 
     label: str
     causes: tuple[str, ...]
-    how: str
+    causes_from: Source
     models: tuple[Compared, ...]
+    attacks: tuple[Attacked, ...]
     blind: dict[str, Blind]
-    noise: Noise | None
-    attributes: tuple[Attribute, ...]
-    invariance: str
-    not_run: tuple[NotRun, ...]
-    run: dict[str, Any]
-    notes: tuple[str, ...]
+    noise: Noise | None = None
+    attributes: tuple[Attribute, ...] = ()
+    choice: Choice | None = None
+
+    @property
+    def studied(self) -> str:
+        """Name of the kind of model that uses all columns."""
+        return self.models[1].name
 
     def model(self, name: str) -> Compared:
-        """One of the models by name."""
+        """Give one of the models by name."""
         return next(model for model in self.models if model.name == name)
 
-    def __repr__(self) -> str:
-        return f"<CausalStudy of {self.label}: {len(self.models)} kinds of model on causes {', '.join(self.causes)}>"
+    def strongest(self, model: str, law: str) -> Attacked | None:
+        """Give the attack with the largest excess AUC over the control; None where none was run."""
+        return max(self.found(model, law), key=lambda one: one.excess_auc.value, default=None)
 
-    def __str__(self) -> str:
-        from leakscope.causal_study.show import describe
-
-        return describe(self)
-
-    def study(self) -> Study:
-        """What a reader of an audit needs of this: see `Audit.with_studies`."""
-        from leakscope.causal_study.telling import tell
-
-        return tell(self)
-
-    def as_dict(self) -> dict[str, Any]:
-        """Everything, as JSON takes it."""
-        return {
-            "label": self.label,
-            "causes": list(self.causes),
-            "how": self.how,
-            "models": [asdict(model) for model in self.models],
-            "blind": {law: asdict(found) for law, found in self.blind.items()},
-            "noise": None if self.noise is None else asdict(_finite_ends(self.noise)),
-            "attributes": [asdict(one) for one in self.attributes],
-            "invariance": self.invariance,
-            "not_run": [asdict(item) for item in self.not_run],
-            "run": self.run,
-            "notes": list(self.notes),
-        }
-
-    def to_csv(self) -> str:
-        """One row for each model, law and attack; every figure with the ends of its interval."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        figures = ("accuracy", "auc", "control_accuracy", "control_auc", "excess_accuracy", "excess_auc")
-        ends = [f"{figure}{end}" for figure in figures for end in ("", "_low", "_high")]
-        writer.writerow(["model", "law", "utility", "utility_low", "utility_high", "attack", "release", *ends])
-        for model in self.models:
-            for law, tried in model.membership.items():
-                utility = model.test if law == SAME else model.shifted
-                shown = ["", "", ""] if utility is None else [utility.value, utility.low, utility.high]
-                for found in tried:
-                    values = [getattr(found, figure) for figure in figures]
-                    numbers = [number for one in values for number in (one.value, one.low, one.high)]
-                    writer.writerow([model.name, law, *shown, found.attack, found.release, *numbers])
-        return text.getvalue()
-
-    def save(self, folder: str | Path) -> None:
-        """Write causal.csv, causal.svg, causal.json and study.json: all of them or none."""
-        from leakscope.causal_study.show import draw
-        from leakscope.storage import write_all
-        from leakscope.study import FILE, study_to_json
-
-        content = {
-            "causal.csv": self.to_csv().encode(),
-            "causal.svg": draw(self).encode(),
-            FILE: study_to_json(self.study()),
-            "causal.json": json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode(),
-        }
-        write_all(Path(folder), content)
-
-
-def _finite_ends(noise: Noise) -> Noise:
-    """A lower bound has no upper end, which JSON can't say: it repeats the value there."""
-    kept = [replace(one, high=one.value) for one in (noise.causal, noise.associational)]
-    return replace(noise, causal=kept[0], associational=kept[1])
+    def found(self, model: str, law: str) -> list[Attacked]:
+        """Give the attacks on a model with non-members of one distribution."""
+        return [one for one in self.attacks if (one.model, one.law) == (model, law)]

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,18 +18,28 @@ from leakscope.causal.kinds import Kind
 from leakscope.causal.membership import MOST_JUDGED, Blind, Pair
 from leakscope.causal.named import NETWORKS, load_network
 from leakscope.causal.network import Network
-from leakscope.causal_study.beside import check_sensitive, measure_attributes, measure_noise
-from leakscope.causal_study.measuring import Part, compare, measure, measure_blind, pool_blind, train_pair
+from leakscope.causal_study.claims import decide
+from leakscope.causal_study.extras import check_sensitive, measure_attributes, measure_noise
+from leakscope.causal_study.measuring import (
+    Part,
+    compare,
+    measure,
+    measure_blind,
+    pool_attacks,
+    pool_blind,
+    train_pair,
+)
 from leakscope.causal_study.models import choose_kinds
-from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy, Compared
+from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy, Choice, Source
 from leakscope.causal_study.scenarios import Problem, from_environments, from_graph, from_parents, without
-from leakscope.core.result import NotRun
+from leakscope.core.checks import check_confidence, check_count, check_seed
+from leakscope.core.result import Caveat, NotRun, plain_settings
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.models import Model
-from leakscope.oracle import check_seed
 from leakscope.records import list_names
 from leakscope.releases import Progress
+from leakscope.versions import stamp
 from leakscope.workers import one_thread
 
 #: Shifts of a graph by name; a number is noise on all tables but the label's.
@@ -108,23 +120,26 @@ def study(
     >>> found = study(label="Akt", graph="sachs", rows=2000, model="logistic", draws=2, noise=False)
     >>> found.causes, [model.name for model in found.models]
     (('Erk', 'PKA'), ['table of the causes', 'logistic on all columns', 'logistic on the causes'])
-    >>> bool(found.model("table of the causes").strongest("P").excess_auc.value < 0.03)
+    >>> found.claim("causal_leaks_less", law="P").outcome in ("yes", "inconclusive")
     True
     """
-    whole = {
+    start = time.perf_counter()
+    for what, (value, least) in {
         "draws": (DRAWS if draws is None else draws, 1),
         "wrong": (wrong, 0),
         "most": (most, 80),
         "rows": (ROWS if rows is None else rows, 120),
-    }
-    _check(label, shift, task, confidence, whole)
+    }.items():
+        check_count(what, value, least)
+    _check(label, shift, task)
+    confidence = check_confidence(confidence)
     _one_source(graph, parents, environments)
-    check_seed(seed)
+    seed = check_seed(seed)
     data, sensitive = _table(data), _names(() if sensitive is None else sensitive, "sensitive")
     parents = None if parents is None else _names(parents, "parents")
     drop = _names(drop, "drop")
     seeds = np.random.SeedSequence(seed)
-    problem, words, others = _problem(
+    problem, choice, others = _problem(
         data, label, graph, parents, environments, drop=drop, shift=shift, draws=draws, rows=rows, task=task,
         confidence=confidence, seeds=seeds.spawn(1)[0],
     )  # fmt: skip
@@ -140,20 +155,26 @@ def study(
         report(bool(sensitive))
         needed = measure_noise(problem, seed, confidence) if noise else None
         report(noise)
-    compared = tuple(compare(kind, problem, kept, confidence) for kind, kept in zip(kinds, runs.parts, strict=True))
-    return CausalStudy(
+    settings = _settings(problem, shift, draws or DRAWS, confidence, each) | {
+        "model": kinds[1].name, "graph": _graph_name(graph), "wrong": wrong, "dropped": drop, "sensitive": sensitive,
+        "most_judged": most, "seed": seed,
+    }  # fmt: skip
+    found = CausalStudy(
         label=label,
         causes=tuple(problem.names[column] for column in problem.causes),
-        how=problem.how,
-        models=compared,
+        causes_from=problem.causes_from,
+        models=tuple(compare(kind, problem, kept, confidence) for kind, kept in zip(kinds, runs.parts, strict=True)),
+        attacks=tuple(one for kind, kept in zip(kinds, runs.parts, strict=True) for one in pool_attacks(kind, kept)),
         blind={law: pool_blind([found[law] for found in runs.blinds]) for law in (SAME, SHIFTED)},
         noise=needed,
         attributes=attributes,
-        invariance=words,
+        choice=choice,
         not_run=tuple(runs.not_run.values()),
-        run=_settings(problem, shift, draws or DRAWS, wrong, confidence, each, seed, most) | {"dropped": drop},
-        notes=(*problem.notes, *_notes(compared)),
+        settings=plain_settings(settings),
+        seconds={"total": round(time.perf_counter() - start, 3)},
+        **stamp(),
     )
+    return replace(found, claims=decide(found), warnings=tuple(_warnings(found, problem.skipped)))
 
 
 class _Runs(NamedTuple):
@@ -204,19 +225,14 @@ def _refused(attack: Attack, model: Model, not_run: dict[tuple[str, str], NotRun
 # --- what is compared on what -----------------------------------------------------------------------------------------
 
 
-def _check(label: Any, shift: Any, task: Any, confidence: Any, whole: Mapping[str, tuple[Any, int]]) -> None:
-    """Refuse settings that can't be; ``whole`` has whole numbers by name, with the least that they may be."""
+def _check(label: Any, shift: Any, task: Any) -> None:
+    """Refuse settings that do not exist."""
     if not isinstance(label, str) or not label:
-        raise InputError("label is the name of the column to predict.")
+        raise InputError("label must name the column to predict")
     if isinstance(shift, str) and shift not in SHIFTS:
-        raise InputError(f"shift is {', '.join(SHIFTS)}, or a number for noise, not {shift!r}.")
+        raise InputError(f"shift must be {', '.join(SHIFTS)}, or a number for noise, not {shift!r}")
     if task not in (None, "classification", "regression"):
-        raise InputError(f"task must be classification or regression, not {task!r}.")
-    for name, (value, least) in whole.items():
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{name} is a whole number from {least} on, not {value!r}.")
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float) or not 0.5 <= confidence <= 0.99999:
-        raise InputError(f"confidence must be from 0.5 to 0.99999, not {confidence!r}.")
+        raise InputError(f"task must be classification or regression, not {task!r}")
 
 
 def _one_source(graph: Any, parents: Any, environments: Any) -> None:
@@ -280,8 +296,8 @@ def _problem(
     task: Task | None,
     confidence: float,
     seeds: np.random.SeedSequence,
-) -> tuple[Problem, str, dict[str, tuple[int, ...]]]:
-    """The problem, the choice of causes in words, and other choices to try."""
+) -> tuple[Problem, Choice | None, dict[str, tuple[int, ...]]]:
+    """The problem, how the causes were chosen from environments, and other choices to try."""
     if label in drop:
         raise InputError(f"{label} is the label and can't be dropped")
     worlds = DRAWS if draws is None else draws
@@ -295,7 +311,7 @@ def _problem(
             data = without(data, [name for name in drop if name not in network.levels])
             drop = [name for name in drop if name in network.levels]
         problem = from_graph(network, label, data, rows=rows or ROWS, shift=shift, draws=worlds, seeds=seeds, drop=drop)
-        return problem, "", {}
+        return problem, None, {}
     if data is None:
         raise InputError("without a graph there must be data: give a table of people.")
     if rows is not None:
@@ -303,7 +319,7 @@ def _problem(
     data = without(data, drop)
     if parents is not None:
         encoded = encode(data, label, task=task)
-        return from_parents(encoded, label, parents, shift=shift, draws=worlds, seeds=seeds), "", {}
+        return from_parents(encoded, label, parents, shift=shift, draws=worlds, seeds=seeds), None, {}
     if shift != "random" or draws is not None:
         raise InputError("environments are their own shifted worlds: leave shift and draws out.")
     return _from_environments(data, label, str(environments), task, confidence, seeds)
@@ -317,7 +333,7 @@ def _network(graph: Any) -> Network:
 
 def _from_environments(
     data: pd.DataFrame, label: str, column: str, task: Task | None, confidence: float, seeds: np.random.SeedSequence
-) -> tuple[Problem, str, dict[str, tuple[int, ...]]]:
+) -> tuple[Problem, Choice | None, dict[str, tuple[int, ...]]]:
     from leakscope.causal.invariance import alternatives, invariant_features
 
     if column not in data.columns or column == label:
@@ -340,49 +356,54 @@ def _from_environments(
     causes = others.pop("chosen")
     if not causes:
         raise InputError(
-            f"no cause of {label} can be told from these environments: {_first_sentence(str(found))} Name the causes with "
-            "parents."
+            f"these environments identify no cause of {label}: {len(found.accepted)} of {found.tested} sets of columns are invariant; name the causes with "
+            "parents"
         )
     others.pop("all features", None)
-    how = "invariant across environments" if found.features else "only suggested: these environments name no cause"
+    choice = Choice(
+        significant=tuple(map(str, found.features)),
+        suggested=tuple(map(str, found.plausible or ())),
+        p_values={str(name): float(value) for name, value in found.p_values.items()},
+        accepted=len(found.accepted),
+        tested=found.tested,
+        environments=len(found.environments),
+        alike=found.alike,
+    )
     environment = data[column].astype("str").to_numpy()
-    return from_environments(encoded, label, causes, environment, how, seeds), str(found), others
+    source: Source = "invariant" if found.features else "suggested"
+    return from_environments(encoded, label, causes, environment, source, seeds), choice, others
 
 
-def _first_sentence(text: str) -> str:
-    return text.strip().split("\n")[0].rstrip(".") + "."
+# --- what is stated ---------------------------------------------------------------------------------------------------
 
 
-# --- words ------------------------------------------------------------------------------------------------------------
+def _graph_name(graph: Any) -> str | None:
+    return None if graph is None else graph.name if isinstance(graph, Network) else Path(graph).name
 
 
-def _settings(
-    problem: Problem, shift: str | float, draws: int, wrong: int, confidence: float, each: float, seed: int, most: int
-) -> dict[str, Any]:
-    by_environment = problem.scenarios[0].shifted.keys() - {f"P* {number}" for number in range(1, draws + 1)}
+def _settings(problem: Problem, shift: str | float, draws: int, confidence: float, each: float) -> dict[str, Any]:
+    by_environment = problem.causes_from in ("invariant", "suggested")
     return {
         "trained_on": min(len(scenario.samples[0]) for scenario in problem.scenarios),
         "others": min(len(scenario.test) for scenario in problem.scenarios),
         "shifted_worlds": sum(len(scenario.shifted) for scenario in problem.scenarios),
         "shift": "environments" if by_environment else shift,
         "draws": None if by_environment else draws,
-        "wrong": wrong,
         "task": "regression" if problem.classes is None else "classification",
         "columns": len(problem.names),
-        "most_judged": most,
         "confidence": confidence,
         "confidence_of_each_attack": each,
-        "seed": int(seed),
     }
 
 
-def _notes(compared: Sequence[Compared]) -> list[str]:
-    return [
-        f"{model.name}: no training record had the causes of {100 * model.unseen:.3g} % of the records of P*, which get the "
-        "shares of the label in the training sample"
-        for model in compared
-        if model.unseen > 0
-    ]
+def _warnings(found: CausalStudy, skipped: int) -> Iterator[Caveat]:
+    if found.causes_from == "suggested":
+        yield Caveat("causes_only_suggested", {"alike": found.choice is not None and found.choice.alike})
+    if skipped:
+        yield Caveat("environments_not_held_out", {"environments": skipped})
+    for model in found.models:
+        if model.unseen > 0:
+            yield Caveat("unseen_causes", {"model": model.name, "share": model.unseen})
 
 
 class _Progress:

@@ -13,7 +13,7 @@ control of the other (`causal.membership`).
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,6 +25,7 @@ from leakscope.causal.encoding import Encoded
 from leakscope.causal.network import Network
 from leakscope.causal.sampling import draw, to_codes
 from leakscope.causal.shifts import intervene, perturb, redraw
+from leakscope.causal_study.result import Source
 from leakscope.errors import InputError
 from leakscope.evaluation.paired import FEWEST_OF_PAIR
 from leakscope.records import Records, list_names, row_name
@@ -53,10 +54,10 @@ class Problem:
     levels: tuple[int, ...]
     classes: NDArray[Any] | None
     causes: tuple[int, ...]
-    how: str
+    causes_from: Source
     scenarios: tuple[Scenario, ...]
-    notes: tuple[str, ...] = ()
-    alternatives: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    #: Environments that were not held out.
+    skipped: int = 0
 
 
 # --- a graph ----------------------------------------------------------------------------------------------------------
@@ -109,7 +110,7 @@ def from_graph(
         levels=tuple(len(network.levels[name]) for name in names),
         classes=np.array(network.levels[label]),
         causes=tuple(names.index(name) for name in causes),
-        how=f"parents in the graph {network.name}",
+        causes_from="graph",
         scenarios=(Scenario((parts[0], parts[1]), parts[2], shifted),),
     )
 
@@ -183,7 +184,7 @@ def from_parents(
         for number, child in enumerate(shifting.spawn(draws), start=1)
     }
     scenario = Scenario((parts[0], parts[1]), parts[2], shifted)
-    return Problem(label, data.names, data.levels, data.classes, causes, "named as the causes", (scenario,))
+    return Problem(label, data.names, data.levels, data.classes, causes, "named", (scenario,))
 
 
 def tilt(records: Records, causes: Sequence[int], levels: Sequence[int], rng: np.random.Generator) -> Records:
@@ -221,7 +222,12 @@ def tilt(records: Records, causes: Sequence[int], levels: Sequence[int], rng: np
 
 
 def from_environments(
-    data: Encoded, label: str, causes: Sequence[int], environment: NDArray[Any], how: str, seeds: np.random.SeedSequence
+    data: Encoded,
+    label: str,
+    causes: Sequence[int],
+    environment: NDArray[Any],
+    source: Source,
+    seeds: np.random.SeedSequence,
 ) -> Problem:
     """Scenarios of environments: each of the largest in turn against all others."""
     codes, names = pd.factorize(environment, sort=True)
@@ -245,13 +251,7 @@ def from_environments(
         held = {f"environment {names[number]}": everyone.take(codes == number)}
         scenarios.append(Scenario((parts[0], parts[1]), parts[2], held))
     skipped = len(names) - len(scenarios)
-    notes = (
-        f"environments that were not held out: {skipped}, too small, leaving too few others, or beyond the largest "
-        f"{MOST_ENVIRONMENTS}",
-    )
-    return Problem(
-        label, data.names, data.levels, data.classes, tuple(causes), how, tuple(scenarios), notes if skipped else ()
-    )
+    return Problem(label, data.names, data.levels, data.classes, tuple(causes), source, tuple(scenarios), skipped)
 
 
 def deal_three(n: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:

@@ -12,8 +12,6 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-import numpy as np
-
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import name
 from leakscope.errors import InputError
@@ -41,7 +39,8 @@ class Claim:
     outcome
         ``yes`` and ``no`` are significant; otherwise it is ``inconclusive``.
     estimates
-        The numbers behind it by name. The first one is the measure of the claim: a comparison of two results compares it.
+        The numbers behind it by name. The first one is the measure of the claim, which a comparison of two results compares. If the code is about a
+        risk, a larger measure must mean a larger risk.
 
     Examples
     --------
@@ -284,8 +283,9 @@ def _cells(column: str, value: Any) -> dict[str, Any]:
         return {key: cell for part in parts for key, cell in part.items()}
     if dataclasses.is_dataclass(value):
         return {f"{column}_{key}": cell for key, cell in flat(value).items()}
-    if isinstance(value, tuple | list):  # texts such as names; curves and rows of their own are in the JSON only
-        return {column: "; ".join(value)} if all(isinstance(one, str) for one in value) else {}
+    if isinstance(value, tuple | list):  # texts such as names, and codes; curves and rows of their own are in the JSON only
+        texts = [one.code if isinstance(one, Caveat) else one for one in value]
+        return {column: "; ".join(texts)} if all(isinstance(one, str) for one in texts) else {}
     return {column: value}
 
 
@@ -298,6 +298,7 @@ def plain(value: Any) -> Any:
 
     Examples
     --------
+    >>> import numpy as np
     >>> plain({"sizes": (np.int64(30), 100), "rate": {0.01: Claim("leak", outcome="no")}})["rate"]["0.01"]["outcome"]
     'no'
     """
@@ -307,7 +308,12 @@ def plain(value: Any) -> Any:
         return {key if isinstance(key, str) else repr(key): plain(one) for key, one in value.items()}
     if isinstance(value, list | tuple):
         return [plain(one) for one in value]
-    return value.item() if isinstance(value, np.generic) else value
+    return _number(value)
+
+
+def _number(value: Any) -> Any:
+    """Give a number of numpy as one of Python. A result is read without numpy."""
+    return value.item() if type(value).__module__ == "numpy" else value
 
 
 def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -315,6 +321,7 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
     Examples
     --------
+    >>> import numpy as np
     >>> plain_settings({"sizes": (np.int64(30), 100), "learner": "ridge"})
     {'sizes': [30, 100], 'learner': 'ridge'}
     """
@@ -322,7 +329,7 @@ def plain_settings(settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _plain_setting(value: Any) -> Any:
-    value = value.item() if isinstance(value, np.generic) else value
+    value = _number(value)
     if isinstance(value, Mapping):
         return plain_settings(value)
     if isinstance(value, list | tuple):

@@ -69,6 +69,8 @@ def written(estimate: Estimate, style: Style = "number") -> Written:
             return Written("at most", _bound(estimate.high, style, up=True) + after, "")
         case "lower bound":
             return Written("at least", _bound(estimate.low, style, up=False) + after, "")
+    if estimate.low == estimate.high:  # such as runs that agree: an interval without width would suggest certainty
+        return Written("", _rounded(estimate.value, style, digits) + after, "")
     low, high = _rounded(estimate.low, style, digits, up=False), _rounded(estimate.high, style, digits, up=True)
     value, interval = _rounded(estimate.value, style, digits), f"[{low}, {high}]"
     return Written("", value + after, interval) if style == "percent" else Written("", value, interval + after)

@@ -93,7 +93,7 @@ def influence_functions(
     if curvature not in ("hessian", "gauss-newton"):
         raise InputError(f"curvature is 'hessian' or 'gauss-newton', not {curvature!r}")
     for name, value in (("damping", damping), *([] if callable(penalty) else [("penalty", penalty)])):
-        check_number(name, value, least=0)
+        check_number(name, value, 0)
     with one_thread():
         records, targets = _tensors(X, y, "training records")
         asked, wanted = _tensors(points, labels, "points")

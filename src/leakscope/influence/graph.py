@@ -228,7 +228,7 @@ class InfluenceGraph:
         return queries
 
     def _read_start(self, start: int) -> int:
-        return check_count("start", start, least=0, most=len(self) - 1)
+        return check_count("start", start, 0, len(self) - 1)
 
 
 def influence_graph(models: LeftOut, X: Any, explanation: RecordExplanation, labels: Any = None) -> InfluenceGraph:

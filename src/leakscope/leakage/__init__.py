@@ -24,7 +24,9 @@ sweep               over sizes, regularisation and noise, with what an attack ac
 """
 
 from leakscope.leakage.measure import gaussian_leakage, membership_leakage
-from leakscope.leakage.result import Leakage, Renyi
-from leakscope.leakage.sweeping import NotMeasured, Sweep, sweep
+from leakscope.leakage.result import Goal, Leakage, LeakagePoint, NotMeasured, Renyi
+from leakscope.leakage.sweeping import sweep
 
-__all__ = ["Leakage", "NotMeasured", "Renyi", "Sweep", "gaussian_leakage", "membership_leakage", "sweep"]
+__all__ = [
+    "Goal", "Leakage", "LeakagePoint", "NotMeasured", "Renyi", "gaussian_leakage", "membership_leakage", "sweep",
+]  # fmt: skip

@@ -31,15 +31,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
-from leakscope.leakage.gaussians import (
-    Canonical,
-    Floats,
-    Pair,
-    canonical,
-    information_per_divergence,
-    symmetric_divergence,
-)
+from leakscope.leakage.gaussians import Canonical, Pair, canonical, information_per_divergence, symmetric_divergence
 
 #: Blocks of draws that the jackknife leaves out in turn.
 BLOCKS = 25
@@ -213,13 +207,11 @@ def check_draws(draws: int, dimensions: int, noisy: bool) -> None:
     needed = math.ceil((2 if noisy else dimensions + 4) * BLOCKS / (BLOCKS - 1)) + 2
     if draws < max(needed, 10):
         raise InputError(
-            f"{dimensions:,} dimensions need {max(needed, 10):,} draws or more for a covariance, not {draws:,}: raise draws, "
-            "or measure in function space"
+            f"{dimensions:,} dimensions need {max(needed, 10):,} draws or more for a covariance, not {draws:,}: raise draws, or set space to function"
         )
     if dimensions > MOST_DIMENSIONS:
         raise InputError(
-            f"a covariance of {dimensions:,} dimensions for each record is beyond reach (the most is {MOST_DIMENSIONS:,}): "
-            "measure in function space"
+            f"a covariance of {dimensions:,} dimensions for each record takes too long (the limit is {MOST_DIMENSIONS:,}): set space to function"
         )
 
 
@@ -235,9 +227,8 @@ def _canonical(first: Side, second: Side, extra: Floats) -> Canonical:
 
 
 ENDLESS = (
-    "training {} some record gives parameters that don't vary in a direction in which they vary otherwise: a model that fits "
-    "all training records exactly or answers in steps leaks without end, or the draws are too few to see it vary, so the "
-    "leakage counts as infinite: raise size, draws, l2 or noise"
+    "training {} some record gives parameters without variation in a direction in which they vary otherwise, so the leakage is "
+    "infinite: the model fits all training records exactly or has a step function as output, or there are too few draws. Raise size, draws, l2 or noise"
 )
 
 

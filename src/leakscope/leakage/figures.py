@@ -1,8 +1,9 @@
-"""From the measured records to the figures of a `Leakage`."""
+"""From the measured records to the figures of a `LeakagePoint`."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -11,27 +12,28 @@ import pandas as pd
 from scipy import special
 
 from leakscope.bounds import advantage_from_kl, entropy, information_ceiling
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat
 from leakscope.intervals import proportion
 from leakscope.leakage.draws import Jackknife, Measured
-from leakscope.leakage.gaussians import Floats, Pair, renyi_divergence, swapped
-from leakscope.leakage.result import Leakage, Renyi
-from leakscope.worlds import Indices
+from leakscope.leakage.gaussians import Pair, renyi_divergence, swapped
+from leakscope.leakage.result import LeakagePoint, Renyi
 
 QUANTILES = (0.9, 0.99)
 ORDERS = (2.0, 10.0, math.inf)
 NATS = "nats"
-#: Confidence at which nearest neighbours are said to disagree with the Gaussian figure, and a control with zero: sweeps
-#: ask often.
-SURE = 0.999
+#: Confidence of the tests of nearest neighbours against the Gaussian figure and of the control against zero: sweeps test often.
+STRICT = 0.999
 
 
 class Checks(NamedTuple):
-    """What was looked at beside the figures, in the first records."""
+    """Checks of the figures, in the first records."""
 
     beyond: Floats  # (records, groups): what nearest neighbours find beyond the Gaussians
     far: tuple[int, int]  # ill-conditioned draws, of how many
     control: Jackknife | str  # the divergence of two laws that are the same, or why there is none
+    fixed: int  # parameters or outputs that never vary or follow from the others
 
 
 class Summary:
@@ -45,42 +47,27 @@ class Summary:
         self.share, self.universe, self.confidence = share, universe, confidence
         self.blocks = self.hits.shape[1]
 
-    def leakage(
-        self,
-        settings: dict[str, Any],
-        chosen: Indices,
-        ids: Any,
-        checks: Checks,
-        warnings: list[str],
-    ) -> Leakage:
-        rho_kl = self._mean(self.divergence)
-        rho_mi = self._mean(self.information)
-        ceiling = float(information_ceiling(rho_kl.high, self.share))
-        neighbours = self._neighbours(checks.beyond, rho_kl)
-        attack, bound = self._attack(), self._bound()
-        ill_conditioned = proportion(*checks.far, confidence=self.confidence)
-        per_record = self._per_record(chosen, ids)
-        warnings = [
-            *warnings,
-            *_doubts(rho_kl, neighbours, checks, attack, bound, ill_conditioned, per_record, settings),
-        ]
-        return Leakage(
-            rho_kl=rho_kl,
-            rho_kl_median=self._quantile(0.5),
-            rho_kl_quantiles={level: self._quantile(level) for level in QUANTILES},
-            rho_kl_worst=self._worst(),
-            rho_mi=_capped(rho_mi, float(entropy(self.share))),
+    def point(self, setting: dict[str, Any], space: str, checks: Checks) -> LeakagePoint:
+        """Give the figures of a setting, with what limits them."""
+        rho_kl, share = self._mean(self.divergence), self.share
+        ceiling = float(information_ceiling(rho_kl.high, share))
+        found = LeakagePoint(
+            **setting,
+            prior=share,
+            rho_kl=rho_kl.finite(),
+            rho_kl_median=self._quantile(0.5).finite(),
+            rho_kl_quantiles={level: self._quantile(level).finite() for level in QUANTILES},
+            rho_kl_worst=self._worst().finite(),
+            rho_mi=_capped(self._mean(self.information), float(entropy(share))),
             rho_mi_ceiling=Estimate(ceiling, 0.0, ceiling, self.confidence, "upper bound", NATS, method="Corollary 1"),
-            advantage_bound=bound,
-            attack=attack,
-            rho_neighbours=neighbours,
+            advantage_bound=self._bound(),
+            attack=self._attack(),
+            rho_neighbours=self._neighbours(checks.beyond, rho_kl),
             control=None if isinstance(checks.control, str) else _mean_of_nothing(checks.control, self.confidence),
-            ill_conditioned=ill_conditioned,
+            ill_conditioned=proportion(*checks.far, confidence=self.confidence),
             renyi=tuple(self._renyi(order, *law) for order in ORDERS for law in self._laws()),
-            warnings=tuple(warnings),
-            settings=settings,
-            per_record=per_record,
         )
+        return replace(found, warnings=tuple(_doubts(found, space, checks, self.divergence.values, self.universe)))
 
     def _mean(self, figure: Jackknife, confidence: float | None = None) -> Estimate:
         """Mean over records; the draws, which records share, and the choice of records both count."""
@@ -165,9 +152,14 @@ class Summary:
                 middle, min(float(low), middle), float(high), self.confidence, unit=NATS, n=count,
                 method="order statistics of the records, plugged in",
             )  # fmt: skip
-        return Renyi(order, direction, median, proportion(infinite, count, self.confidence))
+        shown: Any = "inf" if math.isinf(order) else order
+        return Renyi(
+            shown, direction, None if median is None else median.finite(), proportion(infinite, count, self.confidence)
+        )
 
-    def _per_record(self, chosen: Indices, ids: Any) -> pd.DataFrame:
+    def records(self, chosen: Indices, ids: Any) -> pd.DataFrame:
+        """Give one row for each measured record."""
+        names = chosen if ids is None else ids[chosen]
         low, high = (np.maximum(end, 0.0) for end in self._ends(self.confidence))
         back = swapped(self.pair)
         # orders from 1/(1 − 1/scale) on are infinite one way, and the same of the reciprocal the other way
@@ -175,7 +167,7 @@ class Summary:
         return pd.DataFrame(
             {
                 "record": chosen,
-                "id": chosen if ids is None else ids[chosen],
+                "id": names if names.dtype.kind in "iu" else names.astype("str"),
                 "kl": np.maximum(self.divergence.values, 0.0),
                 "kl_low": low,
                 "kl_high": high,
@@ -236,54 +228,38 @@ def _capped(estimate: Estimate, most: float) -> Estimate:
     )
 
 
-def _doubts(
-    rho_kl: Estimate,
-    neighbours: Estimate | None,
-    checks: Checks,
-    attack: Estimate,
-    bound: Estimate,
-    ill_conditioned: Estimate,
-    per_record: pd.DataFrame,
-    settings: dict[str, Any],
-) -> list[str]:
-    """What a reader should know before trusting the figures."""
-    doubts: list[str] = []
+def _doubts(found: LeakagePoint, space: str, checks: Checks, divergences: Floats, universe: int) -> Iterator[Caveat]:
+    """Yield what limits the figures."""
     beyond = checks.beyond
+    if checks.fixed:
+        yield Caveat(
+            "fixed_parameters", {"fixed": checks.fixed, "all": checks.fixed + found.dimensions, "space": space}
+        )
     if isinstance(checks.control, str):
-        doubts.append(f"there is no control: {checks.control}")
-    elif _mean_of_nothing(checks.control, SURE).low > 0:
-        doubts.append(
-            f"the control, where there is nothing to find, reads {_mean_of_nothing(checks.control, settings['confidence'])}: "
-            "the draws are too few for laws with such tails, and the figures too high"
-        )
-    what = "a parameter" if settings["space"] == "parameters" else "an output"
-    if ill_conditioned.value >= 0.001:
-        doubts.append(
-            f"{100 * ill_conditioned.value:.2g} % of the draws are ill-conditioned ({what} far from all others: training sets "
-            "that hardly settle the model, or answers in steps), so means and covariances rest on few draws: read the median "
-            "record, and take a larger size or l2"
-        )
-    top = max(1, math.ceil(len(per_record) / 20))
-    total, largest = float(per_record["kl"].sum()), float(per_record["kl"].nlargest(top).sum())
-    if len(per_record) >= 10 and len(per_record) < settings["universe"] and largest > total / 3:
-        doubts.append(
-            f"{top} of {len(per_record)} records make up {100 * largest / total:.0f} % of the mean, and records that were not "
-            "measured may leak as much or more: the interval may lie too low, so measure more records and read the median"
-        )
-    if not beyond.size and not settings["noise"]:
-        doubts.append("too few draws to check by nearest neighbours whether the laws are Gaussian: 400 would do")
-    if beyond.size and np.isnan(beyond).any():
-        doubts.append("the same values come up again and again, so the laws have no density and are not Gaussian")
-    elif beyond.size and neighbours is not None:
-        half = student(beyond.shape[1] - 1, SURE) * _error_beyond(beyond)
-        if abs(beyond.mean()) > max(half, 0.25 * rho_kl.value):
-            doubts.append(
-                f"nearest neighbours disagree with the Gaussian approximation ({neighbours} against {rho_kl}): the laws "
-                "are not Gaussian, and neither figure nor bound should be read to the digit"
-            )
-    if attack.low > bound.value:
-        doubts.append(
-            f"the likelihood-ratio adversary achieves {attack}, more than the bound {bound.value:.3g} for Gaussian laws: "
-            "the laws are not Gaussian, and the bound does not hold"
-        )
-    return doubts
+        yield Caveat("no_control", {"reason": checks.control})
+    elif found.control is not None and _mean_of_nothing(checks.control, STRICT).low > 0:
+        yield Caveat("control_not_zero", {"control": found.control})
+    if found.ill_conditioned.value >= 0.001:
+        yield Caveat("ill_conditioned", {"share": found.ill_conditioned, "space": space})
+    kl, count = np.sort(np.maximum(divergences, 0.0)), len(divergences)
+    top = max(1, math.ceil(count / 20))
+    if 10 <= count < universe and kl[-top:].sum() > kl.sum() / 3:
+        share = round(float(kl[-top:].sum() / kl.sum()), 2)
+        yield Caveat("few_records_dominate", {"records": top, "of": count, "share": share})
+    if found.noise:
+        yield Caveat("gaussian_unchecked_noise")
+    elif not beyond.size:
+        yield Caveat("gaussian_unchecked_draws", {"needed": 400})
+    elif np.isnan(beyond).any():
+        yield Caveat("no_density")
+    elif found.rho_neighbours is not None:
+        half = student(beyond.shape[1] - 1, STRICT) * _error_beyond(beyond)
+        if abs(beyond.mean()) > max(half, 0.25 * found.rho_kl.value):
+            yield Caveat("neighbours_disagree", {"neighbours": found.rho_neighbours, "rho_kl": found.rho_kl})
+    yield from exceeds(found, "likelihood-ratio", found.attack)
+
+
+def exceeds(found: LeakagePoint, attack: str, advantage: Estimate) -> Iterator[Caveat]:
+    """Yield a warning if an attack has a significantly larger advantage than the bound for Gaussian laws allows."""
+    if advantage.low > found.advantage_bound.value:
+        yield Caveat("attack_exceeds_bound", {"attack": attack, "advantage": advantage, "bound": found.advantage_bound})

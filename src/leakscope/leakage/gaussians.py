@@ -31,10 +31,9 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import special
 
-Floats = NDArray[np.float64]
+from leakscope.core.arrays import Floats
 
 #: Quasi-random points of each of the two Gaussians.
 POINTS = 256

@@ -1,4 +1,4 @@
-"""Membership leakage of a learner: models trained with and without many records, and what tells them apart."""
+"""Membership leakage of a learner: the difference between models trained with and without each of many records."""
 
 from __future__ import annotations
 
@@ -10,17 +10,19 @@ import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
 
+from leakscope.core.arrays import Floats, Indices
+from leakscope.core.checks import check_confidence, check_count, check_number, check_seed, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.experiment import MOST_NOISE
+from leakscope.leakage.claims import conclude
 from leakscope.leakage.draws import ENDLESS, Jackknife, Measured, check_draws, measure
 from leakscope.leakage.figures import Checks, Summary, positive, student
-from leakscope.leakage.gaussians import Floats
 from leakscope.leakage.neighbours import beyond_gaussian
-from leakscope.leakage.result import Leakage
+from leakscope.leakage.result import Leakage, LeakagePoint
 from leakscope.leakage.swaps import Space, Training
 from leakscope.learners import as_learner
-from leakscope.worlds import Indices, Progress
+from leakscope.worlds import Progress
 
 #: Records of which nearest neighbours check the Gaussian approximation, and which serve as the control.
 CHECKED = 20
@@ -51,7 +53,7 @@ def membership_leakage(
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Leakage:
-    r"""Measure how much a trained model tells about whether a record was in its training set [farokhi2020, Definitions 1, 2].
+    r"""Measure how much a trained model reveals about the membership of a record [farokhi2020, Definitions 1, 2].
 
     Parameters
     ----------
@@ -62,22 +64,27 @@ def membership_leakage(
     size
         Number n of training records, below the number N of all.
     records
-        How many records, picked at random, or the positions of those to measure.
+        The number of records to measure, chosen at random, or their positions.
     draws
         Training sets for each record and side.
     noise
-        Standard deviation of independent Gaussian noise that is added to whatever is released: to every parameter, or in
-        function space to every output. It also gives laws without a density one, as those of trees' answers.
+        Standard deviation of independent Gaussian noise that is added to the release: to every parameter, or in function space to every output. With
+        noise, laws without a density, such as those of the outputs of trees, have one.
     space
-        ``"parameters"``: the adversary sees the parameters (white box). ``"function"``: it sees the output at the record
-        (black box), which never tells more [Remark 2]; log-odds for classifiers.
+        ``"parameters"``: the attacker sees the parameters (white box). ``"function"``: the attacker sees the output at the record (black box), which
+        never reveals more [Remark 2]; log-odds for classifiers.
     prior
-        Probability :math:`\alpha_1` that the record is in the training set, before the model is seen; by default n/N. At
-        0.5 the mutual information is that of the membership experiment's even odds.
+        Probability :math:`\alpha_1` that the record is in the training set; by default n/N. At 0.5 the mutual information is that of the membership
+        experiment.
     shared
-        Whether the two sides share training sets: see `leakscope.leakage.swaps`. ``False`` is the paper's way.
+        Whether the two sides share training sets: see `leakscope.leakage.swaps`. ``False`` follows the paper.
     workers, cluster, cache, progress
         As in `leakscope.worlds.retrain`.
+
+    Returns
+    -------
+    Leakage
+        A result with one point.
 
     Raises
     ------
@@ -93,6 +100,30 @@ def membership_leakage(
     >>> leakage.rho_kl.low < 0.1 < leakage.rho_kl.high
     True
     """
+    point, table, settings = measure_point(
+        learner, X, y, size, records, draws, noise, space, seed, prior=prior, shared=shared, confidence=confidence,
+        workers=workers, cluster=cluster, cache=cache, progress=progress,
+    )  # fmt: skip
+    return conclude([point], table, settings | {"size": point.size, "l2": point.l2, "noise": point.noise})
+
+
+def measure_point(
+    learner: Any,
+    X: Any,
+    y: Any,
+    size: int,
+    records: int | ArrayLike,
+    draws: int,
+    noise: float,
+    space: Space,
+    seed: int,
+    *,
+    prior: float | None = None,
+    shared: bool,
+    confidence: float,
+    **work: Any,
+) -> tuple[LeakagePoint, pd.DataFrame, dict[str, Any]]:
+    """Give the figures of one setting, the table of its records, and the settings that a sweep does not vary; see `membership_leakage`."""
     ids = X.index.to_numpy() if isinstance(X, pd.DataFrame) else None
     made, X, y = as_learner(learner).prepare(X, y)
     _check(len(y), size, draws, noise, space, confidence, seed)
@@ -100,13 +131,31 @@ def membership_leakage(
     chosen = _chosen(records, len(y), seed)
     if space == "parameters" and not getattr(made, "identified", True):
         raise InputError(
-            f"hidden neurons can change places and signs, so that the parameters of a {made.name} are far from Gaussian and a "
-            'figure from means and covariances would be far too low: set space="function"'
+            f"the parameters of a {made.name} are not Gaussian, because hidden neurons can be exchanged, and their leakage would be "
+            'underestimated: set space="function"'
         )
-    training = Training(made, X, y, size, draws, shared, space, seed, workers, cluster, cache, progress)
+    training = Training(made, X, y, size, draws, shared, space, seed, **work)
     if space == "parameters":
         check_draws(draws, training.parameters(), noise > 0)
-    share = size / len(y) if prior is None else _checked_prior(prior)
+    share = size / len(y) if prior is None else check_share("prior", prior)
+    parts, coordinates, checks = _measure_all(training, chosen, share, noise)
+    summary = Summary(parts, share, len(y), confidence)
+    l2 = float(made.l2) if hasattr(made, "l2") else None
+    setting = {"size": int(size), "l2": l2, "noise": float(noise), "dimensions": coordinates.kept}
+    point = summary.point(setting, space, checks)
+    table = summary.records(chosen, ids)
+    table = table.assign(size=point.size, l2=math.nan if l2 is None else l2, noise=point.noise)
+    settings = {
+        "learner": made.name, "universe": len(y), "space": space, "records": len(chosen), "draws": draws, "shared": shared,
+        "seed": seed, "confidence": confidence,
+    }  # fmt: skip
+    return point, table, settings
+
+
+def _measure_all(
+    training: Training, chosen: Indices, share: float, noise: float
+) -> tuple[list[Measured], _Coordinates, Checks]:
+    """Train and measure stack by stack; the first stack also sets the coordinates and is checked."""
     parts: list[Measured] = []
     coordinates: _Coordinates | None = None
     beyond, far = np.empty((0, 0)), (0, 0)
@@ -118,30 +167,25 @@ def membership_leakage(
         coordinates.check(with_record, without)
         with_record, without = (side[..., : coordinates.kept] for side in (with_record, without))
         if rows.start == 0 and noise == 0:
-            beyond = beyond_gaussian(with_record[:CHECKED], without[:CHECKED], seed)
-        parts.append(measure(with_record, without, share, paired=shared, noise=coordinates.noise))
+            beyond = beyond_gaussian(with_record[:CHECKED], without[:CHECKED], training.seed)
+        parts.append(measure(with_record, without, share, paired=training.shared, noise=coordinates.noise))
     assert coordinates is not None
     control = _control(training, chosen[:CHECKED], coordinates)
-    settings = {
-        "learner": made.name, "size": size, "universe": len(y), "noise": noise, "space": space, "records": len(chosen),
-        "draws": draws, "prior": share, "shared": shared, "seed": seed, "confidence": confidence, "dimensions": coordinates.kept,
-        **_settings_of(made),
-    }  # fmt: skip
-    summary = Summary(parts, share, len(y), confidence)
-    return summary.leakage(settings, chosen, ids, Checks(beyond, far, control), coordinates.warnings(space))
+    fixed = coordinates.map.shape[1] - coordinates.kept
+    return parts, coordinates, Checks(beyond, far, control, fixed)
 
 
 def gaussian_leakage(
     theta_in: ArrayLike, theta_out: ArrayLike, *, paired: bool = False, noise: float = 0.0, confidence: float = 0.95
 ) -> Estimate:
-    """Symmetric divergence D(p1‖p0) + D(p0‖p1) of one record, in nats, from draws of its two laws taken for Gaussian.
+    """Estimate the symmetric divergence D(p1‖p0) + D(p0‖p1) of one record, in nats, from draws of its two laws taken for Gaussian.
 
     Parameters
     ----------
     theta_in, theta_out
         Parameters of models trained with and without the record, (draws, parameters).
     paired
-        Whether row k of both comes from training sets that differ in this record alone: rows are then as many.
+        Whether row k of both comes from training sets that differ in this record alone; both then have as many rows.
     noise
         Standard deviation of Gaussian noise that is added to all parameters; it is not sampled.
 
@@ -158,8 +202,8 @@ def gaussian_leakage(
         )
     if paired and sides[0].shape != sides[1].shape:
         raise InputError("paired draws must be as many on both sides: leave paired out or give pairs")
-    _check_confidence(confidence)
-    _check_noise(noise)
+    check_confidence(confidence)
+    check_number("noise", noise, 0, MOST_NOISE)
     coordinates = _coordinates(sides[0], sides[1], noise)
     first, second = coordinates.of(sides[0]), coordinates.of(sides[1])
     coordinates.check(first, second)
@@ -183,53 +227,31 @@ def _control(training: Training, records: Indices, coordinates: _Coordinates) ->
 
 
 def _check(universe: int, size: int, draws: int, noise: float, space: str, confidence: float, seed: int) -> None:
-    for name, value, least in (("size", size, 2), ("draws", draws, 10), ("seed", seed, 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
-    if size >= universe:
+    check_count("size", size, 2)
+    check_count("draws", draws, 10)
+    check_seed(seed)
+    if size >= universe - 1:
         raise InputError(
-            f"training sets of {size} out of {universe} records leave nothing to guess: size must be below {universe}"
-        )
-    if size == universe - 1:
-        raise InputError(
-            f"without a given record there is only one training set of {size} out of {universe}, so that its model is known "
-            f"and the leakage infinite: size must be at most {universe - 2}"
+            f"size must be at most {universe - 2} of {universe} records, not {size}: otherwise there is only one training set without a given record"
         )
     if space not in get_args(Space):
         raise InputError(f"space must be {' or '.join(map(repr, get_args(Space)))}, not {space!r}")
-    _check_noise(noise)
-    _check_confidence(confidence)
-
-
-def _check_noise(noise: float) -> None:
-    if not (isinstance(noise, int | float | np.number) and 0 <= noise <= MOST_NOISE):
-        raise InputError(f"noise is a standard deviation from 0 to {MOST_NOISE:g}, not {noise!r}")
-
-
-def _checked_prior(prior: float) -> float:
-    if not (isinstance(prior, int | float | np.number) and 0 < prior < 1):
-        raise InputError(f"prior is a probability between 0 and 1, not {prior!r}")
-    return float(prior)
-
-
-def _check_confidence(confidence: float) -> None:
-    if not (isinstance(confidence, int | float | np.number) and 0.5 <= confidence < 1):
-        raise InputError(f"confidence must be from 0.5 to below 1, not {confidence!r}")
+    check_number("noise", noise, 0, MOST_NOISE)
+    check_confidence(confidence)
 
 
 def _chosen(records: int | ArrayLike, universe: int, seed: int) -> Indices:
     if np.ndim(records) == 0:
-        if isinstance(records, bool) or not isinstance(records, int | np.integer) or records < 2:
-            raise InputError(f"records must be 2 or more, or a list of positions, not {records!r}")
-        if records >= universe:
+        count = check_count("records", records, 2)
+        if count >= universe:
             return np.arange(universe)
         rng = np.random.default_rng(np.random.SeedSequence((seed, 0x7265636F7264)))
-        return np.sort(rng.choice(universe, int(records), replace=False))
+        return np.sort(rng.choice(universe, count, replace=False))
     positions = np.asarray(records)
     if positions.ndim != 1 or positions.dtype.kind not in "iu" or len(positions) < 2:
         raise InputError("records must be a number or a list of two positions or more")
     if positions.min() < 0 or positions.max() >= universe or len(np.unique(positions)) < len(positions):
-        raise InputError(f"positions of records are different whole numbers from 0 to {universe - 1}")
+        raise InputError(f"records must be different whole numbers from 0 to {universe - 1}")
     return positions.astype(np.intp)
 
 
@@ -241,12 +263,8 @@ def _read_draws(values: ArrayLike, name: str) -> Floats:
     if draws.ndim != 2 or not draws.size:
         raise InputError(f"{name} must be an array (draws, parameters), not of shape {draws.shape}")
     if not np.isfinite(draws).all():
-        raise InputError(f"{name} has missing or infinite values: drop these draws and say so")
+        raise InputError(f"{name} has missing or infinite values: remove these draws")
     return draws[None]
-
-
-def _settings_of(learner: Any) -> dict[str, Any]:
-    return {"l2": learner.l2} if hasattr(learner, "l2") else {}
 
 
 # --- coordinates ------------------------------------------------------------------------------------------------------
@@ -267,20 +285,10 @@ class _Coordinates(NamedTuple):
         return np.asarray((draws - self.centre) @ self.map)
 
     def check(self, with_record: Floats, without: Floats) -> None:
-        """Refuse records whose models leave the place where all other models are."""
+        """Refuse records whose models vary where no other model does."""
         for name, side in (("with", with_record), ("without", without)):
             if np.abs(side[..., self.kept :]).max(initial=0.0) > 10 * math.sqrt(FIXED):
                 raise InputError(ENDLESS.format(name))
-
-    def warnings(self, space: str) -> list[str]:
-        fixed = self.map.shape[1] - self.kept
-        if not fixed:
-            return []
-        what = "parameters" if space == "parameters" else "outputs"
-        return [
-            f"of {self.map.shape[1]} {what}, {fixed} never vary or follow from the others: the other "
-            f"{self.kept} carry all there is"
-        ]
 
 
 def _coordinates(with_record: Floats, without: Floats, noise: float) -> _Coordinates:
@@ -300,7 +308,7 @@ def _coordinates(with_record: Floats, without: Floats, noise: float) -> _Coordin
     values, vectors = values[::-1], vectors[:, ::-1]
     kept = int((values > FIXED * max(values[0], 1.0)).sum())
     if not kept:
-        raise InputError("every training set gives the same model, so there is nothing to measure: nothing leaks")
+        raise InputError("every training set gives the same model: there is no leakage to measure")
     spread = np.concatenate([np.sqrt(values[:kept]), np.ones(len(values) - kept)])
     return _Coordinates(centre, vectors / unit[:, None] / spread / largest, kept, None)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.leakage.gaussians import Floats
+from leakscope.core.arrays import Floats
 
 NEIGHBOURS = 5
 #: Groups of draws that give an estimate each; their spread is its error, whatever the records share.

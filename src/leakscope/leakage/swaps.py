@@ -23,19 +23,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.cache import Observations
+from leakscope.core.arrays import Floats, Indices
 from leakscope.errors import InputError
 from leakscope.leakage.draws import BLOCKS
-from leakscope.leakage.gaussians import Floats
 from leakscope.records import take_rows
-from leakscope.worlds import (
-    Indices,
-    Progress,
-    Worlds,
-    design_generator,
-    random_sets,
-    retrain,
-    with_and_without,
-)
+from leakscope.worlds import Progress, Worlds, design_generator, random_sets, retrain, with_and_without
 
 Space = Literal["parameters", "function"]
 #: Numbers that the draws of one stack of records may take, on each side.
@@ -53,8 +45,8 @@ class Swaps:
     ((2, 3), [False, False])
     """
 
-    sets: NDArray[np.intp]
-    spare: NDArray[np.intp]
+    sets: Indices
+    spare: Indices
 
     def partner(self, draw: int, record: int) -> Indices:
         """The training set that differs from that of ``draw`` in having the record if it lacks it, or in lacking it."""

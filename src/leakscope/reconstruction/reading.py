@@ -1,4 +1,4 @@
-"""Reading what an audit of explanations is given; whatever is wrong is told before anything is trained."""
+"""Checks of what an audit of record explanations is given, before anything is trained."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.attacks import RECONSTRUCTIONS
+from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_confidence, check_count, check_seed
 from leakscope.errors import InputError
 from leakscope.failures import cause
 from leakscope.fingerprints import row_hashes
-from leakscope.learners.linear import Floats, read_records
-from leakscope.oracle import check_rounding, check_seed
+from leakscope.learners.linear import read_records
+from leakscope.oracle import check_rounding
 from leakscope.reconstruction.release import RecordRelease, refuse_far_points
 from leakscope.records import row_name
 
@@ -22,13 +24,11 @@ Outside = tuple[Floats, NDArray[Any]] | None
 
 
 def check_effort(attacks: Any, budget: Any, repeats: Any, seed: Any, confidence: Any) -> list[str]:
-    """The names of the attacks to run, if all of this can be."""
-    for number, name in ((budget, "budget"), (repeats, "repeats")):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 1:
-            raise InputError(f"{name} must be a whole number from 1 on, not {number!r}")
+    """Check how much is to be run, and give the names of the attacks."""
+    check_count("budget", budget)
+    check_count("repeats", repeats)
     check_seed(seed)
-    if isinstance(confidence, bool) or not isinstance(confidence, int | float | np.number) or not 0 < confidence < 1:
-        raise InputError(f"confidence must lie between 0 and 1, not {confidence!r}")
+    check_confidence(confidence)
     if attacks is not None and not isinstance(attacks, str | list | tuple):
         raise InputError(f"attacks must be a list of names out of {', '.join(RECONSTRUCTIONS)}, not {attacks!r}")
     asked = ["all"] if attacks is None else [attacks] if isinstance(attacks, str) else [str(name) for name in attacks]
@@ -41,7 +41,7 @@ def check_effort(attacks: Any, budget: Any, repeats: Any, seed: Any, confidence:
 
 
 def check_releases(release: Any, defended: Any, precision: Any, features: Floats) -> None:
-    """Refuse what is no release, or none of these training records, and digits of influences that are hidden."""
+    """Check that releases fit the training records, and that digits are of influences that are shown."""
     others = [] if defended == "usual" else defended
     if not isinstance(others, list | tuple) or not all(isinstance(one, RecordRelease) for one in (release, *others)):
         raise InputError("release must be a RecordRelease, and defended a list of these or 'usual'")
@@ -55,11 +55,11 @@ def check_releases(release: Any, defended: Any, precision: Any, features: Floats
     for digits in precision:
         check_rounding(digits, None, 0.0)
     if precision and not release.values:
-        raise InputError("influences that are hidden have no digits: leave precision out")
+        raise InputError("precision is for influences that are shown, and these are hidden: leave precision out")
 
 
 def read_holdout(holdout: Any, features: Floats, labels: NDArray[Any]) -> tuple[Outside, int]:
-    """The holdout without the records that equal a training record, which would be members, and how many these are."""
+    """Give the holdout without copies of training records, and the number of these copies."""
     if holdout is None:
         return None, 0
     try:
@@ -69,12 +69,12 @@ def read_holdout(holdout: Any, features: Floats, labels: NDArray[Any]) -> tuple[
     outside, classes, _ = read_records(X, y, "the holdout")
     if outside.shape[1] != features.shape[1]:
         raise InputError(
-            f"the holdout has {outside.shape[1]} columns and the training records {features.shape[1]}: prepare them alike"
+            f"the holdout has {outside.shape[1]} columns and the training records {features.shape[1]}: prepare both in the same way"
         )
     if (new := ~np.isin(classes, np.unique(labels))).any():
         raise InputError(
             f"the holdout has labels that no training record has, in {int(new.sum())} of {len(new)} records, the first in "
-            f"{row_name(int(new.argmax()))}: drop these records"
+            f"{row_name(int(new.argmax()))}: remove these records"
         )
     kept = ~np.isin(row_hashes(outside), row_hashes(features))
     return (outside[kept], classes[kept]) if kept.any() else None, int((~kept).sum())

@@ -1,8 +1,8 @@
-"""What is released of explanations by records, and how useful it stays.
+"""Releases of record explanations, and their utility.
 
-A release is a choice: how many records, with or without their influences, to how many digits, with how much noise, and
-whether points far from all training records are answered. Each choice is a defense, and each costs the honest user
-something: fewer of the most influential records shown, values that are off, or no answer.
+A release is a choice: how many records, with or without their influences, to how many digits, with how much noise, and whether queries far from all
+training records are answered. Each choice is a defense, and each has a utility loss: fewer of the most influential records shown, inexact values, or no
+answer.
 """
 
 from __future__ import annotations
@@ -12,12 +12,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.core.checks import check_number
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
-from leakscope.influence.explanation import Floats, LeftOut, Loss, RecordExplanation
+from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation
 from leakscope.influence.rank_agreement import bounded_mean
 from leakscope.oracle import Oracle, check_rounding
 
@@ -26,7 +27,7 @@ BLOCK = 2**22  # distances held at a time
 
 @dataclass(frozen=True)
 class RecordRelease:
-    """Explanations by records as they are released.
+    """A release of record explanations.
 
     Parameters
     ----------
@@ -39,8 +40,8 @@ class RecordRelease:
     noise
         Standard deviation of Gaussian noise on every influence, added before the records are ranked.
     near
-        Refuse points further from every training record than this share of the training records are from their nearest
-        neighbour; 0.99 refuses about one honest query in a hundred. None answers everything.
+        Refuse queries farther from every training record than this share of the training records are from their nearest neighbour; 0.99 refuses about
+        one ordinary query in a hundred. None answers everything.
 
     Examples
     --------
@@ -61,10 +62,8 @@ class RecordRelease:
         check_rounding(self.digits, self.decimals, self.noise)
         if not isinstance(self.values, bool | np.bool_):
             raise InputError(f"values must be True or False, not {self.values!r}")
-        if self.near is not None and not (
-            isinstance(self.near, int | float | np.number) and not isinstance(self.near, bool) and 0 < self.near <= 1
-        ):
-            raise InputError(f"near must be a share above 0 and at most 1, not {self.near!r}")
+        if self.near is not None and check_number("near", self.near, 0, 1) == 0:
+            raise InputError("near must be above 0")
 
     @property
     def explanation(self) -> RecordExplanation:
@@ -73,7 +72,7 @@ class RecordRelease:
 
     @property
     def words(self) -> str:
-        """The release in a few words."""
+        """Name of the release."""
         shown = f"{self.k} record{'s' if self.k > 1 else ''}"
         if not self.values:
             shown += ", influences hidden"
@@ -81,10 +80,10 @@ class RecordRelease:
             shown += f", influence to {self.digits} digit{'s' if self.digits > 1 else ''}"
         shown += f", prediction to {self.decimals} decimals" if self.decimals is not None else ""
         shown += f", noise {self.noise:.2g}" if self.noise else ""
-        return shown + (f", far-off points refused ({self.near:g})" if self.near is not None else "")
+        return shown + (f", distant queries refused ({self.near:g})" if self.near is not None else "")
 
     def oracle(self, models: LeftOut, X: Floats, y: Any, *, budget: int | None = None, seed: int = 0) -> Oracle:
-        """What an outsider may query, over models of all training records and without each."""
+        """Give the oracle of this release, over models of all training records and without each."""
         refuse = None if self.near is None else refuse_far_points(X, self.near)
         return Oracle.of(
             models, X, y, self.explanation, budget=budget, values=self.values, digits=self.digits,
@@ -103,14 +102,14 @@ class RecordRelease:
         seed: int = 0,
         confidence: float = 0.95,
     ) -> Usefulness:
-        """What honest users who ask about these points still get.
+        """Measure the utility of the release for users who ask about these points.
 
         Parameters
         ----------
         best
-            The exact explanation that this one is held against shows so many records.
+            Number of records of the exact explanation that this one is compared with.
         trained
-            Whether the points are the training records: each is then as far off as its nearest other.
+            Whether the points are the training records: the distance of each is then that to its nearest other record.
         """
         best = min(best, len(models))
         exact = RecordExplanation(best, self.loss).explain(models, points)
@@ -138,7 +137,7 @@ class RecordRelease:
 
 @dataclass(frozen=True)
 class Usefulness:
-    """What honest users still get from a release.
+    """Utility of a release for its users.
 
     Parameters
     ----------
@@ -156,8 +155,8 @@ class Usefulness:
     error: Estimate | None
 
 
-def refuse_far_points(X: Floats, share: float, skip: int = 0) -> Callable[[Floats], NDArray[np.bool_]]:
-    """A rule that refuses points further from every training record than ``share`` of these are from their nearest.
+def refuse_far_points(X: Floats, share: float, skip: int = 0) -> Callable[[Floats], Booleans]:
+    """Give a rule that refuses points farther from every training record than ``share`` of these are from their nearest.
 
     With ``skip`` = 1 the points are training records, and are not compared with themselves.
 
@@ -169,7 +168,7 @@ def refuse_far_points(X: Floats, share: float, skip: int = 0) -> Callable[[Float
     """
     records = np.unique(np.asarray(X, dtype=np.float64), axis=0)
     if len(records) < 2:
-        raise InputError("points can't be told to be far off by fewer than two different training records")
+        raise InputError("near needs at least two different training records: leave it out")
     limit = np.quantile(nearest(records, records, skip=1), share) * (1 + 1e-9) + 1e-12
     return lambda points: nearest(np.asarray(points, dtype=np.float64), records, skip) > limit
 
@@ -186,7 +185,7 @@ def nearest(points: Floats, records: Floats, skip: int = 0) -> Floats:
     return np.sqrt(np.maximum(found, 0.0))
 
 
-def _influences_of(models: LeftOut, points: Floats, records: NDArray[np.intp], loss: Loss) -> Floats:
+def _influences_of(models: LeftOut, points: Floats, records: Indices, loss: Loss) -> Floats:
     """Exact influences of the records shown."""
     everything = RecordExplanation(len(models), loss)
     found = np.empty(records.shape)

@@ -1,24 +1,16 @@
-"""What an audit of explanations by records leaves: plain data, files and a few lines of text. No feature value is in it."""
+"""The result of an audit of record explanations. It holds no feature value."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
 
 from leakscope.attacks.membership_record_explanation import GroupShare
 from leakscope.core.estimate import Estimate
-from leakscope.core.result import NotRun
+from leakscope.core.result import Outcome, Result
 from leakscope.reconstruction.release import Usefulness
-from leakscope.results import Risk, Study
-
-if TYPE_CHECKING:
-    import pandas as pd
+from leakscope.results import Risk
 
 
 @dataclass(frozen=True)
@@ -28,16 +20,16 @@ class Reconstructed:
     Parameters
     ----------
     records, share
-        How many training records fall, and their share, over runs of the attack that differ in its own randomness.
+        Number and share of the training records that are recovered; intervals are over runs of the attack, which differ in its own randomness.
     queries
-        How many queries the attack spends.
+        Number of queries that the attack makes.
     wrong
-        Records that it took for training records and that are none, over all runs: an explanation shows training records
-        only, so this is zero unless something is broken.
+        Recovered records that are no training records, over all runs. An explanation shows training records only, so this is zero unless there is an
+        error in the attack.
     curve
-        Numbers of queries, with the share that has fallen by then.
+        Numbers of queries, each with the share that is recovered by then.
     by_group
-        Share of each group that falls in the first run.
+        Share of each group that is recovered in the first run.
     why
         Why its last run ended.
     """
@@ -55,7 +47,7 @@ class Reconstructed:
 
 @dataclass(frozen=True)
 class GraphFacts:
-    """The influence graph [shokri2019, Table 4]: components, in-degrees, and what a traversal reveals.
+    """The influence graph [shokri2019, Table 4]: components, in-degrees, and the records that a traversal reveals.
 
     ``reachable`` is the mean number of records that a traversal from a random training record reveals.
     """
@@ -70,9 +62,9 @@ class GraphFacts:
 
 @dataclass(frozen=True)
 class DefendedRelease:
-    """A release, what the strongest attack recovers through it, and how useful it stays; all attacks by name.
+    """Another release: the share that the strongest attack recovers through it, that of all attacks by name, and its utility.
 
-    Where none of the attacks asked for can run, ``share`` is None.
+    Where none of the chosen attacks can run, ``share`` is None.
     """
 
     release: str
@@ -82,23 +74,23 @@ class DefendedRelease:
     usefulness: Usefulness
 
 
-@dataclass(frozen=True, eq=False)
-class ReconstructionAudit:
-    """What explanations by records give away of a training set.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class ReconstructionAudit(Result):
+    """What record explanations reveal of a training set.
 
     Parameters
     ----------
     release
-        What is released, in words.
+        Name of the release.
     self_revealing
-        By k: share of the training records that are among the k records that explain themselves.
+        By k: share of the training records that are among the k records that explain them.
     groups
-        The same by group, for the k of the release. One column is always there: the tenth of the records that is farthest
-        from its nearest other, and the others.
+        The same by group, for the k of the release. One column is always there: the tenth of the records with the largest distance to the nearest
+        other record, and the others.
     membership
-        Attacks that tell members from non-members by their explanation; empty without a holdout.
-    attacks, not_run
-        What each attack recovers, and which could not run and why.
+        Membership inference attacks on the explanation; empty without a holdout.
+    attacks
+        What each reconstruction attack recovers.
     graph
         The influence graph of the training records.
     defended
@@ -107,84 +99,29 @@ class ReconstructionAudit:
         By significant digits of the influences shown: share that subspace reduction recovers, if asked for.
     accuracy
         Of the model, on the holdout; None without one.
-    per_record
-        One row for each training record: ``record`` (position), ``id``, ``self_revealed_at`` (the smallest k at which it
-        is its own explanation, of those asked for; 0 if none), and for each attack the share of its runs in which the
-        record fell.
+    records
+        One row for each training record: ``record`` (position), ``id``, ``self_revealed_at`` (the smallest measured k at which the record is in its own
+        explanation; 0 if there is none), and for each attack the share of its runs in which the record is recovered.
     """
+
+    kind: ClassVar[str] = "reconstruction"
+    codes: ClassVar[Mapping[str, Outcome | None]] = {
+        "recovered": "yes", "self_revealing": "yes", "membership": "yes", "group_gap": "yes", "less_recovered": None,
+    }  # fmt: skip
+    possible_figures: ClassVar[tuple[str, ...]] = ("auc", "group_gap")
+    table: ClassVar[str] = "attacks"
 
     release: str
     self_revealing: dict[int, Estimate]
     groups: tuple[GroupShare, ...]
     membership: tuple[Risk, ...]
     attacks: tuple[Reconstructed, ...]
-    not_run: tuple[NotRun, ...]
     graph: GraphFacts
     defended: tuple[DefendedRelease, ...]
     precision: dict[int, Estimate]
     accuracy: Estimate | None
-    settings: dict[str, Any]
-    per_record: pd.DataFrame
 
     @property
     def strongest(self) -> Reconstructed:
         """The attack that recovers most."""
         return max(self.attacks, key=lambda found: found.share.value)
-
-    def __repr__(self) -> str:
-        found = self.strongest
-        return f"<ReconstructionAudit of {self.settings['records']:,} records: {found.attack} recovers {found.share}>"
-
-    def __str__(self) -> str:
-        from leakscope.reconstruction.show import describe
-
-        return describe(self)
-
-    def study(self) -> Study:
-        """What a reader of an audit needs of this: see `Audit.with_studies`."""
-        from leakscope.reconstruction.telling import tell
-
-        return tell(self)
-
-    def as_dict(self) -> dict[str, Any]:
-        """All but the table of records, as JSON takes it."""
-        names = ("release", "settings", "accuracy", "self_revealing", "groups", "membership", "attacks", "not_run",
-                 "graph", "defended", "precision")  # fmt: skip
-        found: dict[str, Any] = {name: _plain(getattr(self, name)) for name in names}
-        return found
-
-    def to_csv(self) -> str:
-        """The curves: attack, queries, share recovered with its interval."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(["attack", "queries", "share", "share_low", "share_high"])
-        for found in self.attacks:
-            writer.writerows([found.attack, at, share.value, share.low, share.high] for at, share in found.curve)
-        return text.getvalue()
-
-    def save(self, folder: str | Path) -> None:
-        """Write records.csv, reconstruction.csv, .svg and .json, and study.json: all of them or none."""
-        from leakscope.reconstruction.show import draw
-        from leakscope.storage import inert, write_all
-        from leakscope.study import FILE, study_to_json
-
-        table = self.per_record.assign(id=inert(self.per_record["id"]))
-        content = {
-            "records.csv": table.to_csv(index=False, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC).encode(),
-            "reconstruction.csv": self.to_csv().encode(),
-            "reconstruction.svg": draw(self).encode(),
-            FILE: study_to_json(self.study()),
-            "reconstruction.json": json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False).encode(),
-        }
-        write_all(Path(folder), content)
-
-
-def _plain(value: Any) -> Any:
-    """Dataclasses, tuples and dicts as JSON takes them: keys are texts."""
-    if hasattr(value, "__dataclass_fields__"):
-        return _plain(asdict(value))
-    if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
-    return value.item() if isinstance(value, np.generic) else value

@@ -1,8 +1,7 @@
-"""Auditing explanations by records: train with and without each record, then let every attack at the oracle.
+"""Audit of record explanations: train with and without each record, then run every attack on the oracle.
 
-The records that attacks recover are training records for certain, so there is no false alarm to count; what has to be
-controlled is the machinery, by looking every recovered row up in the training set (`Reconstructed.wrong`), and the
-membership attacks, which `leakscope.risk` judges beside theirs.
+The records that attacks recover are training records, so there are no false positives. The control of the attacks is to look every recovered row up in the
+training set (`Reconstructed.wrong`). Membership inference attacks have the controls of `leakscope.risk`.
 """
 
 from __future__ import annotations
@@ -19,8 +18,9 @@ from numpy.typing import NDArray
 from leakscope import intervals
 from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.attacks.membership_record_explanation import by_group, explains_itself, self_revelation
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.core.result import NotRun
+from leakscope.core.result import NotRun, plain_settings
 from leakscope.errors import InputError
 from leakscope.evaluation.prepare import FEWEST
 from leakscope.evaluation.record_explanation import membership_risks
@@ -28,27 +28,28 @@ from leakscope.fingerprints import row_hashes
 from leakscope.influence.explanation import LeftOut
 from leakscope.influence.graph import InfluenceGraph
 from leakscope.influence.logistic import LeaveOneOut, leave_one_out
-from leakscope.learners.linear import Floats, read_records
+from leakscope.learners.linear import read_records
 from leakscope.oracle import MOST_DIGITS, Prior, Recovered
+from leakscope.reconstruction.claims import caveats, claims
 from leakscope.reconstruction.reading import check_effort, check_releases, read_groups, read_holdout
 from leakscope.reconstruction.release import RecordRelease, Usefulness, nearest
 from leakscope.reconstruction.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
 from leakscope.records import Records
 from leakscope.results import Risk
-from leakscope.versions import versions
+from leakscope.versions import stamp
 from leakscope.workers import one_thread
 from leakscope.worlds import Progress
 
-FEW = f"they need at least {FEWEST} different records on each side, trained on and held out"
-UNUSUAL = "distance to nearest"  # a group that everybody has
+FEW = f"they need at least {FEWEST} different training records and as many held-out records"
+UNUSUAL = "distance to nearest"  # a column of groups that is always there
 SELF = (1, 5, 10)  # numbers of records for self-revelation [shokri2019, Fig. 6]
-HONEST = 1000  # points that usefulness is measured at
+HONEST = 1000  # points at which utility is measured
 OTHERS = 1_000_000  # stream of the holdout's split, apart from those of the attacks
 
 
 @dataclass(frozen=True, eq=False)
 class Case:
-    """A training set with its models, what an attacker knows, and how hard to try."""
+    """A training set with its models, what an attacker knows, and how much is run."""
 
     models: LeaveOneOut
     X: Floats
@@ -78,30 +79,29 @@ def reconstruct(
     confidence: float = 0.95,
     progress: Progress | None = None,
 ) -> ReconstructionAudit:
-    """Train a logistic regression, and find what explanations by its training records give away of these.
+    """Train a logistic regression, and measure what record explanations reveal of its training records.
 
     Parameters
     ----------
     X, y
         The training records, as numbers of similar size such as [0, 1], and their labels, of two classes.
     holdout
-        ``(X, y)`` of records drawn alike and not trained on: what a well-informed attacker knows, and the non-members
-        of the membership attacks. Without it, attacks that need records are listed as not run.
+        ``(X, y)`` of records from the same population that are not trained on: known to the attacker, and the non-members of the membership inference
+        attacks. Without it, attacks that need records are listed as not run.
     release
         What an explanation shows; by default five records with their influences.
     l2
-        Weight of the penalty λ/2·‖w‖² beside the sum of log-losses.
+        Weight of the penalty λ/2·‖w‖², added to the sum of log-losses.
     attacks
-        Names out of `leakscope.attacks.RECONSTRUCTIONS`, by default all.
+        Names from `leakscope.attacks.RECONSTRUCTIONS`, by default all.
     budget
-        How many points an attacker may ask about.
+        Number of queries that an attacker may make.
     groups
-        Columns to compare people by, a row for each training record.
+        Columns by which people are compared, with a row for each training record.
     ids
-        What the training records are called in the table of records; by default their position.
+        Names of the training records in the table of records; by default their position.
     defended
-        Other releases to compare with, or ``usual`` for `usual_defenses`: what attacks recover through them, and how
-        useful they stay.
+        Other releases to compare with, or ``usual`` for `usual_defenses`: what attacks recover through them, and their utility.
     precision
         Numbers of significant digits: what subspace reduction recovers when influences are rounded to each.
     repeats
@@ -138,32 +138,36 @@ def reconstruct(
         count.up()
     ks = [k for k in sorted({*SELF, release.k}) if k <= len(labels)]
     shown = _explained(case, release, max(ks))
-    own = {k: explains_itself(features, shown, k) for k in ks}
-    membership = () if outside is None else _membership(case, release, *outside, l2)
-    return ReconstructionAudit(
+    own = {int(k): explains_itself(features, shown, k) for k in ks}
+    membership, together = ((), ()) if outside is None else _membership(case, release, *outside, l2)
+    found = ReconstructionAudit(
         release=release.words,
         self_revealing={k: intervals.proportion(int(shown.sum()), len(labels), confidence) for k, shown in own.items()},
-        groups=tuple(by_group(own[release.k], levels, confidence)),
+        groups=tuple(by_group(own[int(release.k)], levels, confidence)),
         membership=membership,
         attacks=tuple(_summarise(case, name, found, levels) for name, found in runs.items()),
         not_run=(*refused, *([] if membership else [NotRun(release.words, "membership attacks", FEW)])),
         graph=_graph(shown[:, : release.k]),
         defended=tuple(_defend(case, other, names, count) for other in others),
-        precision={digits: _recovered(case, other, "subspace", count) for digits, other in rounded.items()},
+        precision={
+            int(digits): _recovered(case, other, "subspace", count) for digits, other in rounded.items()
+        },
         accuracy=None if outside is None else _accuracy(case, *outside),
-        settings=_settings(case, release, names, l2) | {"left_out_of_holdout": left_out},
-        per_record=_per_record(own, runs, names_of),
-    )
+        settings=plain_settings(_settings(case, release, names, l2)),
+        records=_per_record(own, runs, names_of),
+        **stamp(),
+    )  # fmt: skip
+    return replace(found, claims=tuple(claims(found, together)), warnings=tuple(caveats(found, left_out)))
 
 
 def prior_of(features: Floats, outside: Floats | None) -> Prior:
-    """What an attacker knows: the range of each column over all records, and the records that were not trained on."""
+    """Give what an attacker knows: the range of each column over all records, and the records that were not trained on."""
     known = features if outside is None else np.vstack([features, outside])
     return Prior(known.min(axis=0), known.max(axis=0), outside)
 
 
 def _how_unusual(X: Floats) -> NDArray[Any]:
-    """Whether a record is in the tenth that is farthest from its nearest other: outliers are hit harder."""
+    """Tell whether a record is in the tenth with the largest distance to the nearest other record: outliers are more exposed."""
     distances = nearest(X, X, skip=1)
     far = distances >= np.quantile(distances, 0.9)
     return np.where(far, "farthest tenth", "others").astype(object)
@@ -171,6 +175,7 @@ def _how_unusual(X: Floats) -> NDArray[Any]:
 
 def _settings(case: Case, release: RecordRelease, names: Sequence[str], l2: float) -> dict[str, Any]:
     return {
+        "model": "logistic regression",
         "records": len(case.y),
         "features": case.X.shape[1],
         "classes": [str(name) for name in case.models.classes],
@@ -183,14 +188,13 @@ def _settings(case: Case, release: RecordRelease, names: Sequence[str], l2: floa
         "seed": case.seed,
         "confidence": case.confidence,
         "gradient_norm": case.models.gradient_norm,
-        "versions": versions(),
     }
 
 
 def usual_defenses(models: LeftOut, X: Floats, release: RecordRelease) -> tuple[RecordRelease, ...]:
-    """A release itself, and with fewer records, hidden or rounded influences, noise, far-off points refused: never looser.
+    """Give a release and stricter ones: fewer records, hidden or rounded influences, noise, distant queries refused.
 
-    Noise is as large as the least influence that is shown typically, and ten times that.
+    The standard deviation of the noise is the median of the smallest influence that is shown, and ten times that.
 
     Examples
     --------
@@ -238,12 +242,12 @@ def _choose(names: Sequence[str], release: RecordRelease, prior: Prior) -> tuple
         else:
             refused.append(NotRun(release.words, attack.name, reason))
     if not ready:
-        raise InputError(f"none of the attacks can run: {refused[0].attack}, {refused[0].reason}")
+        raise InputError(f"none of the attacks can be run: {refused[0].attack}, {refused[0].reason}")
     return ready, refused
 
 
 def run_attack(case: Case, release: RecordRelease, name: str) -> list[Recovered]:
-    """Runs of one attack, each with an oracle and a generator of its own; the numbers don't depend on other attacks."""
+    """Run one attack several times, each with an oracle and a generator of its own; the numbers do not depend on other attacks."""
     from joblib import cpu_count
 
     place = list(RECONSTRUCTIONS).index(name)
@@ -258,11 +262,11 @@ def run_attack(case: Case, release: RecordRelease, name: str) -> list[Recovered]
 
 
 def over_runs(values: Any, confidence: float, low: float = 0.0, high: float = np.inf) -> Estimate:
-    """Mean over runs of an attack with Student's interval, held inside what is possible."""
+    """Give the mean over runs of an attack with Student's interval, cut to the possible range."""
     values = np.asarray(values, dtype=np.float64)
     if len(values) < 2 or np.ptp(values) == 0:
         value = float(values[0])
-        same = f"{len(values)} runs that agree" if len(values) > 1 else "one run, which has no interval"
+        same = f"{len(values)} runs that agree" if len(values) > 1 else "one run, without an interval"
         return Estimate(value, value, value, confidence, n=len(values), method=same)
     found = intervals.mean(values, confidence)
     return Estimate(
@@ -292,37 +296,43 @@ def _summarise(case: Case, name: str, runs: Sequence[Recovered], groups: Mapping
 
 
 def _wrong(case: Case, run: Recovered) -> int:
-    """How many recovered rows are not what the training set holds under that id."""
+    """Count recovered rows that differ from the training record of that id."""
     same = (case.X[run.records] == run.rows).all(axis=1) & (case.y[run.records] == run.labels)
     return int(len(run) - same.sum())
 
 
-def _membership(case: Case, release: RecordRelease, X: Floats, y: NDArray[Any], l2: float) -> tuple[Risk, ...]:
-    """Attacks on membership; half of the holdout trains the models that never saw the members, if it has enough."""
+def _membership(
+    case: Case, release: RecordRelease, X: Floats, y: NDArray[Any], l2: float
+) -> tuple[tuple[Risk, ...], tuple[Risk, ...]]:
+    """Run membership inference attacks: their risks, and the same with simultaneous intervals.
+
+    Half of the holdout trains the models that never saw the members, if it has enough records.
+    """
     order = np.random.default_rng(np.random.SeedSequence(case.seed, spawn_key=(OTHERS,))).permutation(len(y))
     outside, other = order[: len(y) // 2][: len(case.y)], order[len(y) // 2 :][: len(case.y)]
     if not _can_train(y[other]) or release.k > len(other):
         outside, other = order[: len(case.y)], order[:0]
     if min(len(np.unique(row_hashes(rows))) for rows in (case.X, X[outside])) < FEWEST:
-        return ()
-    control = None
-    if len(other):
-        models = leave_one_out(X[other], y[other], l2)
-        control = release.oracle(models, X[other], y[other], seed=case.seed)
+        return (), ()
+    control = leave_one_out(X[other], y[other], l2) if len(other) else None
     members, nonmembers = (
         Records(rows, (labels == case.models.classes[1]).astype(np.int64), np.arange(len(labels)))
         for rows, labels in ((case.X, case.y), (X[outside], y[outside]))
     )
-    oracle = release.oracle(case.models, case.X, case.y, seed=case.seed)
-    return membership_risks(
-        oracle,
-        members,
-        nonmembers,
-        never_trained=control,
-        attacks=None if release.values else (self_revelation(),),
-        confidence=case.confidence,
-        seed=case.seed,
-    )
+
+    def risks(confidence: float) -> tuple[Risk, ...]:
+        return membership_risks(
+            release.oracle(case.models, case.X, case.y, seed=case.seed),
+            members,
+            nonmembers,
+            never_trained=None if control is None else release.oracle(control, X[other], y[other], seed=case.seed),
+            attacks=None if release.values else (self_revelation(),),
+            confidence=confidence,
+            seed=case.seed,
+        )
+
+    found = risks(case.confidence)
+    return found, found if len(found) == 1 else risks(1 - (1 - case.confidence) / len(found))
 
 
 def _can_train(labels: NDArray[Any]) -> bool:
@@ -331,13 +341,13 @@ def _can_train(labels: NDArray[Any]) -> bool:
     return len(counts) == 2 and counts.min() >= 2
 
 
-def _explained(case: Case, release: RecordRelease, k: int) -> NDArray[np.intp]:
+def _explained(case: Case, release: RecordRelease, k: int) -> Indices:
     """The records (n, k) that explain each training record, as released: with its noise, if there is any."""
     oracle = replace(release, k=k, near=None).oracle(case.models, case.X, case.y, seed=case.seed)
     return oracle.query(case.X).records
 
 
-def _graph(targets: NDArray[np.intp]) -> GraphFacts:
+def _graph(targets: Indices) -> GraphFacts:
     graph = InfluenceGraph(targets)
     sizes, degrees, mean = graph.component_sizes, graph.in_degrees, float(graph.reachable.mean())
     return GraphFacts(
@@ -351,7 +361,7 @@ def _graph(targets: NDArray[np.intp]) -> GraphFacts:
 
 
 def _defend(case: Case, release: RecordRelease, names: Sequence[str], count: _Count) -> DefendedRelease:
-    """What attacks recover through another release, and what honest users still get."""
+    """Measure what attacks recover through another release, and its utility."""
     shares = {}
     for name in names:
         if RECONSTRUCTIONS[name].refuse(release.values, case.prior) is None:
@@ -364,7 +374,7 @@ def _defend(case: Case, release: RecordRelease, names: Sequence[str], count: _Co
 
 
 def usefulness_of(case: Case, release: RecordRelease, confidence: float) -> Usefulness:
-    """What honest users still get who ask about records that were not trained on, or about the training records."""
+    """Measure the utility for users who ask about held-out records, or about training records where there are no others."""
     honest = case.X if case.prior.records is None else case.prior.records
     points = honest[np.random.default_rng(case.seed).permutation(len(honest))[:HONEST]]
     return release.usefulness(
@@ -379,7 +389,7 @@ def usefulness_of(case: Case, release: RecordRelease, confidence: float) -> Usef
 
 
 def _recovered(case: Case, release: RecordRelease, name: str, count: _Count) -> Estimate:
-    """Share that one attack recovers."""
+    """Measure the share that one attack recovers."""
     found = [len(run) / len(case.y) for run in run_attack(case, release, name)]
     count.up()
     return over_runs(found, case.confidence, high=1.0)
@@ -391,7 +401,7 @@ def _accuracy(case: Case, X: Floats, y: NDArray[Any]) -> Estimate:
 
 
 def _per_record(
-    own: Mapping[int, NDArray[np.bool_]], runs: Mapping[str, Sequence[Recovered]], ids: NDArray[Any]
+    own: Mapping[int, Booleans], runs: Mapping[str, Sequence[Recovered]], ids: NDArray[Any]
 ) -> pd.DataFrame:
     count = len(ids)
     smallest = np.zeros(count, dtype=int)
@@ -399,7 +409,7 @@ def _per_record(
         smallest[own[k]] = k
     columns: dict[str, Any] = {
         "record": np.arange(count),
-        "id": ids,
+        "id": ids if ids.dtype.kind in "iu" else ids.astype("str"),
         "self_revealed_at": smallest,
     }
     for name, found in runs.items():

@@ -1,4 +1,4 @@
-"""A table of people, from a CSV file, as training records and records that an outsider knows."""
+"""Training records and holdout from CSV files."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats, Indices
+from leakscope.core.checks import check_count
+from leakscope.core.result import Caveat
 from leakscope.errors import InputError
 from leakscope.tables import check_columns, read_table, read_texts, split_names
 from leakscope.universe import prepare_columns
@@ -21,14 +24,14 @@ LARGEST = 30_000  # records: leave-one-out takes their square
 
 @dataclass(frozen=True, eq=False)
 class People:
-    """Training records and holdout as `reconstruct` takes them; ``notes`` say what was done to them."""
+    """Training records and holdout as `reconstruct` takes them; ``notes`` state what was changed."""
 
-    X: NDArray[np.float64]
+    X: Floats
     y: NDArray[Any]
-    holdout: tuple[NDArray[np.float64], NDArray[Any]] | None
+    holdout: tuple[Floats, NDArray[Any]] | None
     groups: pd.DataFrame | None
     ids: NDArray[Any]
-    notes: tuple[str, ...]
+    notes: tuple[Caveat, ...]
 
 
 def read_people(
@@ -49,8 +52,7 @@ def read_people(
     holdout
         A file of records that are not trained on; without it, these are drawn from ``path``.
     records
-        How many records to train on: by default all of them if there is a holdout, and otherwise 2,000, or four fifths
-        of a smaller table.
+        Number of records to train on: by default all of them if there is a holdout, and otherwise 2,000, or four fifths of a smaller table.
     """
     paths = [path] if holdout is None else [path, holdout]
     tables = [read_table(place) for place in paths]
@@ -60,7 +62,7 @@ def read_people(
         for names, what in (([label], "label"), (dropped, "dropped"), (ids, "id"), (grouped, "group")):
             check_columns(table, names, place, what)
         if missing := int(table[label].isna().sum()):
-            raise InputError(f"{place} has no {label} in {missing} records: leave these out")
+            raise InputError(f"{place} has no {label} in {missing} records: remove these records")
     for names, option in ((dropped, "dropped"), (ids, "the id")):
         if label in names:
             raise InputError(f"{label} is the label and can't be {option}")
@@ -73,34 +75,26 @@ def read_people(
         raise InputError(f"{path} has no columns but {label}: there is nothing to learn from")
     X, notes = prepare_columns(together, "one-hot")
     values, labels = X.to_numpy(np.float64), pd.concat([table[label] for table in tables]).to_numpy()
-    inside, outside, said = _split(count, len(labels), records, seed)
-    notes = [*notes, *said]
+    inside, outside, more = _split(count, len(labels), records, seed)
     return People(
         X=values[inside],
         y=labels[inside],
         holdout=(values[outside], labels[outside]) if len(outside) else None,
         groups=read_texts(path, grouped).iloc[inside].reset_index(drop=True) if grouped else None,
         ids=read_texts(path, ids)[ids[0]].to_numpy()[inside] if ids else inside,
-        notes=tuple(notes),
+        notes=(*notes, *more),
     )
 
 
-def _split(
-    count: int, total: int, records: int | None, seed: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp], list[str]]:
-    """Positions of the training records, of the holdout, and what to say."""
+def _split(count: int, total: int, records: int | None, seed: int) -> tuple[Indices, Indices, list[Caveat]]:
+    """Give the positions of the training records and of the holdout, and what was changed."""
     has_holdout = total > count
     if records is None:
         records = count if has_holdout else min(TRAINED, int(SHARE * count))
-    if not 2 <= records <= count:
-        raise InputError(f"records must be from 2 to the {count} of the table, not {records}")
-    if records > LARGEST:
-        raise InputError(
-            f"training without each of {records} records takes too long: set records to {LARGEST} or fewer"
-        )
+    records = check_count("records", records, 2, min(count, LARGEST))
     order = np.random.default_rng(seed).permutation(count).astype(np.intp)
     rest = np.arange(count, total, dtype=np.intp) if has_holdout else np.sort(order[records:])
-    said = [] if records == count else [f"trained on {records:,} records drawn out of {count:,}"]
+    notes = [] if records == count else [Caveat("sampled_records", {"records": records, "of": count})]
     if not len(rest):
-        said.append("no records are left for the holdout: attacks that need some are not run")
-    return np.sort(order[:records]), rest, said
+        notes.append(Caveat("no_holdout"))
+    return np.sort(order[:records]), rest, notes

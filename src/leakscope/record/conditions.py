@@ -38,6 +38,12 @@ VERDICTS: dict[str, tuple[str, Outcome]] = {
     "cannot tell": ("leak", "inconclusive"),
 }
 OUTCOMES: tuple[Outcome, ...] = ("yes", "no", "inconclusive")
+#: How to get a figure that only some results have.
+_HOW_TO_MEASURE = {
+    "extra": "name explanations with --releases",
+    "group_gap": "name columns with --groups",
+    "largest_group.auc": "name columns with --groups",
+}
 #: A number this close to the limit may look equal to it in an estimate, which shows two decimals or a little more.
 CLOSE = 0.005
 _FIGURE = re.compile(
@@ -154,7 +160,8 @@ class Condition:
         """Refuse a condition that a result of such a scope can have no number for."""
         shown = name(self.text)
         if self.figure not in scope.figures:
-            raise InputError(f"“{shown}” asks for a figure that isn't measured: use {', '.join(scope.figures)}")
+            advice = _HOW_TO_MEASURE.get(self.figure, f"use {', '.join(map(name, scope.figures))}")
+            raise InputError(f"“{shown}” asks for a figure that isn't measured: {advice}")
         if self.subject is not None and scope.subjects is not None and self.subject not in scope.subjects:
             known = ", ".join(name(one) for one in scope.subjects)
             raise InputError(f"“{shown}” is about {self.subject!r}, which the result does not have: use {known}")

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, pairwise
 
+import numpy as np
+
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import number
 from leakscope.report.charts.model import Axis, Chart, Mark
@@ -18,6 +20,8 @@ MOST_PLACES = 7
 FARTHEST, FARTHEST_FACTOR = 3.0, 30.0
 #: Room before a group of categories, in rows: for its heading on the upright axis, and between groups on the other one.
 HEADING, GAP = 1.25, 0.5
+#: Steps of a curve on logarithmic axes.
+STEPS = 141
 #: Logarithmic axes of at most so many decades have fine lines at 2, 3, …, 9.
 FINE_DECADES = 5
 
@@ -64,7 +68,8 @@ class Span:
 
 def spans(chart: Chart) -> tuple[Span, Span]:
     """Give both axes of a chart, with ends that hold its values."""
-    x, y = [], []
+    x: list[Triple] = []
+    y: list[Triple] = []
     for series in chart.series:
         for mark in series.marks:
             x += triples(mark.x)
@@ -135,7 +140,8 @@ def _few_places(marks: Sequence[Mark]) -> list[float]:
 def _categories(axis: Axis, *, upright: bool) -> Span:
     """Categories at the distance of one row; the heading of a group stands above it, or below its middle."""
     groups = axis.groups or ("",) * len(axis.categories)
-    place, slots, headings = 0.0, [], []
+    place, slots = 0.0, list[float]()
+    headings: list[tuple[float, str]] = []
     for group, run in groupby(range(len(groups)), lambda at: groups[at]):
         many = len(list(run))
         place += 0.0 if not group else HEADING if upright else GAP * bool(slots)
@@ -153,11 +159,11 @@ def _ends(axis: Axis, held: Sequence[Triple], log: bool) -> tuple[float, float]:
 
 
 def _linear_ends(axis: Axis, held: Sequence[Triple]) -> tuple[float, float]:
-    """Hold the values, zero where wanted, and the ends of intervals that are not much farther out."""
+    """Hold the values and all finite ends of intervals, or, with zero, those that are not much farther out."""
     centres = [value for value, _, _ in held if math.isfinite(value)]
     centres += [0.0] if axis.from_zero or not centres else []
     finite = [end for _, *pair in held for end in pair if math.isfinite(end)]
-    reach = FARTHEST * (max(centres) - min(centres)) or math.inf
+    reach = (FARTHEST * (max(centres) - min(centres)) if axis.from_zero else 0) or math.inf
     near = [*centres, *(end for end in finite if min(centres) - reach <= end <= max(centres) + reach)]
     low, high = min(near), max(near)
     pad = 0.05 * (high - low) or 0.05 * abs(low) or 0.05
@@ -193,3 +199,21 @@ def edges(marks: Sequence[Mark], end: float | None) -> list[tuple[float, float]]
     starts = [value for mark in marks for value, _, _ in triples(mark.x)]
     last = end if end is not None else 2 * starts[-1] - starts[-2] if len(starts) > 1 else starts[-1] + 1
     return list(pairwise([*starts, last]))
+
+
+def curve(marks: Sequence[Mark], across: Span, up: Span) -> tuple[list[float], list[float], list[float], list[float]]:
+    """Give the places of a curve, its values, and the ends of their intervals.
+
+    What is straight on linear axes bends on logarithmic ones, where the curve has many small steps. Of several values at one place the last one
+    counts.
+    """
+    found = [(x[0], y) for mark in marks for x in triples(mark.x) for y in triples(mark.y)]
+    places = [place for place, _ in found]
+    values, low, high = ([row[end] for _, row in found] for end in range(3))
+    if len(found) < 2 or not (across.log or up.log) or any(one > other for one, other in pairwise(places)):
+        return places, values, low, high
+    ends = across.clamp(places[0]), across.clamp(places[-1])
+    steps = (np.geomspace if across.log else np.linspace)(*ends, STEPS)
+    apart, last = np.unique(np.asarray(places)[::-1], return_index=True)
+    values, low, high = (np.interp(steps, apart, np.asarray(row)[::-1][last]).tolist() for row in (values, low, high))
+    return steps.tolist(), values, low, high

@@ -11,6 +11,8 @@ Box = tuple[float, float, float, float]  # left, top, right, bottom
 EM = 15.5
 HIGH = 15.0
 LONGEST = 30
+#: Of names from their points; the first is next to it.
+DISTANCES = (0.0, 14.0, 28.0, 42.0, 60.0)
 #: Half of the room that a point takes.
 POINT = 6.0
 _WIDTHS = {
@@ -23,11 +25,13 @@ _WIDTHS = {
 
 
 class Placed(NamedTuple):
-    """A name with its place: the box that it fills, and its base line."""
+    """A name with the box that it fills; ``at`` is the position of its point. A far one has a line to its point, which ends at ``line``."""
 
     words: str
     box: Box
     first: bool
+    at: int
+    line: tuple[float, float] | None = None
 
     @property
     def start(self) -> tuple[float, float]:
@@ -58,18 +62,25 @@ def cut(text: str, room: float, em: float = EM) -> str:
     >>> cut("occupation", 200), cut("a very long name of a group", 100)
     ('occupation', 'a very long…')
     """
-    if width_of(text, em) <= room:
-        return text
-    kept = text
-    while kept and width_of(kept, em) + em > room:
-        kept = kept[:-1]
-    return kept.rstrip() + "…"
+    wide = 0.0
+    for at, letter in enumerate(text):
+        wide += em * _letter(letter)
+        if wide > room:
+            return _shortened(text[:at], room - em, em)
+    return text
+
+
+def _shortened(text: str, room: float, em: float) -> str:
+    while text and width_of(text, em) > room:
+        text = text[:-1]
+    return text.rstrip() + "…"
 
 
 def place_labels(
     points: Sequence[tuple[str, float, float]],
     first: Sequence[str],
     frame: Box,
+    avoided: Sequence[Box] = (),
     *,
     width: Callable[[str], float] = width_of,
 ) -> list[Placed]:
@@ -78,41 +89,42 @@ def place_labels(
     Parameters
     ----------
     points
-        Names with the places of their points. A name that is given several times is written once.
+        Names with the places of their points.
     frame
         What names may not leave.
+    avoided
+        Boxes that names touch only where there is no other room, such as intervals.
     """
     taken: list[Box] = [(x - POINT, y - POINT, x + POINT, y + POINT) for _, x, y in points]
     placed: list[Placed] = []
-    for name, x, y in sorted(points, key=lambda point: point[0] not in first):
+    for at, (name, x, y) in sorted(enumerate(points), key=lambda point: point[1][0] not in first):
         words = name if len(name) <= LONGEST else name[: LONGEST - 1] + "…"
-        box = next(_free(_places(x, y, width(words)), frame, taken), None)
-        if words and box is not None:
+        free = [place for place in _places(x, y, width(words)) if words and _free(place[0], frame, taken)]
+        found = next(
+            (place for place in free if not any(touch(place[0], box) for box in avoided)), next(iter(free), None)
+        )
+        if found is not None:
+            box, line = found
             taken.append((box[0] - 4, box[1], box[2] + 4, box[3]))  # so that two names never read as one
-            placed.append(Placed(words, box, name in first))
+            placed.append(Placed(words, box, name in first, at, line))
     return placed
 
 
-def _free(places: Iterator[Box], frame: Box, taken: Sequence[Box]) -> Iterator[Box]:
+def _free(box: Box, frame: Box, taken: Sequence[Box]) -> bool:
     left, top, right, bottom = frame
-    for box in places:
-        inside = box[0] >= left and box[1] >= top and box[2] <= right and box[3] <= bottom
-        if inside and not any(touch(box, other) for other in taken):
-            yield box
+    inside = box[0] >= left and box[1] >= top and box[2] <= right and box[3] <= bottom
+    return inside and not any(touch(box, other) for other in taken)
 
 
-def _places(x: float, y: float, width: float) -> Iterator[Box]:
-    """Yield places of a text: to the right, to the left, above and below, the nearest first."""
-    for away in (0.0, 14.0, 28.0):
-        for shift in dict.fromkeys((-away, away)):
-            starts = (
-                (x + POINT + 2, y - 7 + shift),
-                (x - POINT - 2 - width, y - 7 + shift),
-                (x - width / 2, y - POINT - HIGH - 1 + min(shift, 0)),
-                (x - width / 2, y + POINT + 1 + max(shift, 0)),
-            )
-            for left, top in starts:
-                yield left, top, left + width, top + HIGH
+def _places(x: float, y: float, width: float) -> Iterator[tuple[Box, tuple[float, float] | None]]:
+    """Yield places of a text around a point, the nearest first, and the end of the line to a far one."""
+    for away in DISTANCES:
+        for right, down in ((1, 0), (-1, 0), (0, -1), (0, 1), (1, -1), (-1, -1), (1, 1), (-1, 1)):
+            reach = (POINT + 2 + away) * (1 if 0 in (right, down) else 0.75)
+            end = (x + reach * right, y + reach * down)
+            left = end[0] - width * (1 - right) / 2
+            top = end[1] - HIGH * (1 - down) / 2
+            yield (left, top, left + width, top + HIGH), end if away else None
 
 
 def touch(one: Box, other: Box) -> bool:

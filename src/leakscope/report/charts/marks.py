@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from itertools import pairwise, zip_longest
+from itertools import pairwise
 from typing import NamedTuple
 
-import numpy as np
 from markupsafe import Markup
 
 from leakscope.core.estimate import Estimate
 from leakscope.report.charts import elements as svg
-from leakscope.report.charts.axes import Span, edges, triples
+from leakscope.report.charts.axes import Span, curve, edges, triples
 from leakscope.report.charts.labels import Box
+from leakscope.report.charts.legend import colours
 from leakscope.report.charts.model import Chart, Mark, Series
 from leakscope.report.charts.words import place_words, said_of
 
-COLOURS = 8
-#: Steps of a curve, whose straight parts bend on a logarithmic axis.
-STEPS = 141
 CAP = 4.0
 WIDEST_BAR = 34.0
 
@@ -51,23 +48,9 @@ class Frame(NamedTuple):
         return math.inf
 
 
-def colours(chart: Chart) -> list[str]:
-    """Give the class of each series: its tone, or the next colour."""
-    strong = any(series.tone == "strong" for series in chart.series)
-    free = [f"c{at}" for at in range(COLOURS) if not (strong and at == 1)]  # c1 is the colour of strong ones
-    found, plain = [], 0
-    for series in chart.series:
-        if series.tone == "plain":
-            found.append(free[plain % len(free)] + (" dashed" if plain // len(free) % 2 else ""))
-            plain += 1
-        else:
-            found.append(series.tone)
-    return found
-
-
 def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
     """Draw all series, histograms' tooltips last, so that they are above everything."""
-    shifts = _shifts(chart, frame)
+    width, shifts = _places(chart, frame)
     parts = []
     for series, colour, shift in zip(chart.series, colours(chart), shifts, strict=True):
         match series.form:
@@ -76,7 +59,7 @@ def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
             case "steps" | "area":
                 drawn = [_histogram(series, frame)]
             case _:
-                drawn = _marks(chart, series, frame, shift)
+                drawn = _marks(chart, series, frame, shift, width)
         parts.append(svg.group(drawn, f"series {colour}"))
     return [*parts, *_bins(chart, frame)]
 
@@ -87,7 +70,7 @@ def draw_series(chart: Chart, frame: Frame) -> list[Markup]:
 def _moved(chart: Chart, frame: Frame) -> list[int]:
     """Series that are moved apart where they have marks at one place: lines, or what stands on categories next to each other."""
     if math.isinf(frame.slot):
-        forms = {"line"} if all(series.form != "points" for series in chart.series) else set()
+        forms = {"line"} if all(series.form != "points" for series in chart.series) and _has_intervals(chart) else set()
     else:
         forms = {"bars", "boxes", "points"}
         forms |= {"line"} if not forms & {series.form for series in chart.series} else set()
@@ -97,17 +80,17 @@ def _moved(chart: Chart, frame: Frame) -> list[int]:
     return moved if len(places) > len(set(places)) else []
 
 
-def _shifts(chart: Chart, frame: Frame) -> list[float]:
-    """How far each series is moved from its place."""
+def _has_intervals(chart: Chart) -> bool:
+    return any(low < high for series in chart.series for mark in series.marks for _, low, high in triples(mark.y))
+
+
+def _places(chart: Chart, frame: Frame) -> tuple[float, list[float]]:
+    """Give the width of a bar or a box, and how far each series is moved from its place."""
     moved = _moved(chart, frame)
-    apart = min(5.0, 24.0 / max(1, len(moved))) if math.isinf(frame.slot) else bar_width(chart, frame) + 2
+    width = min(WIDEST_BAR, 0.8 * frame.slot / max(1, len(moved)) - 2)
+    apart = min(5.0, 24.0 / max(1, len(moved))) if math.isinf(frame.slot) else width + 2
     places = {at: apart * (rank - (len(moved) - 1) / 2) for rank, at in enumerate(moved)}
-    return [places.get(at, 0.0) for at in range(len(chart.series))]
-
-
-def bar_width(chart: Chart, frame: Frame) -> float:
-    """Width of a bar or a box, or room of a point."""
-    return min(WIDEST_BAR, 0.8 * frame.slot / max(1, len(_moved(chart, frame))) - 2)
+    return width, [places.get(at, 0.0) for at in range(len(chart.series))]
 
 
 def middle_of(mark: Mark, frame: Frame) -> tuple[float, float] | None:
@@ -116,10 +99,20 @@ def middle_of(mark: Mark, frame: Frame) -> tuple[float, float] | None:
     return None if x is None or y is None else (frame.x(x[0]), frame.y(y[0]))
 
 
+def intervals_of(mark: Mark, frame: Frame) -> Iterator[Box]:
+    """Yield the boxes that the intervals of a mark fill."""
+    for x, *ends in triples(mark.x):
+        for y, *heights in triples(mark.y):
+            if heights[0] < heights[1]:
+                yield frame.x(x) - 1, frame.y(heights[1]), frame.x(x) + 1, frame.y(heights[0])
+            if ends[0] < ends[1]:
+                yield frame.x(ends[0]), frame.y(y) - 1, frame.x(ends[1]), frame.y(y) + 1
+
+
 # --- points and lines -------------------------------------------------------------------------------------------------
 
 
-def _marks(chart: Chart, series: Series, frame: Frame, shift: float) -> list[Markup]:
+def _marks(chart: Chart, series: Series, frame: Frame, shift: float, width: float) -> list[Markup]:
     upright = not frame.up.slots
     away = (shift, 0.0) if upright else (0.0, shift)
     places = [middle_of(mark, frame) for mark in series.marks]
@@ -130,11 +123,11 @@ def _marks(chart: Chart, series: Series, frame: Frame, shift: float) -> list[Mar
     for mark, place in zip(series.marks, moved, strict=True):
         said = said_of(chart, series, mark)
         if mark.box:
-            parts.append(svg.group(_box(mark, frame, shift, bar_width(chart, frame)), "point box", said))
+            parts.append(svg.group(_box(mark, frame, shift, width), "point box", said))
         elif place is None:
             parts += _missing(mark, frame, away, said)
         elif series.form == "bars":
-            bar = _bar(place, frame, bar_width(chart, frame), upright)
+            bar = _bar(place, frame, width, upright)
             parts.append(svg.group([bar, *_intervals(mark, place, frame)], "point mark", said))
         else:
             drawn = [
@@ -255,10 +248,9 @@ def _box(mark: Mark, frame: Frame, shift: float, width: float) -> list[Markup]:
 
 def _curve(series: Series, frame: Frame) -> list[Markup]:
     """A line without marks, with a band where it has intervals."""
-    found = [(x[0], y) for mark in series.marks for x in triples(mark.x) for y in triples(mark.y)]
-    if not found:
+    places, middle, low, high = curve(series.marks, frame.across, frame.up)
+    if not places:
         return []
-    places, (middle, low, high) = _resampled(found, frame)
     parts = []
     if any(one < other for one, other in zip(low, high, strict=True)):
         upper, lower = _points(places, high, frame), _points(places, low, frame)
@@ -266,25 +258,13 @@ def _curve(series: Series, frame: Frame) -> list[Markup]:
     return [*parts, svg.path(_points(places, middle, frame), "point curve", series.name or "curve")]
 
 
-def _resampled(
-    found: Sequence[tuple[float, tuple[float, float, float]]], frame: Frame
-) -> tuple[list[float], list[list[float]]]:
-    """Give many small steps on logarithmic axes. Of several values at one place the last one counts."""
-    at = [place for place, _ in found]
-    columns = [list(column) for column in zip(*(values for _, values in found), strict=True)]
-    if not (frame.across.log or frame.up.log) or any(one > other for one, other in pairwise(at)):
-        return at, columns
-    ends = frame.across.clamp(at[0]), frame.across.clamp(at[-1])
-    places = (np.geomspace if frame.across.log else np.linspace)(*ends, STEPS)
-    apart, last = np.unique(np.asarray(at)[::-1], return_index=True)
-    return places.tolist(), [np.interp(places, apart, np.asarray(column)[::-1][last]).tolist() for column in columns]
-
-
 def _points(places: Sequence[float], values: Sequence[float], frame: Frame) -> list[tuple[float, float]]:
     return [(frame.x(place), frame.y(value)) for place, value in zip(places, values, strict=True)]
 
 
 def _histogram(series: Series, frame: Frame) -> Markup:
+    if not series.marks:
+        return Markup("")
     heights = [frame.y(next(triples(mark.y), (frame.up.low,))[0]) for mark in series.marks]
     bottom = frame.y(0.0)
     outline = [
@@ -302,10 +282,11 @@ def _bins(chart: Chart, frame: Frame) -> Iterator[Markup]:
     top, bottom = frame.box[1], frame.box[3]
     for bins in dict.fromkeys(tuple(edges(series.marks, series.end)) for series in held):
         same = [series for series in held if tuple(edges(series.marks, series.end)) == bins]
-        for (start, stop), *marks in zip_longest(bins, *(series.marks for series in same)):
-            words = [
-                mark.said or f"{place_words(mark.y, chart.y)} ({series.name})"
-                for series, mark in zip(same, marks, strict=True)
-            ]
+        for at, (start, stop) in enumerate(bins):
+            words = [_counted(chart, series, series.marks[at]) for series in same]
             said = f"{frame.across.words(start)} to {frame.across.words(stop)}: {', '.join(words)}"
             yield svg.rectangle((frame.x(start), top), (frame.x(stop), bottom), "point hover", said)
+
+
+def _counted(chart: Chart, series: Series, mark: Mark) -> str:
+    return mark.said or f"{place_words(mark.y, chart.y)} ({series.name})"

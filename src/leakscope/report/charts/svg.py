@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from markupsafe import Markup
 
 from leakscope.core.estimate import Estimate
-from leakscope.core.wording import count
 from leakscope.report.charts import elements as svg
 from leakscope.report.charts.axes import Span, spans
 from leakscope.report.charts.labels import Box, cut, place_labels, width_of
-from leakscope.report.charts.marks import Frame, colours, cross, draw_series, middle_of
-from leakscope.report.charts.model import Chart, Form
+from leakscope.report.charts.legend import Entry, entries
+from leakscope.report.charts.marks import Frame, cross, draw_series, intervals_of, middle_of
+from leakscope.report.charts.model import Chart
 
-WIDTH = 440.0
-RIGHT = WIDTH - 22
-PLOT = 280.0
+WIDTH, PLOT = 440.0, 280.0
+#: Of a chart with more names next to points than `MANY`.
+WIDE, WIDE_PLOT, MANY = 760.0, 420.0, 10
+EDGE = 22.0
 ROW = 26.0
 #: The most room for the names of categories on the left.
 NAMES = 170.0
@@ -42,8 +42,10 @@ def draw(chart: Chart) -> Markup:
     if any(series.form == "people" for series in chart.series):
         return _people(chart)
     across, up = spans(chart)
-    legend, top = _legend(_entries(chart))
-    frame = Frame(across, up, _box(chart, up, top))
+    wide = is_wide(chart)
+    width, plot = (WIDE, WIDE_PLOT) if wide else (WIDTH, PLOT)
+    legend, top = _legend(entries(chart), width)
+    frame = Frame(across, up, _box(chart, up, top, (width - EDGE, plot)))
     below, height = _below(chart, frame)
     parts = [
         *legend,
@@ -57,20 +59,31 @@ def draw(chart: Chart) -> Markup:
     ]
     if not any(series.marks for series in chart.series):
         parts.append(
-            svg.text(((frame.box[0] + RIGHT) / 2, (frame.box[1] + frame.box[3]) / 2), "no values", "tick middle")
+            svg.text(((frame.box[0] + frame.box[2]) / 2, (frame.box[1] + frame.box[3]) / 2), "no values", "tick middle")
         )
-    return svg.picture(parts, (WIDTH, height), chart.title, chart.description)
+    return svg.picture(parts, (width, height), chart.title, chart.description, "chart wide" if wide else "chart")
 
 
-def _box(chart: Chart, up: Span, top: float) -> Box:
+def is_wide(chart: Chart) -> bool:
+    """Whether a chart has so many names next to points that it takes the whole width of a page."""
+    if "category" in (chart.x.scale, chart.y.scale):
+        return False
+    return (
+        sum(bool(mark.label) for series in chart.series if series.form in ("line", "points") for mark in series.marks)
+        > MANY
+    )
+
+
+def _box(chart: Chart, up: Span, top: float, size: tuple[float, float]) -> Box:
     """The box of the plot: room for the names or numbers on its left, and for the label of the upright axis above."""
-    high = ROW * (up.high - up.low) if up.slots else PLOT
+    right, plot = size
+    high = ROW * (up.high - up.low) if up.slots else plot
     names = chart.y.categories if up.slots else [up.words(tick) for tick in up.ticks]
     left = 18 + min(
         NAMES, max((width_of(name, 12.6) for name in (*names, *(group for _, group in up.headings))), default=0.0)
     )
     start = top + (24 if chart.y.label else 8)
-    return left, start, RIGHT, start + high
+    return left, start, right, start + high
 
 
 # --- around the plot --------------------------------------------------------------------------------------------------
@@ -91,14 +104,14 @@ def _lines(frame: Frame) -> list[Markup]:
 
 def _beside(chart: Chart, frame: Frame) -> list[Markup]:
     """Numbers or categories on the left, and the label above."""
-    left, top, _, _ = frame.box
-    parts = [svg.text((8, top - 12), cut(chart.y.label, RIGHT - 8, 12.6), "axis")] if chart.y.label else []
+    left, top, right, _ = frame.box
+    parts = [svg.text((8, top - 12), cut(chart.y.label, right - 8, 12.6), "axis")] if chart.y.label else []
     parts += [svg.text((left - 7, frame.y(tick) + 4), frame.up.words(tick), "tick end") for tick in frame.up.ticks]
     if frame.up.slots:
         shown = [cut(name, NAMES, 12.6) for name in chart.y.categories]
         parts += [svg.text((left - 9, frame.y(at) + 4), name, "level end") for at, name in enumerate(shown)]
         parts += [
-            svg.text((8, top + place * frame.slot - 8), cut(name, RIGHT - 8), "heading")
+            svg.text((8, top + place * frame.slot - 8), cut(name, right - 8), "heading")
             for place, name in frame.up.headings
         ]
     return parts
@@ -112,7 +125,7 @@ def _below(chart: Chart, frame: Frame) -> tuple[list[Markup], float]:
     else:
         parts, end = _numbers(frame), bottom + 18
     if chart.x.label:
-        parts.append(svg.text(((left + right) / 2, end + 21), cut(chart.x.label, RIGHT - 8, 12.6), "axis middle"))
+        parts.append(svg.text(((left + right) / 2, end + 21), cut(chart.x.label, right - 8, 12.6), "axis middle"))
         end += 21
     return parts, end + 10
 
@@ -153,45 +166,18 @@ def _categories(chart: Chart, frame: Frame) -> tuple[list[Markup], float]:
     return parts, end
 
 
-class Entry(NamedTuple):
-    """A line of the legend: how its sample is drawn, its classes, and its words."""
-
-    form: Form | str
-    kind: str
-    words: str
-
-
-def _entries(chart: Chart) -> list[Entry]:
-    """What the legend explains. Several muted series are one entry; one entry alone needs no legend."""
-    pairs = list(zip(chart.series, colours(chart), strict=True))
-    muted = [series for series in chart.series if series.tone == "muted"]
-    entries = [
-        Entry(series.form, colour, series.name) for series, colour in pairs if series.name and series not in muted
-    ]
-    if len(muted) == 1:
-        entries.append(Entry(muted[0].form, "muted", muted[0].name))
-    elif muted:
-        entries.append(Entry(muted[0].form, "muted", count(len(muted), "other")))
-    if chart.highlighted and chart.highlight:
-        entries.append(Entry("front", "", chart.highlight))
-    entries += [Entry("rule", rule.tone, rule.label) for rule in chart.rules if rule.label]
-    if any((mark.x is None) != (mark.y is None) and not mark.box for series in chart.series for mark in series.marks):
-        entries.append(Entry("missing", "", "not measured"))
-    return entries if len(entries) > 1 else []
-
-
-def _legend(entries: Sequence[Entry]) -> tuple[list[Markup], float]:
+def _legend(shown: Sequence[Entry], room: float) -> tuple[list[Markup], float]:
     """The legend in as many rows as it takes, and where the plot begins below it."""
     parts: list[Markup] = []
     x, y = 8.0, 14.0
-    for entry in entries:
-        words = cut(entry.words, WIDTH - 40)
+    for entry in shown:
+        words = cut(entry.words, room - 40)
         width = 40 + width_of(words)
-        if x > 8 and x + width - 12 > WIDTH:
+        if x > 8 and x + width - 12 > room:
             x, y = 8.0, y + 19
         parts += [_sample(entry, x, y - 4), svg.text((x + 24, y), words, "tick")]
         x += width
-    return parts, (y + 12 if entries else 4.0)
+    return parts, (y + 12 if shown else 4.0)
 
 
 def _sample(entry: Entry, x: float, y: float) -> Markup:
@@ -250,8 +236,11 @@ def _names(chart: Chart, frame: Frame) -> list[Markup]:
         return []
     marks = [mark for series in chart.series if series.form in ("line", "points") for mark in series.marks]
     points = [(mark.label, *place) for mark in marks if (place := middle_of(mark, frame)) is not None]
-    placed = place_labels(points, chart.highlighted, frame.box)
-    return [svg.text(one.start, one.words, "name first" if one.first else "name") for one in placed]
+    placed = place_labels(
+        points, chart.highlighted, frame.box, [box for mark in marks for box in intervals_of(mark, frame)]
+    )
+    lines = [svg.line(points[one.at][1:], one.line, "leader") for one in placed if one.line]
+    return [*lines, *(svg.text(one.start, one.words, "name first" if one.first else "name") for one in placed)]
 
 
 # --- people -----------------------------------------------------------------------------------------------------------

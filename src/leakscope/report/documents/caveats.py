@@ -104,6 +104,10 @@ def _mixture(values: Values) -> str:
     )
 
 
+def _seen(values: Values) -> str:
+    return "parameters" if values["space"] == "parameters" else "outputs"
+
+
 SENTENCES: dict[str, Callable[[Values], str]] = {
     # --- data -----------------------------------------------------------------------------------------------------
     "paired_by_position": lambda v: f"Features and labels of {v['where']} have different row names and were paired by position.",
@@ -208,9 +212,52 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
     ),
 
     # --- leakage --------------------------------------------------------------------------------------------------
+    "fixed_parameters": lambda v: (
+        f"{count(v['fixed'])} of {count(v['all'])} {_seen(v)} never vary or are determined by the others. The others contain all information."
+    ),
+    "no_control": lambda v: f"The control could not be measured: {sentence(v['reason'])}",
+    "control_not_zero": lambda v: (
+        f"The control, where the true divergence is 0, measures {write(v['control'])}. The estimates are too high: use more draws."
+    ),
+    "ill_conditioned": lambda v: (
+        f"{_share(v['share'])} of the draws are ill-conditioned: some of their {_seen(v)} are far from all others, so means and covariances depend on few "
+        "draws. Read the median record, and use a larger size or l2."
+    ),
+    "few_records_dominate": lambda v: (
+        f"{percent(v['share'])} of the mean comes from {count(v['records'])} of {count(v['of'])} measured records. Records that were not measured may leak as "
+        "much or more, so the interval of the mean may be too low. Measure more records, and read the median."
+    ),
+    "gaussian_unchecked_noise": lambda v: "With noise, the Gaussian approximation of the laws is not checked.",
+    "gaussian_unchecked_draws": lambda v: (
+        f"There are too few draws to check the Gaussian approximation by nearest neighbours. Use at least {count(v['needed'])} draws."
+    ),
+    "no_density": lambda v: "The same values occur repeatedly, so the laws have no density and are not Gaussian.",
+    "neighbours_disagree": lambda v: (
+        f"Nearest neighbours measure a divergence of {write(v['neighbours'])}, the Gaussian approximation {write(v['rho_kl'])}. The laws are not Gaussian: "
+        "neither the divergence nor the bound is exact."
+    ),
+    "attack_exceeds_bound": lambda v: (
+        f"The {name(v['attack'])} attack has an advantage of {write(v['advantage'])}, above the bound for Gaussian laws ({write(v['bound'])}). The laws are "
+        "not Gaussian, and the bound does not hold."
+    ),
+    "no_threshold_attack": lambda v: f"The loss-threshold attack could not be run: {sentence(v['reason'])}",
 
 
     # --- reconstruction -------------------------------------------------------------------------------------------
+    "wrong_records": lambda v: (
+        f"{listing(v['attacks'])} returned records that are not in the training set: there is an error in the attack."
+    ),
+    "copies_removed_from_holdout": lambda v: (
+        f"{_noun(v, 'records', 'record', 'was', 'were')} removed from the holdout as copies of training records."
+    ),
+    "noisy_explanations": lambda v: "Explanations are noisy: a repeated query shows other records.",
+    "one_run": lambda v: "Each attack was run once, so there are no intervals, and releases can't be compared. Raise repeats (--repeats).",
+    "selection_not_corrected": lambda v: (
+        f"Intervals are over runs of one attack. They are not corrected for selection of the strongest of {count(v['attacks'])} attacks."
+    ),
+    "constant_columns": lambda v: f"Columns with one value for all records were left out: {listing(v['columns'], 6)}.",
+    "sampled_records": lambda v: f"{count(v['records'])} of {count(v['of'])} records were chosen at random for training.",
+    "no_holdout": lambda v: "No records are left for the holdout. Attacks that need held-out records are not run.",
 
 
     # --- frontier -------------------------------------------------------------------------------------------------
@@ -223,9 +270,24 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
     ),
 
     # --- causal ---------------------------------------------------------------------------------------------------
+    "causes_only_suggested": lambda v: (
+        "The environments identify no cause at the stated confidence"
+        + (": the label has the same distribution in all of them" if v["alike"] else "")
+        + ". The set of columns that was used is the invariant one that predicts best."
+    ),
+    "environments_not_held_out": lambda v: (
+        f"{_noun(v, 'environments', 'environment', 'was', 'were')} not held out: too small, too few records in the others, or more "
+        "environments than the limit."
+    ),
+    "unseen_causes": lambda v: (
+        f"{name(v['model'])}: no training record had the causes of {100 * v['share']:.3g} % of the records of P*. Their prediction is the "
+        "distribution of the label in the training sample."
+    ),
 
 
     # --- reproduction ---------------------------------------------------------------------------------------------
+    "synthetic_data": lambda v: f"The data are synthetic ({listing(v['data'])}). The numbers can't be compared with the paper's.",
+    "quick_run": lambda v: "This is a quick run with small settings. Its numbers are not those of the figure: do not quote them.",
 
 
 }  # fmt: skip

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from leakscope.audit_diff import Diff
 from leakscope.audit_diff.changes import Change, GroupChange, ReleaseChange
@@ -82,8 +83,8 @@ def _headline(found: Diff) -> str:
     up = _changed(found, "increased")
     down = _changed(found, "decreased")
     said = [
-        f"Significantly larger than before: {up}." if up else "",
-        f"Significantly smaller than before: {down}." if down else "",
+        f"Significantly more risk than before: {up}." if up else "",
+        f"Significantly less risk than before: {down}." if down else "",
     ]
     maybe = _changed(found, "shift_possible")
     if maybe and not up and not down:
@@ -101,7 +102,7 @@ def _changed(found: Diff, outcome: str) -> str:
     said += [
         f"{name(' '.join(map(str, (one.code, *one.subject.values()))))}, {_arrow(one.change)}"
         for one in found.claim_changes
-        if one.change is not None and one.change.outcome == outcome
+        if one.change is not None and one.risk == outcome
     ]
     more = f" and {count(len(said) - MOST_NAMED)} more" if len(said) > MOST_NAMED else ""
     return "; ".join(said[:MOST_NAMED]) + more
@@ -134,8 +135,10 @@ def _blocks(found: Diff) -> list[Block]:
     if found.groups:
         blocks.append(_group_table(found.groups))
     if found.performance:
-        rows = [_row((change.figure,), change, _style(change.figure)) for change in found.performance]
-        blocks.append(Table(("Metric", "Old", "New", "Change"), tuple(rows), "Performance of the model"))
+        rows = [
+            replace(_row((change.figure,), change, _style(change.figure)), tone="plain") for change in found.performance
+        ]
+        blocks.append(Table(("Metric", "Old", "New", "Change"), tuple(rows), "Performance of the model", brief=True))
     if found.exposure is not None:
         blocks.append(_exposure(found))
     if found.data:
@@ -143,7 +146,8 @@ def _blocks(found: Diff) -> list[Block]:
         blocks.append(Items(tuple(items), "Data", style="terms"))
     if found.warnings:
         blocks.append(warnings(found))
-    only = [*_only(found.attacks, "attack"), *_only(found.group_names, "group"), *_only(found.caveats, "warning")]
+    names = {"attack": found.attacks, "group": found.group_names, "claim": found.claim_names, "warning": found.caveats}
+    only = [item for what, listed in names.items() for item in _only(listed, what)]
     if only:
         blocks.append(Items(tuple(only), "In one result only", style="terms"))
     for title, facts in (("Settings", found.changed_settings), ("Versions", found.changed_versions)):
@@ -201,7 +205,8 @@ def _claim_table(found: Diff) -> Table:
         if one.change is None:
             rows.append(Row((*head, None, None, None)))
         else:
-            rows.append(_row(head, one.change))
+            row = _row(head, one.change)
+            rows.append(row if one.risky else replace(row, tone="plain"))
     columns = ("Claim", "About", "Outcome", "Old", "New", "Change")
     note = f"All {count(found.comparisons)} comparisons are simultaneous at {percent(found.confidence)} confidence."
     return Table(columns, tuple(rows), "Claims", note, brief=True, most=20)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import hashlib
 from collections.abc import Sequence
+from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import is_number, number, written
 from leakscope.report.charts.model import Axis, Chart
-from leakscope.report.charts.svg import draw
+from leakscope.report.charts.svg import draw, is_wide
 from leakscope.report.document import (
     Block,
     Cell,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _FONT = Markup('system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif')
+CHARTS = "Charts"
 _NAMES: dict[type, str] = {
     Text: "text",
     KeyFigures: "figures",
@@ -87,7 +89,7 @@ def _all(blocks: Sequence[Block]) -> list[Block]:
 
 
 def _content(shown: Document) -> dict[str, Any]:
-    sections = [_section(block, f"s{number}") for number, block in enumerate(shown.blocks, start=1)]
+    sections = [_section(block, f"s{number}") for number, block in enumerate(_with_charts(shown.blocks), start=1)]
     return {
         "document": shown,
         "picture": None if shown.picture is None else draw(shown.picture),
@@ -95,6 +97,15 @@ def _content(shown: Document) -> dict[str, Any]:
         "cell": _cell,
         "cell_text": cell_text,
     }
+
+
+def _with_charts(blocks: Sequence[Block]) -> list[Block]:
+    """Put charts that follow each other into one section."""
+    found: list[Block] = []
+    for is_chart, run in groupby(blocks, lambda block: isinstance(block, Chart)):
+        several = tuple(run)
+        found += [Details(CHARTS, several, open=True)] if is_chart and len(several) > 1 else several
+    return found
 
 
 def _section(block: Block, anchor: str) -> dict[str, Any]:
@@ -112,7 +123,7 @@ def _grouped(blocks: Sequence[Block], within: str = "") -> list[dict[str, Any]]:
         entry: dict[str, Any] = {"kind": kind, "block": block, "title": title}
         if isinstance(block, Chart):
             table = _chart_table(block)
-            entry |= {"svg": draw(block), "table": table, "words": _words(table)}
+            entry |= {"svg": draw(block), "table": table, "words": _words(table), "wide": is_wide(block)}
             if groups and groups[-1]["kind"] == "charts":
                 groups[-1]["charts"].append(entry)
                 continue

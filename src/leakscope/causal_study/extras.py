@@ -1,4 +1,4 @@
-"""What is measured beside membership: the noise that differential privacy needs, and sensitive columns."""
+"""What is measured besides membership: the noise that differential privacy needs, and sensitive columns."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def measure_noise(problem: Problem, seed: int, confidence: float) -> Noise:
     value, low, high = (float(np.exp(end)) for end in (logs.value, logs.low, logs.high))
     ratio = Estimate(value, low, high, confidence, n=ROUNDS, method=f"geometric mean over {ROUNDS} rounds, Student")
     causal, everything = (max(tried, key=lambda one: one.value) for tried in found)
-    return Noise(causal, everything, ratio, size, SWAP_L2, ROUNDS * SWAPS)
+    return Noise(causal.finite(), everything.finite(), ratio, size, SWAP_L2, ROUNDS * SWAPS)
 
 
 def measure_attributes(

@@ -1,0 +1,280 @@
+"""The document of an audit of record explanations: which training records do they reveal?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from leakscope.attacks.membership_record_explanation import GroupShare
+from leakscope.core.result import Claim, Result
+from leakscope.core.wording import count, name, out_of, percent, write
+from leakscope.reconstruction.result import DefendedRelease, ReconstructionAudit
+from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
+from leakscope.report.document import (
+    Answer,
+    Block,
+    Cell,
+    Details,
+    Document,
+    Item,
+    Items,
+    KeyFigure,
+    KeyFigures,
+    Row,
+    Table,
+    Text,
+    Tone,
+    Value,
+)
+from leakscope.report.documents.caveats import warnings
+from leakscope.report.documents.common import glossary, not_run, provenance, sources
+
+MOST_ADVICE = 3
+CHARTED_GROUPS = 30
+_LABELS: dict[str, tuple[str, Tone]] = {
+    "yes": ("Records recovered", "risk"),
+    "no": ("No record recovered", "unknown"),
+    "inconclusive": ("Not significant", "unknown"),
+}
+_GAPS: dict[str, tuple[str, Tone]] = {"yes": ("more", "risk"), "no": ("less", "safe"), "inconclusive": ("", "plain")}
+HOW_TO_READ = (
+    "An explanation shows the training records with the largest influence on a prediction. The influence of a record is the change of the loss if the model is "
+    "trained without it.",
+    "A record is self-revealing if it is among the records that explain it. A query about such a person shows that the person is a member. Only a copy of a "
+    "training record can be a false positive.",
+    "A reconstruction attack queries the model with points of its choice and collects the training records in the explanations. Each recovered record is compared "
+    "with the training set.",
+    "Intervals of attacks are over runs that differ in the randomness of the attack. Where all runs agree, no interval is shown.",
+)
+
+
+def make(found: ReconstructionAudit, others: Sequence[Result]) -> Document:  # noqa: ARG001
+    """Make the document of an audit of record explanations."""
+    settings = found.settings
+    facts: list[tuple[str, Cell]] = [
+        ("Model", name(found.studied)),
+        ("Training records", settings["records"]),
+        ("Features", settings["features"]),
+        ("Held-out records", settings["holdout"]),
+        ("An explanation shows", name(found.release, 200)),
+        ("Queries at most", settings["budget"]),
+        ("Runs of each attack", settings["repeats"]),
+    ]
+    if found.accuracy is not None:
+        facts.append(("Accuracy, holdout", Value(found.accuracy, "percent")))
+    return Document(
+        kind="reconstruction",
+        title="Reconstruction of training records from explanations",
+        question="What do explanations that show training records reveal about the people in the training data?",
+        answer=_answer(found),
+        facts=(*facts, ("Confidence", percent(settings["confidence"]))),
+        blocks=tuple(_blocks(found)),
+    )
+
+
+def advise(found: ReconstructionAudit) -> list[Item]:
+    """Give releases through which every attack recovers significantly less, those with the smallest share first."""
+    better = [release for release in found.defended if (claim := _less(found, release)) and claim.outcome == "yes"]
+    better.sort(key=lambda one: (0.0 if one.share is None else one.share.value, -one.usefulness.found.value))
+    return [
+        Item(
+            f"Release “{name(one.release, 200)}” instead of “{name(found.release, 200)}”. The strongest attack recovers {write(one.share, 'percent')} of the "
+            f"records instead of {write(found.strongest.share, 'percent')}. {write(one.usefulness.answered, 'percent')} of ordinary queries are answered and show "
+            f"{write(one.usefulness.found, 'percent')} of the {one.usefulness.best} most influential records.",
+            "Release less",
+            "measured",
+        )
+        for one in better[:MOST_ADVICE]
+        if one.share is not None
+    ]
+
+
+def _less(found: ReconstructionAudit, release: DefendedRelease) -> Claim | None:
+    return next(
+        (one for one in found.claims if one.code == "less_recovered" and one.subject["release"] == release.release),
+        None,
+    )
+
+
+def _answer(found: ReconstructionAudit) -> Answer:
+    best, k = found.strongest, found.settings["release"]["k"]
+    label, tone = _LABELS[found.claim("recovered").outcome]
+    headline = f"With at most {count(found.settings['budget'], 'query', 'queries')}, an attacker recovers the training records of {out_of(100, best.share)} of 100 people."
+    own = found.self_revealing[k]
+    said = (
+        f"Of 100 people in the training data, {out_of(100, own)} are shown when their own case is explained: whoever asks about such a person learns that the "
+        "person was in the training data."
+    )
+    technical = (
+        f"Strongest attack: {name(best.attack)} recovers {write(best.share, 'percent')} of {count(found.settings['records'])} training records with "
+        f"{write(best.queries, 'count')} queries.",
+        f"{write(own, 'percent')} of the training records are self-revealing with k = {k}.",
+    )
+    return Answer(label, tone, headline, (said,), technical)
+
+
+def _blocks(found: ReconstructionAudit) -> list[Block]:
+    blocks: list[Block] = [_attacks(found), _curves(found)]
+    if steps := advise(found):
+        blocks.append(Items(tuple(steps), "What lowers reconstruction", "steps", brief=True))
+    blocks.append(_self_revealing(found))
+    if found.membership:
+        blocks.append(_membership(found))
+    if found.defended:
+        blocks.append(_defended(found))
+    if found.precision:
+        rows = tuple(Row((digits, Value(share, "percent"))) for digits, share in found.precision.items())
+        columns = ("Significant digits", "Recovered")
+        note = "Share of the training records that subspace reduction recovers, by significant digits of the influences shown."
+        blocks.append(Table(columns, rows, "Precision of the influences", note, brief=True))
+    if found.strongest.by_group:
+        title = f"Groups: recovered by {name(found.strongest.attack)} (first run)"
+        blocks.append(_groups(found, found.strongest.by_group, title, attack=found.strongest.attack))
+    if not found.settings["release"]["noise"]:
+        blocks.append(_graph(found))
+    if found.warnings:
+        blocks.append(warnings(found))
+    cited: dict[str, list[str]] = {}
+    for attack in found.attacks:
+        cited.setdefault(attack.source, []).append(attack.attack)
+    return [
+        *blocks,
+        *(replace(items, brief=True) for items in not_run(found.not_run)),
+        Text(HOW_TO_READ, "How to read this report"),
+        glossary("AUC", "Confidence interval", "Member", "Never-trained control", "Release", "Significant"),
+        sources(cited, ["shokri2019"]),
+        provenance(found),
+    ]
+
+
+def _attacks(found: ReconstructionAudit) -> Table:
+    rows = []
+    for one in sorted(found.attacks, key=lambda one: -one.share.value):
+        figures = (Value(one.records, "count"), Value(one.share, "percent"), Value(one.queries, "count"))
+        rows.append(Row((name(one.attack), *figures), "strongest" if one is found.strongest else ""))
+    return Table(("Attack", "Records", "Share", "Queries"), tuple(rows), "Training records recovered", brief=True)
+
+
+def _curves(found: ReconstructionAudit) -> Chart:
+    return Chart(
+        "Training records recovered by number of queries",
+        f"Share of {count(found.settings['records'])} training records that each attack has recovered after a number of queries ({name(found.release, 200)}).",
+        Axis("Queries", "log"),
+        Axis("Share of the training records", percent=True),
+        tuple(
+            Series(
+                name(one.attack),
+                tuple(Mark(at, share) for at, share in one.curve),
+                tone="strong" if one is found.strongest else "plain",
+            )
+            for one in found.attacks
+        ),
+    )
+
+
+def _self_revealing(found: ReconstructionAudit) -> Details:
+    figures = tuple(
+        KeyFigure(f"Self-revealing with k = {k}", Value(share, "percent"), "of the training records")
+        for k, share in found.self_revealing.items()
+    )
+    blocks: list[Block] = [KeyFigures(figures, brief=True)]
+    if found.groups:
+        shown = sorted(found.groups, key=lambda group: -group.share.value)[:CHARTED_GROUPS]
+        blocks += [
+            replace(_groups(found, found.groups, "Self-revealing by group"), brief=True),
+            _group_chart(found, shown),
+        ]
+    return Details("Self-revealing records", tuple(blocks), open=True)
+
+
+def _groups(found: ReconstructionAudit, groups: Sequence[GroupShare], title: str, **about: str) -> Table:
+    rows = []
+    for group in sorted(groups, key=lambda group: -group.share.value):
+        gap = group.gap
+        tag, tone = _GAPS[found.claim("group_gap", column=group.column, level=group.level, **about).outcome]
+        cells = (_group(group), Value(group.share, "percent"), Value(gap, "signed"), group.records)
+        rows.append(Row(cells, tag, tone))
+    note = "Gap: share in the group minus that of all others; simultaneous intervals over all groups. Small groups are pooled."
+    return Table(("Group", "Share", "Gap", "Records"), tuple(rows), title, note)
+
+
+def _group(group: GroupShare) -> str:
+    return f"{name(group.column, 40)} = {name(group.level, 40)}"
+
+
+def _group_chart(found: ReconstructionAudit, shown: Sequence[GroupShare]) -> Chart:
+    everybody = found.self_revealing[found.settings["release"]["k"]].value
+    marks = tuple(
+        Mark(group.share, at, said=f"{_group(group)}: {write(group.share, 'percent')}")
+        for at, group in enumerate(shown)
+    )
+    return Chart(
+        "Self-revealing records by group",
+        "Share of the records of each group that are in their own explanation, with intervals.",
+        Axis("Share of the group", percent=True),
+        Axis(
+            "",
+            "category",
+            categories=tuple(name(group.level) for group in shown),
+            groups=tuple(name(group.column) for group in shown),
+        ),
+        (Series("groups", marks, "points"),),
+        rules=(Rule(everybody, "x", "all records"),),
+    )
+
+
+def _membership(found: ReconstructionAudit) -> Table:
+    rows = []
+    for risk in found.membership:
+        leaks = found.claim("membership", attack=risk.attack).outcome == "yes"
+        control = "never trained" if risk.control.kind == "never trained" else "permuted memberships"
+        figures = (Value(risk.auc), Value(risk.control.auc), Value(risk.beyond_control, "signed"))
+        rows.append(Row((name(risk.attack), *figures, control), *(("leaks", "risk") if leaks else ("", "plain"))))
+    columns = ("Attack", "AUC", "Control AUC", "Beyond control", "Control")
+    note = "Members against held-out records, by their explanation. Intervals hold for each row; tags use simultaneous intervals."
+    return Table(columns, tuple(rows), "Membership inference", note, brief=True)
+
+
+def _defended(found: ReconstructionAudit) -> Table:
+    rows = []
+    for one in found.defended:
+        claim, useful = _less(found, one), one.usefulness
+        recovered: Cell = "no attack can be run" if one.share is None else Value(one.share, "percent")
+        error: Cell = "hidden" if useful.error is None else Value(useful.error)
+        cells = (
+            name(one.release, 200),
+            recovered,
+            name(one.strongest) or None,
+            Value(useful.answered, "percent"),
+            Value(useful.found, "percent"),
+            error,
+        )
+        less = claim is not None and claim.outcome == "yes"
+        rows.append(Row(cells, "less" if less else "", "safe" if less else "plain"))
+    best = found.defended[0].usefulness.best
+    columns = ("Release", "Recovered", "Strongest attack", "Answered", f"Best {best} shown", "Relative error")
+    note = (
+        "Recovered: share that the strongest attack recovers. Utility: share of ordinary queries that are answered, share of the most influential records that "
+        "are shown, relative error of the influences."
+    )
+    return Table(columns, tuple(rows), "Other releases", note, brief=True, most=12)
+
+
+def _graph(found: ReconstructionAudit) -> KeyFigures:
+    graph = found.graph
+    figures = (
+        KeyFigure(
+            "Revealed by a traversal",
+            Value(graph.reachable, "count"),
+            "records on average, from a random training record",
+        ),
+        KeyFigure("In no explanation", graph.in_degree_zero, "training records that a traversal can't reach"),
+        KeyFigure(
+            "Strongly connected components",
+            graph.components,
+            f"of which single records: {count(graph.single_components)}",
+        ),
+        KeyFigure("Largest component", graph.largest_component, "records"),
+        KeyFigure("Largest in-degree", graph.largest_in_degree, "explanations that show one record"),
+    )
+    return KeyFigures(figures, "Influence graph")

@@ -1,0 +1,1 @@
+"""Tests over one result of every kind: numbers, storage, pages, hostile names, and values of records."""

@@ -1,0 +1,137 @@
+"""One small result of every kind, made by its study once in a session.
+
+``word`` is a part of every name that a user can give: of columns, levels, ids, classes and models. A value of one record of each set is marked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.tree import DecisionTreeClassifier
+
+import leakscope as ls
+from leakscope.attribute import attributes
+from leakscope.core.result import Result
+from leakscope.leakage import sweep
+from leakscope.learners import Logistic
+
+#: A value of the record in row `MARKED` of each set.
+NUMBER, CITY, MARKED = 0.867530914, "Qzmarkcity", 7
+HOSTILE = (
+    "<script>window.pwned = 1</script>",
+    "\"'><img src=x onerror=window.pwned=1> ' onfocus='window.pwned=1' autofocus='",
+    "</script></title></style></svg><svg onload=window.pwned=1>",
+    "[x](http://example.com) @all #1 `$x$` |a| *b*",
+    "\u202e\u2066evil\u2069 \u200fשלום\u0007\u2028",
+    "=HYPERLINK(1)",
+    "W" * 2000,
+)
+
+
+def people(word: str, seed: int, rows: int = 160) -> tuple[pd.DataFrame, Any, pd.DataFrame, list[str]]:
+    """Records, their labels, their groups and their ids."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            f"age{word}": rng.random(rows),
+            f"income{word}": rng.random(rows),
+            f"city{word}": rng.choice(["bern", "genf"], rows),
+            f"sex{word}": rng.choice([f"f{word}", f"m{word}"], rows),
+        }
+    )
+    X.loc[MARKED, f"income{word}"] = NUMBER
+    X.loc[MARKED, f"city{word}"] = CITY
+    buys = X[f"age{word}"] + rng.normal(0, 0.3, rows) > 0.5
+    groups = pd.DataFrame({f"region{word}": rng.choice([f"north{word}", f"south{word}"], rows)})
+    return X, np.where(buys, f"yes{word}", f"no{word}"), groups, [f"p{seed}-{at}{word}" for at in range(rows)]
+
+
+def pipeline(word: str, model: Any) -> Any:
+    """A model of columns of both types."""
+    numbers, texts = [f"age{word}", f"income{word}"], [f"city{word}", f"sex{word}"]
+    return make_pipeline(
+        make_column_transformer((StandardScaler(), numbers), (OneHotEncoder(handle_unknown="ignore"), texts)), model
+    )
+
+
+@cache
+def audit(word: str = "", depth: int = 12) -> Result:
+    """An audit with groups, ids and reference models."""
+    (X, y, groups, ids), (Xh, yh, groups_h, _) = people(word, 0), people(word, 1)
+    model = pipeline(word, DecisionTreeClassifier(max_depth=depth, random_state=0)).fit(X, y)
+    return ls.audit(
+        model, (X, y), (Xh, yh), groups=(groups, groups_h), ids=ids, references=4, workers=1,
+        command=f"leakscope audit {word}",
+    )  # fmt: skip
+
+
+@cache
+def comparison(word: str = "") -> Result:
+    """A comparison of three defenses."""
+    (X, y, _, _), (Xh, yh, _, _) = people(word, 0), people(word, 1)
+    model = pipeline(word, LogisticRegression(C=100)).fit(X, y)
+    target = ls.make_target(model, (X, y), (Xh, yh))
+    return ls.compare(target, ["l2", "round", "label-only"], references=2, workers=1)
+
+
+@cache
+def leakage(word: str = "") -> Result:
+    """A sweep over two sizes."""
+    X, y, _, _ = people(word, 0)
+    labels = (y == y[0]).astype(int)
+    return sweep(
+        Logistic(l2=1.0), X.iloc[:, :2].to_numpy(), labels, sizes=(40, 80), records=4, draws=60, models=8, workers=1
+    )
+
+
+@cache
+def reconstruction(word: str = "") -> Result:
+    """A reconstruction with groups and ids."""
+    X, y, groups, ids = people(word, 0, 60)
+    return ls.reconstruct(X.iloc[:, :2], y, groups=groups, ids=ids, budget=40, repeats=1)
+
+
+@cache
+def attributes_of(word: str = "") -> Result:
+    """Attribute inference of one column."""
+    X, y, _, _ = people(word, 0)
+    model = pipeline(word, DecisionTreeClassifier(random_state=0)).fit(X, y)
+    return attributes(model, None, (X, y), [f"sex{word}"])
+
+
+@cache
+def frontier(word: str = "") -> Result:
+    """A frontier of two explanations."""
+    (X, y, _, _), (Xh, yh, _, _) = people(word, 0), people(word, 1)
+    model = LogisticRegression().fit(X.iloc[:, :2], y)
+    return ls.frontier(model, (X.iloc[:, :2], y), (Xh.iloc[:, :2], yh), ["gradient", "integrated_gradients"], workers=1)
+
+
+@cache
+def causal(word: str = "") -> Result:
+    """A causal study with the causes given."""
+    X, y, _, _ = people(word, 2, 400)
+    data = X.drop(columns=[f"income{word}", f"city{word}"]).assign(**{f"buys{word}": y})
+    return ls.causal.study(
+        data, f"buys{word}", parents=[f"age{word}"], model="logistic", draws=1, noise=False, sensitive=[f"sex{word}"]
+    )
+
+
+def diff(word: str = "") -> Result:
+    """The change between two audits."""
+    return ls.diff(audit(word), replace(audit(word, 1), created="2026-01-02T00:00:00+00:00"))
+
+
+KINDS: dict[str, Callable[..., Result]] = {
+    "attributes": attributes_of, "audit": audit, "causal": causal, "comparison": comparison, "diff": diff, "frontier": frontier,
+    "leakage": leakage, "reconstruction": reconstruction,
+}  # fmt: skip
