@@ -8,7 +8,7 @@ ifneq ($(wildcard ../shared/data),)
 bench race papers: export LEAKSCOPE_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-data check fix bench race papers docs schema clean
+.PHONY: help demo test test-data check fix bench race papers docs schema golden clean
 
 help:            ## list the commands
 	@grep -E '^[a-z-]+: .*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/'
@@ -44,8 +44,11 @@ papers: $(VENV)/all     ## every figure of the papers at full scale, into papers
 docs: $(VENV)/all       ## the documentation, into docs/_build/html; a warning is an error
 	$(BIN)/sphinx-build --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
 
-schema: $(VENV)/all     ## write docs/audit.schema.json anew
-	$(BIN)/python -c "import json; from leakscope.storage import json_schema; print(json.dumps(json_schema(), indent=2))" > docs/audit.schema.json
+schema: $(VENV)/all     ## write the JSON schema of every kind of result to docs/schema/
+	$(BIN)/python -c "from leakscope.record.schema import write_schemas; write_schemas('docs/schema')"
+
+golden: $(VENV)/all     ## write the golden text of every kind of document to tests/surfaces/golden/
+	cd tests && ../$(BIN)/python -m surfaces.golden
 
 clean:           ## remove what make made
 	rm -rf $(VENV) .race demo build dist docs/_build docs/_made src/*.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -81,10 +81,14 @@ def _version(row: Any, groups: bool, explained: bool, name: str, quiet: bool) ->
         control_kind="never trained",
         attacks=tuple(_attacked(attack, auc - less, name) for attack, less in (("learned: tree", 0.0), ("lira", 0.02))),
         risk_change=None if first else around(auc - VERSIONS[0][2], 0.2 if quiet else 0.02),
-        utility=(
-            Measured("accuracy", "more", around(accuracy, 0.009), NO_CHANGE if first else around(change, 0.004)),
-            Measured("log-loss", "less", around(0.33 - change, 0.02), NO_CHANGE if first else around(-change, 0.01)),
-        ),
+        utility={
+            "accuracy": Measured(
+                "accuracy", "more", around(accuracy, 0.009), NO_CHANGE if first else around(change, 0.004)
+            ),
+            "log-loss": Measured(
+                "log-loss", "less", around(0.33 - change, 0.02), NO_CHANGE if first else around(-change, 0.01)
+            ),
+        },
         groups=_groups(accuracy, change, first, name) if groups else (),
         faithfulness=_faithful(defense, first, name) if explained else (),
         retrained=around(accuracy, 0.02),

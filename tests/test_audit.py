@@ -19,6 +19,8 @@ from sklearn.svm import LinearSVC
 import leakscope as ls
 from leakscope import selfcheck, toys
 from leakscope.attacks import bounded_loss, learned, loss_threshold
+from leakscope.core.result import Caveat
+from leakscope.risk import SMALLEST_GROUP
 
 
 def audit_toy(toy, **options):
@@ -126,7 +128,7 @@ def test_copies_in_the_training_set_do_not_hide_a_leak_nor_make_one():
     train = (np.repeat(X, 5, axis=0), np.repeat(y, 5))
     memory = ls.audit(ExtraTreesClassifier(20, random_state=0).fit(*train), train, (Z, z))
     assert memory.verdict.kind == "leaks"
-    assert any("600 training records are copies of another" in warning for warning in memory.warnings)
+    assert Caveat("copies_in_training", {"records": 600}) in memory.warnings
     innocent = ls.audit(
         LogisticRegression().fit(rng.normal(size=(50, 5)), np.arange(50) % 2), train, (Z, z), confidence=0.9999
     )
@@ -139,7 +141,7 @@ def test_without_a_way_to_train_again_the_permuted_control_stands_in_and_the_res
     toy = toys.lookup(300)
     result = ls.audit(toy.model, toy.train, toy.holdout)
     assert {risk.control.kind for risk in result.risks} == {"permuted"}
-    assert any("can't be trained again" in warning for warning in result.warnings)
+    assert Caveat("permuted_control", {"retrainable": False}) in result.warnings
     assert result.target.control_models is None
 
 
@@ -231,7 +233,7 @@ def test_a_pipeline_on_text_columns_with_groups():
     levels = {group.level for group in result.strongest.by_group if group.column == "race"}
     assert {"a", "b"} <= levels
     assert "c" not in levels  # too small to be shown
-    assert any("1 group of race" in warning for warning in result.warnings)
+    assert Caveat("pooled_groups", {"column": "race", "groups": 1, "smallest": SMALLEST_GROUP}) in result.warnings
     assert result.target.performance.train.value == 1.0
     assert result.target.control_models.records == 600
     assert list(result.records.columns) == [
@@ -324,8 +326,8 @@ def test_records_in_both_sets_are_counted_named_and_removed_only_when_asked():
     assert kept.overlap.count == removed.overlap.count == 7
     assert kept.overlap.ids == tuple("0123456")
     assert (kept.target.nonmembers, removed.target.nonmembers) == (407, 400)
-    assert any("7 training records stand in the holdout too (0, 1, 2" in warning for warning in kept.warnings)
-    assert any("removed from the holdout" in warning for warning in removed.warnings)
+    for audit, gone in ((kept, False), (removed, True)):
+        assert Caveat("copies_in_holdout", {"records": 7, "removed": gone}) in audit.warnings
 
 
 def test_overlap_is_about_whole_records():
@@ -345,7 +347,7 @@ def test_a_small_holdout_says_what_it_cannot_tell():
     toy = toys.never_trained(400)
     result = ls.audit(toy.model, toy.train, (toy.holdout[0][:60], toy.holdout[1][:60]))
     assert result.verdict.kind == "inconclusive"
-    assert any("only 60 members and 60 non-members" in warning for warning in result.warnings)
+    assert ("small_sample", 60) in [(caveat.code, caveat.values.get("judged")) for caveat in result.warnings]
     for fpr in (0.01, 0.001):
         assert result.strongest.tpr_at_fpr[fpr].kind == "upper bound"
         assert "needs" in result.strongest.tpr_at_fpr[fpr].method
@@ -361,7 +363,7 @@ def test_a_control_trained_unlike_the_model_is_pointed_out():
         return LogisticRegression().fit(X, np.where(y == "yes", "no", "yes"))
 
     result = ls.audit(model, (X[:800], label[:800]), (X[800:], label[800:]), fit=fit)
-    assert any("retrained control models reach" in warning for warning in result.warnings)
+    assert "control_differs" in {caveat.code for caveat in result.warnings}
 
 
 def test_a_learner_that_fails_says_so_and_how_to_go_on():
@@ -409,7 +411,7 @@ def test_groups_of_one_level_and_empty_names_are_not_passed_over_in_silence():
     toy = toys.lookup(300)
     one = np.full(300, "all")
     result = ls.audit(toy.model, toy.train, toy.holdout, groups=(one, one))
-    assert any("nothing to compare in group" in warning for warning in result.warnings)
+    assert Caveat("no_groups_to_compare", {"column": "group"}) in result.warnings
     two = np.tile(["", "b"], 150)
     result = ls.audit(toy.model, toy.train, toy.holdout, groups=(two, two))
     assert {group.level for group in result.strongest.by_group if group.column == "group"} == {"(empty)", "b"}

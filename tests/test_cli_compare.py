@@ -11,6 +11,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+import leakscope as ls
 from leakscope.cli import main
 
 
@@ -52,41 +53,32 @@ def test_prints_and_writes(people, tmp_path, capsys):
     )  # fmt: skip
     printed, errors = capsys.readouterr()
     assert code == 0, errors
-    for name in (
-        "as it is",
-        "l2 0.1",
-        "l2 1",
-        "more-data",
-        "pate 4",
-        "causal-features",
-        "irm 1",
-        "round 1",
-        "label-only",
-    ):
-        assert name in printed
-    assert "compare.html" in printed
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "compare.json", "compare.csv", "compare.html", "study.json",
-    }  # fmt: skip
-    document = json.loads((tmp_path / "out" / "compare.json").read_text())
-    assert document["run"]["command"].startswith("leakscope compare")
-    claimed = next(version for version in document["versions"] if version["name"] == "parameter-noise 2")
-    assert claimed["guarantee"]["epsilon"] == 2
-    assert claimed["promise"] == "holds"
+    assert "report.html" in printed
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"result.json", "table.csv", "report.html"}
+    found = ls.load(tmp_path / "out")
+    assert found.command.startswith("leakscope compare")
+    names = "as it is, l2 0.1, l2 1, more-data 0.5, more-data 1, causal-features, irm 1, round 1, label-only, parameter-noise 2"
+    assert [version.name for version in found.compared] == names.split(", ")
+    assert [one.attack for one in found.not_run] == ["pate 4"]
+    assert all(name in printed for name in ("as it is", "l2 0.1", "pate 4"))
+    version = found["parameter-noise 2"]
+    assert (version.guarantee.epsilon, version.guarantee_status) == (2, "not refuted")
 
 
 def test_json_alone(people, capsys):
     assert run(*quick(people, "--defenses", "round", "--json", "--no-retrain")) == 0
     document = json.loads(capsys.readouterr().out, parse_constant=lambda text: pytest.fail(f"{text} is no JSON"))
-    assert [version["name"] for version in document["versions"]] == ["as it is", "round 3", "round 1"]
+    assert [version["name"] for version in document["compared"]] == ["as it is", "round 3", "round 1"]
 
 
-def test_a_broken_guarantee_is_exit_code_1(people, capsys, monkeypatch):
+def test_a_refuted_guarantee_is_exit_code_1(people, capsys, monkeypatch):
     from leakscope.comparison import combining as module
 
-    monkeypatch.setattr(module, "hold_claim", lambda *_: (_estimate(), "broken"))
-    assert run(*quick(people, "--defenses", "parameter-noise:1", "--no-retrain")) == 1
-    assert "the guarantee is broken" in capsys.readouterr().out
+    monkeypatch.setattr(module, "hold_claim", lambda *_: (_estimate(), "refuted"))
+    assert run(*quick(people, "--defenses", "parameter-noise:1", "--no-retrain", "--json")) == 1
+    claims = json.loads(capsys.readouterr().out)["claims"]
+    refuted = [claim for claim in claims if claim["code"] == "guarantee_refuted" and claim["outcome"] == "yes"]
+    assert [claim["subject"] for claim in refuted] == [{"version": "parameter-noise 1"}]
 
 
 def _estimate():
@@ -95,13 +87,13 @@ def _estimate():
     return Estimate(3.0, 3.0, 3.0, kind="lower bound")
 
 
-def test_stands_beside_an_audit(people, tmp_path, capsys):
+def test_a_report_of_an_audit_shows_it(people, tmp_path, capsys):
     assert run(*quick(people, "--defenses", "round:1", "--no-retrain", "--out", tmp_path / "compare")) == 0
     base = ("--train", people / "train.csv", "--holdout", people / "holdout.csv", "--label", "income", "--no-retrain")
     code = run("audit", people / "model.skops", *base, "--with", tmp_path / "compare", "--out", tmp_path / "audit")
     assert code == 0
     capsys.readouterr()
-    assert "What would lower the risk, and at what price?" in (tmp_path / "audit" / "report.html").read_text()
+    assert "Which defense lowers the risk, and what does it cost?" in (tmp_path / "audit" / "report.html").read_text()
 
 
 @pytest.mark.parametrize(

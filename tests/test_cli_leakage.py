@@ -8,6 +8,7 @@ import pytest
 import skops.io
 from sklearn.linear_model import LogisticRegression
 
+import leakscope as ls
 from leakscope.cli import main
 
 
@@ -37,22 +38,22 @@ def quick(people, *more):
     )  # fmt: skip
 
 
-def test_sweep_is_printed_and_written(people, tmp_path, capsys):
+def test_sweep_is_printed_and_saved(people, tmp_path, capsys):
     code = run(*quick(people, "--sizes", "2,20,60", "--l2", "0,1", "--below", 0.5, "--out", tmp_path / "out"))
-    printed = capsys.readouterr().out
     assert code == 0
-    assert "not measured: size 2, l2 0" in printed
-    assert "below 0.5 bits at l2 1" in printed
-    assert {path.name for path in (tmp_path / "out").iterdir()} == {
-        "leakage.json", "leakage.csv", "records.csv", "leakage.svg", "study.json",
-    }  # fmt: skip
+    assert capsys.readouterr().out
+    found = ls.load(tmp_path / "out")
+    assert [(item.size, item.l2) for item in found.not_measured] == [(2, 0.0)]
+    assert {goal.along for goal in found.goals} == {"size", "l2"}
+    assert found.command.startswith("leakscope leakage")
+    assert (tmp_path / "out" / "report.html").exists()
 
 
 def test_json_alone(people, capsys):
     assert run(*quick(people, "--sizes", "30", "--json", "--below", "0.1")) == 0
     document = json.loads(capsys.readouterr().out)
-    assert document["points"][0]["leakage"]["rho_kl"]["value"] > 0
-    assert document["below"][0]["bits"] == 0.1
+    assert document["points"][0]["rho_kl"]["value"] > 0
+    assert document["goals"][0]["bits"] == 0.1
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_json_alone(people, capsys):
 )
 def test_learners_and_options(people, capsys, more):
     assert run(*quick(people, "--sizes", "40", *more)) == 0
-    assert "rho_KL" in capsys.readouterr().out
+    assert "ρ_KL" in capsys.readouterr().out
 
 
 def test_an_estimator_from_a_file(people, capsys):
@@ -79,15 +80,15 @@ def test_an_estimator_from_a_file(people, capsys):
 @pytest.mark.parametrize(
     ("more", "words"),
     [
-        (("--sizes", "ten"), "--sizes takes whole numbers"),
-        (("--l2", "a,b"), "--l2 takes numbers"),
-        (("--sizes", "500"), "below 400"),
-        (("--learner", "svm"), "say ridge, logistic, mlp"),
+        (("--sizes", "ten"), "--sizes"),
+        (("--l2", "a,b"), "--l2"),
+        (("--sizes", "500"), "size must be at most 398"),
+        (("--learner", "svm"), "ridge, logistic, mlp"),
         (("--space", "weights"), "'parameters' or 'function'"),
         (("--encode", "hash"), "codes, one-hot or raw"),
-        (("--below", "-1"), "bits above 0"),
+        (("--below", "-1"), "bits"),
         (("--components", "7"), "components must be"),
-        (("--noise", "-1"), "noise is a standard deviation"),
+        (("--noise", "-1"), "noise must be"),
         (("--confidence", "7"), "confidence must be"),
         (("--workers", "0"), "workers"),
     ],

@@ -83,15 +83,10 @@ def test_every_quality_counts():
 
 # --- recommendations --------------------------------------------------------------------------------------------------
 
-NONE = Estimate(0.0, 0.0, 0.0, 1.0, "exact")
 
-
-def advise(lowered, price, *, leaks=True, doubt=None, refuted=False, log_loss=NONE, allowed=0.01, references=True):
+def advise(lowered, price, *, leaks=True, doubt=None, refuted=False, allowed=0.01, references=True):
     first, other = sample_comparison("utility_limit", explained=False, versions=2).compared
-    utility = (
-        Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), Estimate(*price)),
-        Measured("log-loss", "less", NONE, log_loss),
-    )
+    utility = {"accuracy": Measured("accuracy", "more", Estimate(0.8, 0.7, 0.9), Estimate(*price))}
     other = replace(
         other, risk_change=Estimate(*lowered), utility=utility, guarantee_status="refuted" if refuted else "none"
     )
@@ -141,7 +136,7 @@ def test_faithfulness_has_a_limit_of_its_own_whatever_the_unit_of_the_label():
 
 
 def test_alone_there_is_nothing_to_compare():
-    first = sample_comparison("utility_limit", versions=1).compared
+    first = sample_comparison("not_lowered", versions=1).compared
     assert recommend(first, (0.01, 0.01)).kind == "not_lowered"
 
 

@@ -39,12 +39,12 @@ def test_changes_are_paired() -> None:
     second = first.copy()
     second[0] = second[0, ::-1]
     one, other = (Quality(answers, labels, "classification") for answers in (first, second))
-    accuracy = price(other, one, 0.95, 0.95)[0]
+    accuracy = price(other, one, 0.95, 0.95)["accuracy"]
     assert accuracy.metric == "accuracy"
     assert accuracy.change.value == pytest.approx(1 / 1000)
     unpaired = accuracy.value.high - accuracy.value.low
     assert accuracy.change.high - accuracy.change.low < unpaired / 5
-    same = price(Quality(first.copy(), labels, "classification"), one, 0.95, 0.95)[0].change
+    same = price(Quality(first.copy(), labels, "classification"), one, 0.95, 0.95)["accuracy"].change
     assert same.value == 0
     assert 0 < same.high < 0.01  # as good on these records, not on all
 
@@ -53,7 +53,7 @@ def test_gain_turns_losses_round() -> None:
     labels = np.array([0, 1, 0, 1])
     one = Quality(np.full((4, 2), 0.5), labels, "classification")
     sure = Quality(np.column_stack([1 - labels, labels]) * 0.8 + 0.1, labels, "classification")
-    loss = price(sure, one, 0.95, 0.95)[1]
+    loss = price(sure, one, 0.95, 0.95)["log-loss"]
     assert loss.metric == "log-loss"
     assert loss.change.value < 0 < loss.gain.value
     assert loss.gain.low == -loss.change.high

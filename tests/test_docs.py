@@ -270,14 +270,16 @@ def test_a_tag_belongs_to_what_it_stands_in(made):
 
 def test_the_schema_page_has_every_field(made):
     page = made.schema.schema_part()
-    schema = json.loads((DOCS / "audit.schema.json").read_text(encoding="utf-8"))
-    for name, part in schema["$defs"].items():
-        assert f"\n## {name}\n" in page
-        assert all(f"| `{field}` |" in page for field in part["properties"])
+    for path in (DOCS / "schema").glob("*.schema.json"):
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        for name, part in schema["$defs"].items():
+            assert f"\n## {name}\n" in page
+            assert all(f"| `{field}` |" in page for field in part["properties"])
+        assert set(made.schema.PLAIN) <= set(schema["properties"])
+        heading = made.schema.RESULT.format(path.name.split(".")[0])
+        (record,) = [part for part in f"\n{page}".split("\n## ") if part.startswith(f"{heading}\n")]
+        assert [line for line in record.splitlines() if line.endswith("|  |")] == []  # every field has a meaning
     assert "The point and the two ends of the interval" in page
-    assert set(made.schema.PLAIN) <= set(schema["properties"])
-    record = page.split("\n## ")[0].splitlines()
-    assert [line for line in record if line.endswith("|  |")] == []  # every field of the record has a meaning
 
 
 def test_a_block_is_run_once_and_again_when_it_changes(made, tmp_path, monkeypatch):

@@ -189,7 +189,7 @@ def test_the_same_seed_gives_the_same():
     ("options", "words"),
     [
         ({"explanations": ["gradients"]}, "there is no explanation"),
-        ({"explanations": ["gradient:top=0"]}, "top is a whole number"),
+        ({"explanations": ["gradient:top=0"]}, "top must be"),
         ({"explanations": []}, "explanations must be"),
         ({"explanations": [3]}, "explanations must be"),
         ({"margin": 0}, "margin must be"),

@@ -415,10 +415,10 @@ def test_wrong_addresses_are_refused_in_one_sentence(url):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"batch": 0}, "batch must be a whole number from 1"),
+        ({"batch": 0}, "batch must be"),
         ({"batch": 2.5}, "batch"),
         ({"retries": -1}, "retries must be"),
-        ({"rate": 0}, "rate must be a number above 0"),
+        ({"rate": 0}, "rate must be"),
         ({"rate": float("nan")}, "rate"),
         ({"timeout": None}, "timeout"),
         ({"headers": {"Authorization": "a secret\r\nX-More: 1"}}, "header Authorization has a value"),

@@ -48,6 +48,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from leakscope.bounds import advantage_from_epsilon
+from leakscope.core.checks import check_share
 from leakscope.core.estimate import Estimate
 from leakscope.defenses.defense import Guarantee
 from leakscope.epsilon import Curve, epsilon_from_pairs
@@ -245,8 +246,7 @@ def _largest_bound(
     """The largest bound of any attack, each at its share of the error probability."""
     if not pairs:
         return None, ""
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must be between 0 and 1, not {confidence}")
+    check_share("confidence", confidence)
     if delta >= 1:
         nothing = Estimate(
             0.0, 0.0, math.inf, confidence, "lower bound", method="the claim allows everything for swaps"

@@ -69,6 +69,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from leakscope.bounds import gaussian_noise
+from leakscope.core.checks import check_share
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 
@@ -451,7 +452,8 @@ def _scores(values: Any, name: str) -> Floats:
 
 
 def _check(delta: float, confidence: float) -> None:
-    if not 0 <= delta < 1:
-        raise InputError(f"delta must be at least 0 and below 1, not {delta}")
-    if not 0 < confidence < 1:
-        raise InputError(f"confidence must be between 0 and 1, not {confidence}")
+    if delta != 0:
+        check_share("delta", delta)
+    check_share(
+        "confidence", confidence
+    )  # bounds of several attacks share a confidence, which may exceed that of one study

@@ -38,6 +38,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
+from leakscope.core.checks import check_count, check_number, check_seed, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.intervals import mean, proportion
@@ -142,7 +143,7 @@ def pate(
     labels = read_labels(y, "the data")
     ready, records, codes, asked = _prepare(made, X, labels, queries)
     _check(len(codes), teachers, gamma, delta)
-    _check_seed(seed)
+    check_seed(seed)
     ready.check(records, codes, len(codes) // teachers)
     worlds = Worlds(len(codes), teachers, partial(_part, _order(len(codes), seed), teachers))
     observe = partial(_vote, ready, asked)
@@ -187,7 +188,7 @@ def student(learner: Any, queries: Any, labels: Any, *, seed: int = 0) -> Model:
     made = as_learner(learner)
     if made.task != "classification":
         raise InputError(f"{made.name} is trained for regression: a student learns classes, give a classifier.")
-    _check_seed(seed)
+    check_seed(seed)
     features, said = read_features(queries, "the queries"), read_labels(labels, "the queries")
     classes, first = np.unique(said, return_index=True)
     if len(classes) == 1:
@@ -248,8 +249,7 @@ def gamma_for(epsilon: float, queries: int, delta: float) -> float:
     (0.077, at most 4.00)
     """
     _check_privacy(epsilon, delta, "epsilon")
-    if queries < 1:
-        raise InputError(f"queries is a whole number from 1 on, not {queries!r}.")
+    check_count("queries", queries)
     spare = ((2 * (epsilon - math.log(1 / delta) / order) / (queries * (order + 1))) for order in ORDERS)
     most = max(epsilon / queries, *(math.sqrt(max(0.0, square)) for square in spare))
     return most * (1 - 1e-12)  # so that rounding never makes it cost more
@@ -396,18 +396,10 @@ def _agreement(votes: Counts) -> Estimate:
 
 
 def _check(records: int, teachers: Any, gamma: Any, delta: Any) -> None:
-    if isinstance(teachers, bool) or not isinstance(teachers, int | np.integer) or not 2 <= teachers <= records:
-        raise InputError(f"{records} records can be divided among 2 to {records} teachers, not {teachers!r}.")
+    check_count("teachers", teachers, least=2, most=records)
     _check_privacy(gamma, delta)
 
 
 def _check_privacy(gamma: Any, delta: Any, name: str = "gamma") -> None:
-    if not isinstance(gamma, int | float | np.number) or not (math.isfinite(gamma) and gamma > 0):
-        raise InputError(f"{name} is a number above 0, not {gamma!r}.")
-    if not isinstance(delta, int | float | np.number) or not 0 < delta < 1:
-        raise InputError(f"delta is a number between 0 and 1, not {delta!r}.")
-
-
-def _check_seed(seed: Any) -> None:
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"a seed is a whole number from 0 on, not {seed!r}.")
+    check_number(name, gamma, least=0, open_ends=True)
+    check_share("delta", delta)

@@ -25,6 +25,7 @@ from urllib.parse import quote, urlsplit
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.checks import check_count, check_number
 from leakscope.core.wording import name as safe_text
 from leakscope.deadline import BoundedConnection
 from leakscope.errors import EndpointError, InputError
@@ -413,11 +414,8 @@ def _check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
 
 
 def _check_settings(batch: Any, rate: Any, retries: Any, timeout: Any) -> None:
-    for value, name, least in ((batch, "batch", 1), (retries, "retries", 0)):
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
-    for value, name in ((rate, "rate"), (timeout, "timeout")):
-        if value is None and name == "rate":
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 < value < math.inf:
-            raise InputError(f"{name} must be a number above 0, not {value!r}")
+    check_count("batch", batch)
+    check_count("retries", retries, least=0)
+    if rate is not None:
+        check_number("rate", rate, least=0, open_ends=True)
+    check_number("timeout", timeout, least=0, open_ends=True)

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.checks import check_confidence, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack, Floats, Guesses
 from leakscope.grouping import GroupColumn, group_risks, order_scores
@@ -67,6 +68,9 @@ def score(
     >>> figures.auc
     0.75 [0.73, 0.77]
     """
+    check_confidence(confidence)
+    for fpr in fprs:
+        check_share("each of fprs", fpr)
     parts = split(scores, member, scale)
     told = [_best_threshold_decisions(part) for part in parts]
     says = told if says_member is None else split(says_member, member, scale)

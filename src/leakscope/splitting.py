@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from leakscope.core.checks import check_seed, check_share
 from leakscope.errors import InputError
 
 
@@ -42,9 +43,9 @@ def split(X: Any, y: Any, *, holdout: float = 0.5, seed: int = 0) -> tuple[Rando
     """
     if len(X) != len(y):
         raise InputError(f"there are {len(X)} records and {len(y)} labels: give one label for each record")
-    if not 0 < holdout < 1 or not 1 <= round(holdout * len(y)) < len(y):
-        raise InputError(f"holdout is a share between 0 and 1 that leaves records on both sides, not {holdout!r}")
-    order, origin = np.random.default_rng(seed).permutation(len(y)), object()
+    if not 1 <= round(check_share("holdout", holdout) * len(y)) < len(y):
+        raise InputError(f"holdout must leave records on both sides, not {holdout!r} of {len(y)} records")
+    order, origin = np.random.default_rng(check_seed(seed)).permutation(len(y)), object()
     held = round(holdout * len(y))
     parts = [np.sort(order[held:]), np.sort(order[:held])]
     train, rest = (RandomPart.of(_rows(X, rows), _rows(y, rows), origin) for rows in parts)

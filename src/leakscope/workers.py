@@ -22,6 +22,7 @@ import numpy as np
 
 from leakscope.cache import check_folder
 from leakscope.cluster import run_on_cluster
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError, resource_error
 from leakscope.failures import describe
 from leakscope.processes import read, run_in_processes
@@ -82,8 +83,8 @@ def run_tasks(
 
 def check_work(workers: int | None, cluster: str | None, cache: str | Path | None) -> None:
     """Refuse, before anything is trained, a number of workers, a cluster address or a cache folder that can't be right."""
-    if workers is not None and (not isinstance(workers, int) or workers < 1):
-        raise InputError(f"workers must be a whole number from 1 on, not {workers}")
+    if workers is not None:
+        check_count("workers", workers)
     if workers is not None and cluster is not None:
         raise InputError("give either a number of workers or the address of a cluster, not both")
     if cluster is not None and not re.fullmatch(r"[a-z]+://\S+:\d+", cluster):

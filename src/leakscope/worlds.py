@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.cache import Observations, open_cache
+from leakscope.core.checks import check_count, check_seed
 from leakscope.errors import InputError, TrainingError, resource_error
 from leakscope.failures import cause, describe, frames, safe_warnings
 from leakscope.fingerprints import fingerprint
@@ -119,7 +120,7 @@ def random_halves(records: int, count: int, seed: int) -> Worlds:
         raise InputError(f"halves need 2 records or more, not {records}")
     if count < 2 or count % 2:
         raise InputError(f"halves come in pairs: ask for an even number of worlds, not {count}")
-    _check_seed(seed)
+    check_seed(seed)
     return Worlds(records, count, partial(_half, records, seed))
 
 
@@ -138,11 +139,9 @@ def random_sets(records: int, size: int, count: int, seed: int) -> Worlds:
     >>> random_sets(records=6, size=2, count=3, seed=0).matrix().sum(axis=1)
     array([2, 2, 2])
     """
-    if not 1 <= size <= records:
-        raise InputError(f"training sets out of {records} records hold 1 to {records}, not {size}")
-    if count < 1:
-        raise InputError(f"ask for 1 world or more, not {count}")
-    _check_seed(seed)
+    check_count("size", size, most=records)
+    check_count("count", count)
+    check_seed(seed)
     return Worlds(records, count, partial(_random_set, records, size, seed))
 
 
@@ -184,9 +183,8 @@ def with_and_without(records: int, record: int, size: int, draws: int, seed: int
         raise InputError(
             f"training sets with and without a record out of {records} hold 1 to {records - 1}, not {size}"
         )
-    if draws < 1:
-        raise InputError(f"ask for 1 draw or more, not {draws}")
-    _check_seed(seed)
+    check_count("draws", draws)
+    check_seed(seed)
     draw = _shared_draw if shared else _independent_draw
     return Worlds(records, 2 * draws, partial(draw, records, record, size, seed))
 
@@ -213,11 +211,6 @@ def _sample_others(records: int, record: int, size: int, rng: np.random.Generato
 def design_generator(seed: int, number: int) -> np.random.Generator:
     """Give the generator of one draw of a design."""
     return np.random.default_rng(np.random.SeedSequence((seed, DESIGN), spawn_key=(number,)))
-
-
-def _check_seed(seed: int) -> None:
-    if seed < 0:
-        raise InputError(f"a seed is a whole number from 0 on, not {seed}")
 
 
 class Learner(Protocol):
@@ -299,7 +292,7 @@ def retrain(
     >>> [float(world["mean"]) for world in seen]
     [3.0, 2.5, 0.5]
     """
-    _check_seed(seed)
+    check_seed(seed)
     if not len(X) == len(y) == worlds.records:
         raise InputError(
             f"the worlds are drawn from {worlds.records} records but there are {len(X)} records and {len(y)} labels"

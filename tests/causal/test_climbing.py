@@ -339,9 +339,9 @@ GOOD = np.array([[0, 1], [1, 0], [1, 1]])
         (lambda: climb(GOOD, "ab", [2]), "1 numbers of levels"),
         (lambda: climb(GOOD + 1, "ab", [2, 2]), "codes of a must be from 0 to 1"),
         (lambda: climb(-GOOD, "ab", [2, 2]), "codes of a must be from 0 to 1"),
-        (lambda: climb(GOOD, "ab", [2, 2], most_parents=0), "most_parents is a whole number from 1 on, not 0"),
-        (lambda: climb(GOOD, "ab", [2, 2], patience=1.5), "patience is a whole number from 0 on"),
-        (lambda: climb(GOOD, "ab", [2, 2], orders=0), "orders is a whole number from 1 on"),
+        (lambda: climb(GOOD, "ab", [2, 2], most_parents=0), "most_parents must be"),
+        (lambda: climb(GOOD, "ab", [2, 2], patience=1.5), "patience must be"),
+        (lambda: climb(GOOD, "ab", [2, 2], orders=0), "orders must be"),
         (lambda: climb(GOOD, "ab", [2, 2], forbidden=[("a", "z")]), "an arc names 'z', which is no column"),
         (lambda: climb(GOOD, "ab", [2, 2], required=[("a", "b")], forbidden=[("a", "b")]), "a → b is both"),
         (lambda: climb(GOOD, "ab", [2, 2], required=[("a", "a")]), "a → a is both"),
@@ -351,7 +351,7 @@ GOOD = np.array([[0, 1], [1, 0], [1, 1]])
         (lambda: bic(GOOD, {"a": ("b",), "b": ()}, [10_000, 10_000]), "fewer parents"),
         (lambda: learned_parents(GOOD, "ab", [2, 2], "y"), "the label 'y' is no column: choose one of 'a', 'b'"),
         (lambda: parent_confidence(GOOD, "ab", [2, 2], "y"), "the label 'y' is no column"),
-        (lambda: parent_confidence(GOOD, "ab", [2, 2], "a", resamples=0), "whole number from 1 on, not 0"),
+        (lambda: parent_confidence(GOOD, "ab", [2, 2], "a", resamples=0), "resamples must be"),
     ],
 )
 def test_bad_input_is_refused_in_one_sentence(call, sentence):

@@ -311,7 +311,7 @@ def test_environments_share_no_image():
         (np.ones((4, 2)), np.arange(4), (0.1,), (2,), "height, width"),
         (np.full((4, 2, 2), 7.0), np.arange(4), (0.1,), (2,), "uint8"),
         (np.full((4, 2, 2), np.nan), np.arange(4), (0.1,), (2,), "uint8"),
-        (np.ones((4, 2, 2)), np.arange(4), (1.5,), (2,), "flip is a probability"),
+        (np.ones((4, 2, 2)), np.arange(4), (1.5,), (2,), "flip must be"),
         (np.ones((4, 2, 2)), np.arange(4), (0.1, 0.2), (2,), "as many of both"),
         (np.ones((4, 2, 2)), np.arange(4), (0.1, 0.2), (2, 3), "5 images, and there are 4"),
     ],

@@ -167,7 +167,7 @@ def test_probabilities_below_the_grid_are_rounded_and_zero_at_either_end_never_o
 
 @pytest.mark.parametrize("n", [0, -1, 2.5, True, "many", None])
 def test_a_bad_number_of_rows_is_refused(n):
-    with pytest.raises(InputError, match="whole number of rows"):
+    with pytest.raises(InputError, match="n must be"):
         draw(garden(), n)
 
 

@@ -234,5 +234,5 @@ def test_images_have_the_schema_of_the_real_data(name: str, mirror: Path) -> Non
 
 
 def test_rows_must_fit() -> None:
-    with pytest.raises(InputError, match="from 1,000 to 5,010"):
+    with pytest.raises(InputError, match="rows must be"):
         datasets.load("location30", synthetic=True, rows=5_011)

@@ -125,7 +125,7 @@ def test_models_without_probabilities_are_refused(defense):
         (lambda: Temperature([]), "name at least one temperature"),
         (lambda: MemGuard(0), "distortion must be above 0 and at most 2, not 0"),
         (lambda: MemGuard(2.5), "distortion must be above 0 and at most 2, not 2.5"),
-        (lambda: MemGuard(1, secret=-3), "the secret must be a whole number from 0 on, not -3"),
+        (lambda: MemGuard(1, secret=-3), "secret must be a whole number of at least 0, not -3"),
     ],
 )
 def test_bad_settings_end_in_one_sentence(make, message):

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from leakscope.comparison.page import render_summary
+from leakscope.comparison.summary import summarize
 from scipy import stats
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
@@ -18,10 +20,9 @@ import leakscope as ls
 from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.cli import main
 from leakscope.comparison import Comparison, record_explanations
-from leakscope.comparison.page import render_summary
-from leakscope.comparison.record_explanations import RecordComparison
 from leakscope.comparison.record_rivals import NO_LOSS, Rivals
-from leakscope.comparison.summary import summarize
+from leakscope.comparison.result import RecordComparison
+from leakscope.core.result import Caveat
 from leakscope.defenses import FewerRecords, QueryBudget, RoundedInfluences
 from leakscope.errors import InputError
 from leakscope.influence.logistic import leave_one_out
@@ -132,7 +133,7 @@ def test_only_two_classes_can_be_explained_by_records() -> None:
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"record_explanations": None}, r"say that these are released with record_explanations=True \(--record-expl"),
+        ({"record_explanations": None}, "record_explanations=True"),
         ({"record_explanations": "five"}, "record_explanations is True or a leakscope RecordRelease, not a str"),
         ({"record_explanations": RecordRelease(k=N + 1)}, f"k must be at most the {N} training records, not {N + 1}"),
     ],
@@ -263,17 +264,18 @@ def test_runs_that_are_paired_cancel(case: Case) -> None:
 
 def test_usefulness_is_known(by_records: RecordComparison) -> None:
     """One of the five best records is a fifth; two digits are off by at most half of the last one, 5 %."""
-    before = by_records.as_it_is.usefulness
+    before = by_records.as_it_is
     assert (before.answered.value, before.found.value, before.best) == (1, 1, 5)
     assert before.error is not None
     assert before.error.high == 0
-    assert by_records["fewer-records 1"].usefulness.found.value == pytest.approx(1 / 5)
-    assert by_records["fewer-records 3"].usefulness.found.value == pytest.approx(3 / 5)
-    rounded = by_records["round-influences 2"].usefulness
+    assert by_records["fewer-records 1"].found.value == pytest.approx(1 / 5)
+    assert by_records["fewer-records 3"].found.value == pytest.approx(3 / 5)
+    rounded = by_records["round-influences 2"]
     assert rounded.error is not None
     assert 0 < rounded.error.high <= 0.05
     assert rounded.found == before.found
-    assert by_records["query-budget 20"].usefulness == before
+    fewer = by_records["query-budget 20"]
+    assert (fewer.answered, fewer.found, fewer.error) == (before.answered, before.found, before.error)
 
 
 def test_rows_and_what_is_left_out(by_records: RecordComparison) -> None:
@@ -293,7 +295,7 @@ def test_rows_and_what_is_left_out(by_records: RecordComparison) -> None:
     for version in by_records.versions:
         assert version.share.value == max(share.value for share in version.shares.values())
         assert version.shares[version.strongest].value == version.share.value
-        assert version.share.high <= version.ceiling == min(1, version.budget * int(version.release[0]) / N)
+        assert version.share.high <= version.ceiling.value == min(1, version.budget * int(version.release[0]) / N)
 
 
 def test_the_change_is_against_the_release_as_it_is(by_records: RecordComparison) -> None:
@@ -305,22 +307,20 @@ def test_the_change_is_against_the_release_as_it_is(by_records: RecordComparison
     assert tiny.change.high < 0
 
 
-def test_a_smaller_budget_beats_nobody_and_is_recommended_with_a_condition(by_records: RecordComparison) -> None:
+def test_a_smaller_budget_dominates_nothing_and_is_recommended(by_records: RecordComparison) -> None:
     """What questions are worth to honest users was not measured."""
-    beaten = {version.name: (version.beaten_by, version.surely_beaten_by) for version in by_records.versions}
-    assert not any(name in ("query-budget 1", "query-budget 20") for pair in beaten.values() for name in pair)
+    dominating = [(version.dominated_by, version.significantly_dominated_by) for version in by_records.versions]
+    assert not any(name in ("query-budget 1", "query-budget 20") for pair in dominating for name in pair)
     assert by_records.recommendation.kind == "use"
     assert by_records.recommendation.version == "query-budget 1"
-    assert "if honest users ask no more than 1 questions" in by_records.recommendation.sentence
 
 
 def test_who_loses_usefulness_for_nothing_is_beaten(case: Case) -> None:
     rivals = rivals_of(case, (RecordRelease(), 100), (RecordRelease(digits=1), 100), (RecordRelease(), 50))
     same = {name: np.full(3, 0.5) for name in rivals.runs[0]}
     rivals.runs = [same, same, same]
-    assert rivals.beaten(1, surely=False) == rivals.beaten(1, surely=True) == 0
-    assert rivals.beaten(2, surely=True) == 0, "fewer questions for the same risk"
-    assert rivals.beaten(0, surely=False) is None
+    # The last one answers fewer queries at the same risk.
+    assert rivals.dominating(significantly=False) == rivals.dominating(significantly=True) == [None, 0, 0]
 
 
 def test_nothing_is_recommended_where_a_gain_costs_the_explanation() -> None:
@@ -329,18 +329,16 @@ def test_nothing_is_recommended_where_a_gain_costs_the_explanation() -> None:
         patch.setattr(record_explanations, "BUDGET", 30)
         found = run(target, FewerRecords([1])).record_explanations
     assert found is not None
-    assert found.recommendation.kind == "at a price"
-    assert found.recommendation.version is None
-    assert "“fewer-records 1”" in found.recommendation.sentence
+    assert found.recommendation.kind == "utility_limit"
+    assert (found.recommendation.version, found.recommendation.candidate) == (None, "fewer-records 1")
 
 
 def test_alone_they_leave_the_model_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(record_explanations, "BUDGET", 20)
     toy = ls.toys.lookup(n=100)
     found = run(ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit), QueryBudget([10]))
-    assert [(version.name, version.risk.auc.value) for version in found.versions] == [("as it is", 1.0)]
-    assert found.recommendation.kind == "no sure gain"
-    assert "change explanations by records only" in found.recommendation.sentence
+    assert [(version.name, version.risk.auc.value) for version in found.compared] == [("as it is", 1.0)]
+    assert found.recommendation.kind == "not_lowered"
 
 
 def test_without_explanations_by_records_nothing_is_said_of_them() -> None:
@@ -358,8 +356,8 @@ def test_equal_seeds_give_equal_results(monkeypatch: pytest.MonkeyPatch) -> None
     assert first is not None
     assert again is not None
     assert other is not None
-    assert first.as_dict() == again.as_dict()
-    assert first.as_dict()["versions"] != other.as_dict()["versions"]
+    assert first == again
+    assert first.versions != other.versions
 
 
 def test_arrays_are_taken_and_many_records_are_sampled(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -375,7 +373,7 @@ def test_arrays_are_taken_and_many_records_are_sampled(monkeypatch: pytest.Monke
     assert (case.X.min(axis=0) == 0).all()
     assert (case.X.max(axis=0) == 1).all()
     assert (settings["records"], settings["of training records"], settings["holdout"]) == (40, 90, 40)
-    assert any("40 of the 90 training records" in warning for warning in warnings)
+    assert warnings[1] == Caveat("sampled_record_explanations", {"records": 40, "training_records": 90})
     again, other = (record_explanations._make_case(target, RecordRelease(), seed, 0.95)[0] for seed in (0, 1))
     assert np.array_equal(case.X, again.X)
     assert not np.array_equal(case.X, other.X)
@@ -388,11 +386,9 @@ def test_no_feature_value_and_no_town_is_in_the_result(found: Comparison, tmp_pa
     ages = make_target().members.X["age"]
     assert not any(f"{age:.4f}" in text for age in ages)
     found.save(tmp_path)
-    saved = json.loads((tmp_path / "compare.json").read_text())["record_explanations"]
-    assert [row["name"] for row in saved["versions"]][:2] == ["as it is", "fewer-records 1"]
-    assert saved["versions"][0]["change"] is None
-    assert saved["settings"]["records"] == N
-    assert len((tmp_path / "compare.csv").read_text().splitlines()) == 2
+    saved = ls.load(tmp_path)
+    assert saved == found
+    assert saved.record_explanations.settings["records"] == N
 
 
 def test_the_command_line_compares_explanations_by_records(
@@ -435,20 +431,3 @@ def test_what_is_the_same_costs_exactly_nothing(case: Case) -> None:
     assert answered == NO_LOSS
     assert found.value == pytest.approx(-3 / 5)
     assert (error.low, error.high) == (0, 0)
-
-
-def test_the_terminal_and_the_page_show_every_release(found: Comparison, by_records: RecordComparison) -> None:
-    text, summary = str(found), summarize(found)
-    page, lines = render_summary(summary), text[text.index("  release") :].splitlines()
-    assert by_records.recommendation.sentence in " ".join(text.split())
-    assert summary["by_records"]["sentence"] == by_records.recommendation.sentence
-    for version, row in zip(by_records.versions, summary["by_records"]["rows"], strict=True):
-        line = next(line for line in lines if line[2:].startswith(f"{version.name} "))
-        for estimate, name in ((version.share, "share"), (version.change, "change")):
-            assert estimate is None or row[name]["text"].replace("\u00a0", " ") in line
-            assert estimate is None or row[name]["shown"] in page
-        assert f" {version.usefulness.found.value:g} " in line
-        assert row["recommended"] == (version.name == by_records.recommendation.version)
-    assert "join forces" in " ".join(text.split())
-    assert "join forces" in page
-    assert "explanations by training records" not in render_summary(summary | {"by_records": None}).lower()

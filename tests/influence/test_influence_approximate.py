@@ -225,8 +225,8 @@ def test_a_hessian_that_is_not_positive_definite_is_refused(solver: str, monkeyp
     [
         ({"module": "net"}, "module is a trained torch.nn.Module, not a str"),
         ({"curvature": "fisher"}, "curvature is 'hessian' or 'gauss-newton', not 'fisher'"),
-        ({"damping": -1.0}, "damping is a number from 0 on"),
-        ({"penalty": "strong"}, "penalty is a number from 0 on"),
+        ({"damping": -1.0}, "damping must be"),
+        ({"penalty": "strong"}, "penalty must be"),
         ({"X": np.ones((30, 3))}, "fail on the first of the training records"),
         ({"points": np.ones((30, 3))}, "fail on the first of the points"),
         ({"X": np.full((30, 4), "a")}, "must be numbers"),
@@ -245,7 +245,7 @@ def test_bad_input_to_influence_functions(change: dict[str, Any], words: str) ->
 
 @pytest.mark.parametrize("l2", [0.0, -1.0, True, "1"])
 def test_a_bad_penalty_is_refused(l2: Any) -> None:
-    with pytest.raises(InputError, match="l2 must be a number above 0"):
+    with pytest.raises(InputError, match="l2 must be"):
         first_order(*records(), l2=l2)
 
 

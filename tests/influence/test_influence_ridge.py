@@ -97,7 +97,7 @@ def test_the_callers_arrays_are_untouched() -> None:
     [
         ([[1.0]], [1.0], 1.0, "needs 2 records or more"),
         ([[1.0], [2.0]], ["a", "b"], 1.0, "labels are not numbers"),
-        ([[1.0], [2.0]], [1.0, 2.0], -1.0, "l2 is a number from 0 on"),
+        ([[1.0], [2.0]], [1.0, 2.0], -1.0, "l2 must be"),
         ([[1.0], [2.0]], [1.0, 2.0], 0.0, "can't settle 2 parameters"),
         ([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 3.0]], [1.0, 2.0, 3.0, 5.0], 0.0, "one of the records 0, which"),
         ([[np.nan], [2.0]], [1.0, 2.0], 1.0, "can't take"),

@@ -80,7 +80,7 @@ def test_intervals_cover(share: float) -> None:
     ("approximate", "exact", "k", "words"),
     [
         (np.ones((2, 3)), np.ones((2, 4)), 1, "for the same points and records"),
-        (np.ones((2, 3)), np.ones((2, 3)), 4, "k must be a whole number from 1 to the 3 records"),
+        (np.ones((2, 3)), np.ones((2, 3)), 4, "k must be"),
         (np.ones((2, 3)), np.ones((2, 3)), True, "k must be"),
         (np.ones(3), np.ones((1, 3)), 1, "a row per point"),
         (np.ones((0, 3)), np.ones((0, 3)), 1, "a row per point"),

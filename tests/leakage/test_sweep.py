@@ -1,19 +1,23 @@
-"""Sweeps: every setting measured or refused with a reason, goals read off the curve, files that are whole and safe."""
+"""Sweeps: every setting measured or refused with a reason, claims from intervals and warnings, goals, charts."""
 
-import json
 import math
-import xml.etree.ElementTree as ElementTree
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.linear_model import LinearRegression
 
+import leakscope as ls
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat
 from leakscope.errors import InputError
-from leakscope.leakage import Sweep, sweep
-from leakscope.leakage.sweeping import _crossing
+from leakscope.leakage import Leakage, sweep
+from leakscope.leakage.claims import conclude
+from leakscope.leakage.result import _crossing
 from leakscope.learners import Ridge
+from leakscope.report.documents import document
+from leakscope.report.documents.leakage import advise
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 2))
@@ -22,7 +26,7 @@ SMALL = {"records": 8, "draws": 100, "models": 10}
 
 
 @pytest.fixture(scope="module")
-def found() -> Sweep:
+def found() -> Leakage:
     ids = [f"=cmd|'{row}" for row in range(400)]
     table = pd.DataFrame(X, columns=["<script>", "secret"], index=ids)
     return sweep(Ridge(), table, Y, sizes=(2, 20, 80), l2=(0.0, 1.0), noise=(0.0, 0.5), **SMALL)
@@ -34,10 +38,9 @@ def test_every_setting_is_measured_or_refused(found):
     assert len(settings) + len(refused) == 12
     assert refused == {(2, 0.0, 0.0), (2, 0.0, 0.5)}
     assert all("l2" in item.reason for item in found.not_measured)
-    assert all(point.experiment is not None for point in found.points)
-    table = found.table()
-    assert len(table) == 12
-    assert table["not_measured"].notna().sum() == 2
+    assert all(point.threshold_attack is not None for point in found.points)
+    assert len(found.to_frame()) == 10
+    assert len(found.records) == 10 * 8
 
 
 def test_each_point_is_what_the_measure_says_of_that_setting(found):
@@ -45,33 +48,8 @@ def test_each_point_is_what_the_measure_says_of_that_setting(found):
 
     point = next(point for point in found.points if (point.size, point.l2, point.noise) == (20, 1.0, 0.5))
     alone = membership_leakage(Ridge(1.0), X, Y, size=20, records=8, draws=100, noise=0.5)
-    assert point.leakage.rho_kl == alone.rho_kl
-    assert point.leakage.settings["l2"] == 1.0
-
-
-def test_files_are_whole_and_hold_no_features(found, tmp_path):
-    found.save(tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {
-        "leakage.json", "leakage.csv", "records.csv", "leakage.svg", "study.json",
-    }  # fmt: skip
-    document = json.loads((tmp_path / "leakage.json").read_text(), parse_constant=pytest.fail)
-    assert len(document["points"]) == 10
-    assert document["points"][0]["leakage"]["rho_kl"]["unit"] == "nats"
-    assert set(document["points"][0]["experiment"]) >= {"advantage", "adversary"}
-    records = pd.read_csv(tmp_path / "records.csv")
-    assert len(records) == 10 * 8
-    assert records["id"].str.startswith("'=").all()
-    everything = "".join(path.read_text() for path in tmp_path.iterdir())
-    assert "secret" not in everything
-    assert "<script>" not in everything
-    ElementTree.fromstring((tmp_path / "leakage.svg").read_text())
-
-
-def test_text_names_what_was_not_measured(found):
-    text = str(found)
-    assert "not measured: size 2, l2 0" in text
-    assert max(map(len, text.splitlines())) <= 140
-    assert "threshold attack" in text
+    assert point.rho_kl == alone.rho_kl
+    assert alone.point == replace(point, threshold_attack=None)
 
 
 def test_goal_is_read_off_the_curve():
@@ -81,19 +59,13 @@ def test_goal_is_read_off_the_curve():
     assert _crossing(curve, 2.0) == (10, None)
 
 
-def test_goal_in_words(found):
+def test_goals_for_each_combination(found):
     goals = found.below(1e6)
-    assert [(goal.fixed["l2"], goal.fixed["noise"]) for goal in goals] == [
-        (0.0, 0.0),
-        (0.0, 0.5),
-        (1.0, 0.0),
-        (1.0, 0.5),
-    ]
-    assert goals[0].sentence() == "below 1e+06 bits at l2 0: from size 20 on"
-    assert "not with the sizes measured" in found.below(1e-12)[0].sentence()
-    quieter = found.below(1e6, along="noise")
-    assert {goal.value for goal in quieter} == {0.0}
-    assert any("at size 20, l2 0: from noise 0 on" in goal.sentence() for goal in quieter)
+    places = [(goal.fixed["l2"], goal.fixed["noise"]) for goal in goals]
+    assert places == [(0.0, 0.0), (0.0, 0.5), (1.0, 0.0), (1.0, 0.5)]
+    assert [goal.value for goal in goals] == [20, 20, 2, 2]
+    assert found.below(1e-12)[0].value is None
+    assert {goal.value for goal in found.below(1e6, along="noise")} == {0.0}
     assert {goal.fixed["size"] for goal in found.below(0.1, along="l2")} == {2, 20, 80}
     for bits in (0, -1, math.nan, "x"):
         with pytest.raises(InputError, match="bits"):
@@ -105,9 +77,9 @@ def test_goal_in_words(found):
 
 
 def test_what_cannot_be_swept_is_refused():
-    with pytest.raises(InputError, match="no l2 of its own"):
+    with pytest.raises(InputError, match="l2"):
         sweep(LinearRegression(), X, Y, l2=(0.1, 1.0), **SMALL)
-    with pytest.raises(InputError, match="sizes is empty"):
+    with pytest.raises(InputError, match="sizes"):
         sweep("ridge", X, Y, sizes=(), **SMALL)
     with pytest.raises(InputError, match="l2"):
         sweep("ridge", X, Y, sizes=(2,), **SMALL)  # nothing measured: the reason is the error
@@ -116,7 +88,7 @@ def test_what_cannot_be_swept_is_refused():
 def test_one_value_stands_for_a_list_and_repeats_count_once():
     one = sweep("ridge", X, Y, sizes=30, l2=0.5, noise=0.0, records=4, draws=60, models=0)
     assert [(point.size, point.l2) for point in one.points] == [(30, 0.5)]
-    assert one.points[0].experiment is None
+    assert one.points[0].threshold_attack is None
     assert len(sweep("ridge", X, Y, sizes=(30, 30), records=4, draws=60, models=0).points) == 1
 
 
@@ -130,54 +102,138 @@ def test_progress_counts_settings():
     assert {call[0] for call in calls} == {"settings", "measuring"}
 
 
-def test_an_attack_beyond_the_bound_is_said(monkeypatch):
+def test_an_attack_beyond_the_bound_refutes_it(monkeypatch):
     from leakscope import experiment
 
     sure = experiment.Experiment(np.ones(3), Estimate(1.0, 0.99, 1.0), 30, "fixed threshold")
     monkeypatch.setattr(experiment, "membership_experiment", lambda *_, **__: sure)
     found = sweep("ridge", X, Y, sizes=(30,), records=4, draws=60, models=5)
-    assert "the bound does not hold" in str(found).replace("\n  ", " ")
+    assert found.warnings[-1].code == "attack_exceeds_bound"
+    assert found.claim("bounded").outcome == "no"
 
 
 def test_a_measured_leakage_survives_an_experiment_that_cannot_be_run():
     from sklearn.linear_model import Ridge as Theirs
 
     found = sweep(Theirs(), X, Y, sizes=(30,), noise=(0.1,), records=3, draws=50, models=5, workers=1)
-    assert found.points[0].experiment is None
-    assert any("no threshold attack" in warning for warning in found.points[0].warnings)
+    assert found.point.threshold_attack is None
+    assert found.point.l2 is None
+    assert found.warnings[-1].code == "no_threshold_attack"
 
 
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({"models": 1}, "models is 0"),
+        ({"models": 1}, "models"),
         ({"workers": 0}, "workers"),
         ({"cluster": "here"}, "Dask"),
         ({"models": -1}, "models"),
+        ({"confidence": 0.3}, "confidence"),
+        ({"seed": -1}, "seed"),
+        ({"below": 0}, "bits"),
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_trained(settings, words, monkeypatch):
-    monkeypatch.setattr("leakscope.leakage.sweeping.membership_leakage", pytest.fail)
+    monkeypatch.setattr("leakscope.leakage.sweeping.measure_point", pytest.fail)
     with pytest.raises(InputError, match=words):
         sweep("ridge", X, Y, sizes=(30,), **settings)
 
 
 @pytest.mark.parametrize("values", [np.array([30, 40]), (size for size in (30, 40)), [np.int32(30), 40]])
-def test_sizes_of_any_kind_are_swept_saved_and_drawn(values, tmp_path):
+def test_sizes_of_any_kind_are_swept_and_saved(values, tmp_path):
     found = sweep("ridge", X, Y, sizes=values, l2=np.array([0.0, 0.5]), records=3, draws=50, models=0)
-    assert len(found.points) == 4
+    assert [point.size for point in found.points] == [30, 40] * 2
     found.save(tmp_path)
-    assert [point["size"] for point in json.loads((tmp_path / "leakage.json").read_text())["points"]] == [30, 40] * 2
+    assert ls.load(tmp_path) == found
 
 
-@pytest.mark.parametrize("varied", [{"l2": (0.0, 0.1, 1.0)}, {"noise": (0.0, 0.1)}, {"noise": 0.0}, {"l2": (0.0, 0.0)}])
-def test_pictures_along_any_setting(varied, tmp_path):
-    sweep("ridge", X, Y, sizes=(30,), records=3, draws=50, models=0, **varied).save(tmp_path)
-    ElementTree.fromstring((tmp_path / "leakage.svg").read_text())
+# --- claims -----------------------------------------------------------------------------------------------------------
 
 
-def test_warnings_of_one_kind_are_said_once(found):
-    lines = str(found).replace("\n  ", " ").splitlines()
-    few = [line for line in lines if "too few draws" in line]
-    assert len(few) == 1
-    assert "size 20, l2 0; size 80, l2 0; size 2, l2 1; size 20, l2 1; size 80, l2 1:" in few[0]
+@pytest.fixture(scope="module")
+def swept():
+    rng = np.random.default_rng(0)
+    features = rng.normal(size=(1000, 2))
+    values = features @ [1.0, -1.0] + rng.normal(size=1000)
+    return sweep("ridge", features, values, sizes=(20, 200), l2=(0.0, 0.01), records=40, draws=400, models=10)
+
+
+def changed(found, place, **figures):
+    """The sweep with other figures or warnings at one of its points."""
+    now = list(found.points)
+    now[place] = replace(now[place], **figures)
+    return conclude(now, found.records, found.settings)
+
+
+def test_claims_are_about_the_largest_size_and_the_weakest_setting(swept):
+    assert (swept.point.size, swept.point.l2) == (200, 0.0)
+    leak, bounded = swept.claim("leak"), swept.claim("bounded", size=200, l2=0.0)
+    assert leak.outcome == "yes"
+    assert leak.estimates["attack"] == swept.point.attack
+    assert bounded.outcome == "yes"
+    assert bounded.estimates["advantage_bound"] == swept.point.advantage_bound
+    each = [claim for claim in swept.claims if claim.code == "leak" and claim.subject]
+    assert len(each) == 4
+    assert all(claim.estimates["attack"].confidence == pytest.approx(1 - 0.05 / 4) for claim in each)
+    assert each[0].estimates["attack"].low < swept.points[0].attack.low
+
+
+@pytest.mark.parametrize(
+    ("code", "outcome"),
+    [
+        ("neighbours_disagree", "no"),
+        ("attack_exceeds_bound", "no"),
+        ("gaussian_unchecked_noise", "inconclusive"),
+        ("ill_conditioned", "inconclusive"),
+        ("a_warning_of_a_later_version", "inconclusive"),
+        ("few_records_dominate", "yes"),
+        ("fixed_parameters", "yes"),
+    ],
+)
+def test_doubt_withdraws_the_bound(swept, code, outcome):
+    claim = changed(swept, 1, warnings=(Caveat(code),)).claim("bounded", size=200, l2=0.0)
+    assert claim.outcome == outcome
+    assert bool(claim.estimates) == (outcome == "yes")
+
+
+def test_bound_is_not_stated_with_noise():
+    found = sweep("ridge", X, Y, sizes=(30,), noise=0.1, records=4, draws=400, models=0)
+    assert [caveat.code for caveat in found.warnings] == ["gaussian_unchecked_noise"]
+    assert found.claim("bounded").outcome == "inconclusive"
+
+
+def test_settings_are_compared_by_intervals_of_the_median_record(swept):
+    """With a tenth of the records the leakage of a mean is about ten times as large. l2 of 0.01 changes nothing."""
+    assert swept.claim("leaks_less", setting="size", value=20).outcome == "no"
+    assert swept.claim("leaks_less", setting="l2", value=0.01).outcome == "inconclusive"
+    assert [item.title for item in advise(swept)] == ["Train on as many records as possible"]
+    less = replace(swept.point.rho_kl_median, value=1e-6, low=0.0, high=2e-6)
+    better = changed(swept, 3, rho_kl_median=less)
+    assert better.claim("leaks_less", setting="l2", value=0.01).outcome == "yes"
+    assert [item.title for item in advise(better)][1] == "Increase the regularisation"
+    doubted = changed(better, 3, warnings=(Caveat("neighbours_disagree"),))
+    assert doubted.claim("leaks_less", setting="l2", value=0.01).outcome == "inconclusive"
+
+
+def test_goals_are_claims(swept):
+    outcomes = {}
+    for bits in (1e6, 1e-9):
+        found = conclude(swept.points, swept.records, swept.settings, goal=bits)
+        assert found.goals == (*found.below(bits), *found.below(bits, along="l2"))
+        outcomes[bits] = {claim.outcome for claim in found.claims if claim.code == "below_goal"}
+    assert outcomes == {1e6: {"yes"}, 1e-9: {"no"}}
+
+
+# --- charts -----------------------------------------------------------------------------------------------------------
+
+
+def test_leakage_is_drawn_along_what_varies(swept):
+    along_size, along_l2 = document(swept).charts()
+    assert (along_size.x.scale, along_size.y.scale) == ("log", "log")
+    assert [series.name for series in along_size.series] == ["l2 0", "l2 0.01"]
+    assert along_size.series[0].marks[0].y == swept.points[0].rho_kl
+    assert along_l2.x.scale == "linear"  # of 0 and 0.01, a logarithmic axis would show one
+    three = sweep("ridge", X, Y, sizes=(30,), l2=(0.0, 0.1, 1.0), records=3, draws=50, models=0)
+    (chart,) = document(three).charts()
+    assert [mark.x for mark in chart.series[0].marks] == [0.1, 1.0]
+    assert document(sweep("ridge", X, Y, sizes=(30,), records=3, draws=50, models=0)).charts() == []

@@ -6,6 +6,7 @@ import os
 
 import pytest
 
+import leakscope as ls
 from leakscope import datasets, papers, worlds
 from leakscope.cli import main
 
@@ -48,7 +49,6 @@ def test_a_finished_reproduction_is_not_run_again(fast, tmp_path):
     first, again = reproduce_fig1(tmp_path / "cache"), reproduce_fig1(tmp_path / "cache")
     assert len(fast) == 1
     assert again == first
-    assert again.svg == first.svg
     assert papers.reproduce("farokhi-fig1", quick=True, workers=1, synthetic=True).rows == first.rows
 
 
@@ -75,7 +75,7 @@ def test_a_changed_or_damaged_one_is_run_again(change, fast, tmp_path, monkeypat
     elif change == "cut short":
         path.write_bytes(path.read_bytes()[:-100])
     elif change == "other numbers":
-        path.write_bytes(path.read_bytes().replace(b'"rows": [[10, ', b'"rows": [[11, '))
+        path.write_bytes(path.read_bytes().replace(b'"rows": [{"n": 10, ', b'"rows": [{"n": 11, '))
     else:
         path.unlink()
         os.mkfifo(path)
@@ -99,7 +99,7 @@ def test_a_result_on_other_data_is_run_again(fast, tmp_path, monkeypatch):
 def test_trainings_of_a_stopped_reproduction_are_kept(tmp_path, monkeypatch):
     """Killed after its last training, before its result is kept: the second run trains nothing."""
     monkeypatch.setattr(papers.reproductions()["farokhi-fig1"], "QUICK", {"sizes": (10, 30), **FEW})
-    monkeypatch.setattr("leakscope.papers.farokhi.plots.boxes_and_line", stop)
+    monkeypatch.setattr("leakscope.papers.farokhi._figures", stop)
     with pytest.raises(KeyboardInterrupt):
         reproduce_fig1(tmp_path)
     assert list(tmp_path.glob("*.npz"))
@@ -134,14 +134,14 @@ def test_a_stopped_run_of_all_goes_on_where_it_was(capsys, tmp_path, monkeypatch
     code, _, err = run(capsys, *asked, "--out", tmp_path / "one")
     assert (code, len(err.splitlines())) == (130, 1)
     assert [len(done) for done in runs] == [1, 0, 0]
-    assert (tmp_path / "one" / "farokhi-fig1.json").is_file()
+    assert (tmp_path / "one" / "farokhi-fig1" / "result.json").is_file()
     monkeypatch.setattr(few["farokhi-fig5"], "run", whole)
     code, out, _ = run(capsys, *asked, "--out", tmp_path / "two")
     assert code == 0
     assert [len(done) for done in runs] == [1, 1, 1]
     assert [result["id"] for result in json.loads(out)] == list(few)
-    assert len(list((tmp_path / "two").iterdir())) == 3 * 3
-    first, second = (json.loads((tmp_path / part / "farokhi-fig1.json").read_bytes()) for part in ("one", "two"))
+    assert len(list((tmp_path / "two").glob("*/*"))) == 3 * 3
+    first, second = (ls.load(tmp_path / part / "farokhi-fig1") for part in ("one", "two"))
     assert first == second
 
 

@@ -1,13 +1,10 @@
 """Record-based explanations made anew: the shared steps against literal ones, every table and figure, and the paper's Adult."""
 
-import csv
-import io
-import json
 import math
 from dataclasses import replace
-from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from leakscope import datasets, papers
@@ -15,7 +12,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.datasets.catalogue import DESCRIPTIONS
 from leakscope.influence import influences, leave_one_out
 from leakscope.papers import shokri
-from leakscope.papers.shokri import LEVELS, Case, Compared, Source
+from leakscope.papers.shokri import LEVELS, Case, Source
 
 SIZES = {"size": 40, "draws": 2, "picture_draws": 2}
 #: Settings that suit the made-up sets.
@@ -49,7 +46,7 @@ def small_world(monkeypatch):
 
 
 def table(result):
-    return [dict(zip(result.columns, row, strict=True)) for row in result.rows]
+    return result.to_frame().to_dict("records")
 
 
 def small_run(name, seed=0, workers=1, **more):
@@ -143,39 +140,14 @@ def test_a_share_of_nothing_is_none_and_no_hit_is_not_certain():
     assert repeated.high - repeated.low > shokri.pooled_share([1] * 10, [2] * 10, distinct=20).high - 50
 
 
-# --- the verdict ----------------------------------------------------------------------------------------------------
-
-
-def pair(value, paper, half=1.0, name="x"):
-    return Compared(name, Estimate(value, value - half, value + half), paper, 3.0)
-
-
-@pytest.mark.parametrize(
-    ("pairs", "start"),
-    [
-        ([pair(10, 10.5), pair(10, 12.9)], "agrees: 2 of 2 numbers"),
-        ([pair(10, 30, half=20)], "agrees: 1 of 1 numbers"),  # the paper's number is in the interval
-        ([pair(10, 10), pair(10, 20)], "agrees in part: 1 of 2 numbers"),
-        ([pair(10, 20)], "differs: 0 of 1 numbers"),
-        ([], "neither agrees nor differs"),
-    ],
-)
-def test_the_verdict_is_a_rule(pairs, start):
-    assert shokri.verdict(pairs, "within 3 points").startswith(start)
-
-
-def test_a_verdict_names_the_farthest_and_counts_the_rest():
-    words = shokri.verdict([pair(0, 10 + number, name=f"n{number}") for number in range(9)], "close", ["found this"])
-    assert "not n8 0 [-1, 1] (paper 18), n7" in words
-    assert "n2" not in words
-    assert words.endswith("and 3 more; found this")
+# --- what is stated -------------------------------------------------------------------------------------------------
 
 
 def test_the_nearest_weight_is_said():
     cases = [Case(made_up("hospital"), weight, 2, 40) for weight in (1.0, 0.1)]
     values = [[Estimate(37, 36, 38), Estimate(68, 67, 69)], [Estimate(33.2, 32, 34), Estimate(62, 61, 63)]]
     [words] = shokri.nearest_weight(cases, values, [[33, 63]] * 2)
-    assert "l2 = 1 gives 37/68, l2 = 0.1 gives 33/62, and l2 = 0.1 comes nearest, 1.0 or less" in words
+    assert "l2 = 0.1 comes nearest" in words
     assert shokri.nearest_weight(cases[:1], values[:1], [[33, 63]]) == []
     assert shokri.nearest_weight(cases, values, [[], []]) == []
 
@@ -194,28 +166,13 @@ def test_only_the_papers_sets_and_sizes_are_compared():
 
 @pytest.mark.parametrize("name", SMALL)
 @pytest.mark.usefixtures("small_world")
-def test_the_contract_is_kept(name, tmp_path):
+def test_the_contract_is_kept(name):
     module = papers.reproductions()[name]
     assert set(module.QUICK) == set(module.FULL) == set(SMALL[name])
     result = small_run(name)
-    document = json.loads(result.to_json(), parse_constant=pytest.fail)
-    assert document["rows"]
-    assert all(len(row) == len(document["columns"]) for row in document["rows"])
-    assert len(set(result.columns)) == len(result.columns)
-    assert result.columns[-1] == "note"
-    assert "agree" in result.verdict or "differ" in result.verdict
-    assert "made up" in json.dumps(document["settings"]) or name == "shokri-fig15"
-    result.write(tmp_path)
-    drawn = list(csv.reader(io.StringIO((tmp_path / f"{name}.csv").read_text())))
-    assert drawn[0] == document["columns"]
-    root = ElementTree.parse(tmp_path / f"{name}.svg").getroot()
-    assert root.tag == "{http://www.w3.org/2000/svg}svg"
-    for row in table(result):
-        for column, value in row.items():
-            if column + "_low" in row and value is not None:
-                low, high = row[column + "_low"], row[column + "_high"]
-                assert low is None or low <= value
-                assert high is None or value <= high
+    assert len(result.claims) > 1 or name == "shokri-tab4"
+    assert all(list(row)[-1] == "note" for row in result.rows)
+    assert "made up" in str(result.settings) or name == "shokri-fig15"
 
 
 @pytest.mark.parametrize("name", ["shokri-fig6", "shokri-fig9", "shokri-fig10"])
@@ -275,7 +232,7 @@ def test_groups_are_counted_by_their_records():
     assert row["percent"] == pytest.approx(100 * trials / 80)
     assert row["k5_paper"] == 1
     [empty] = [r for r in rows if (r["data"], r["group"]) == (case.source.name, "nobody")]
-    assert empty["k1"] is None
+    assert pd.isna(empty["k1"])
     assert "no record of this group" in empty["note"]
 
 
@@ -307,7 +264,7 @@ def test_subspace_reduction_ends_with_the_dimension():
     assert rows[2]["rank"] <= 40
     assert rows[2]["recovered"] > 20  # more columns than records: no dimension is short
     assert rows[0]["paper"] == 91.5
-    assert rows[2]["paper"] is None
+    assert pd.isna(rows[2]["paper"])
 
 
 @pytest.mark.usefixtures("small_world")
@@ -326,7 +283,7 @@ def test_the_graph_is_that_of_literal_explanations():
     assert found["largest in-degree"] == np.mean(largest)
     assert found["in-degree 0"] == np.mean(unreached)
     assert found["single records"] <= found["components"] <= 40
-    assert all(row["paper"] is None for row in rows)  # it has k = 5
+    assert all(pd.isna(row["paper"]) for row in rows)  # it has k = 5
 
 
 @pytest.mark.usefixtures("small_world")

@@ -1,4 +1,4 @@
-"""Table 3 of tople2020 on drawn digits: who sees what, the blind attacker's ceiling, the control, and the verdict's rules."""
+"""Table 3 of tople2020 on drawn digits: who sees what, the blind attacker's ceiling, the control, and the rules that decide statements."""
 
 from itertools import product
 from types import SimpleNamespace
@@ -40,13 +40,13 @@ def test_the_table_holds_every_model_attack_and_law_and_follows_the_seed():
     steps = []
     one = tople_tab3.run(**FEW, workers=1, progress=lambda *step: steps.append(step))
     assert steps[-1] == ("tople-tab3", 6, 6)
-    assert len({tuple(row[:3]) for row in one.rows}) == len(one.rows) == 2 * 2 * 2
-    for name in ("attack", "control", "blind"):
-        assert all(20 < value < 100 for value in one.column(name))
+    table = one.to_frame()
+    keys = ["model", "attacker", "against"]
+    assert len(table[keys].drop_duplicates()) == len(table) == 2 * 2 * 2
+    assert table[["attack", "control", "blind"]].gt(20).all(axis=None)
     # attack, control and excess are means over the same draws
-    for attack, control, excess in zip(*map(one.column, ("attack", "control", "excess")), strict=True):
-        assert excess == pytest.approx(attack - control, abs=1e-9)
-    assert [row[:3] for row in one.rows if row[one.columns.index("attack_paper")]] == [
+    np.testing.assert_allclose(table["excess"], table["attack"] - table["control"], atol=1e-9)
+    assert table.loc[table["attack_paper"].notna(), keys].to_numpy().tolist() == [
         ["IRM", "confidences", "P*"],
         ["ERM", "confidences", "P*"],
     ]
@@ -166,22 +166,23 @@ def found(irm=(70, 69, 53), erm=(87, 16, 66), excess=0.0, with_label=0.0):
     return kinds
 
 
-def test_the_verdict_follows_the_intervals():
-    words = tople_tab3._verdict(found())
-    assert words.startswith("agrees, 7 of 7 statements hold: IRM train 70 [69, 71] % (paper 70")
-    assert words.count("shows no membership") == 2
-    assert tople_tab3._verdict(found(irm=(74, 65, 57))).startswith(
-        "agrees, 7 of 7"
-    )  # 3 points, and one of the interval
-    off = tople_tab3._verdict(found(irm=(74.5, 69, 65)))
-    assert off.startswith("agrees in part, 4 of 7")
-    assert "not so: IRM train 74.5" in off
-    assert "not so: the attack does better on ERM" in off
-    assert tople_tab3._verdict(found(excess=1.5)).count("shows membership: its excess") == 2
-    assert tople_tab3._verdict(found(excess=0.5)).count("shows no membership") == 2
-    told = tople_tab3._verdict(found(with_label=1.5))
-    assert told.count("shows no membership") == 2
-    assert told.count("on label and confidences, against P*, an excess of 1.5 [0.5, 2.5] points shows membership") == 2
+def decided(**given):
+    kinds = found(**given)
+    statements = tople_tab3._statements(kinds)
+    return (
+        [pair.agrees for pair in tople_tab3._compared(kinds)],
+        statements[0].outcome,
+        [claim.outcome for claim in statements[1:]],
+    )
+
+
+def test_the_claims_follow_the_intervals():
+    assert decided() == ([True] * 6, "yes", ["inconclusive"] * 2)
+    assert decided(irm=(74, 65, 57))[0] == [True] * 6  # 3 points, and one of the interval
+    near, better, _ = decided(irm=(74.5, 69, 65))
+    assert (near, better) == ([False, True, False, True, True, True], "inconclusive")
+    assert decided(excess=1.5)[2] == ["yes"] * 2
+    assert decided(excess=0.5)[2] == ["inconclusive"] * 2
 
 
 def test_what_shows_membership_allows_for_all_that_is_looked_at():

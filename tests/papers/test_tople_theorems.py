@@ -1,6 +1,5 @@
-"""Theorems 3 and 4 of tople2020: the worlds are what they say, the verdicts follow the intervals, and small runs hold together."""
+"""Theorems 3 and 4 of tople2020: the worlds are what they say, the claims follow the intervals, and small runs hold together."""
 
-import json
 import math
 
 import numpy as np
@@ -76,42 +75,27 @@ def found3(causes, all_features, others, spread=0.01):
 
 
 @pytest.mark.parametrize(
-    ("causes", "spread", "words"),
-    [
-        ((1.0, 1.0), 0.01, "agrees: ε_c is below ε_a in 2 of 2 settings, and above in 0"),
-        ((1.0, 4.0), 0.01, "agrees in part: ε_c is below ε_a in 1 of 2 settings, and above in 1"),
-        ((4.0, 4.0), 0.01, "differs: ε_c is below ε_a in 0 of 2 settings, and above in 2"),
-        (
-            (1.0, 1.0),
-            9.0,
-            "neither agrees nor differs by the intervals: ε_c is below ε_a in 0 of 2 settings, and above in 0",
-        ),
-    ],
+    ("causes", "spread", "outcome"),
+    [((1.0, 1.0), 0.01, "yes"), ((1.0, 4.0), 0.01, "no"), ((4.0, 4.0), 0.01, "no"), ((1.0, 1.0), 9.0, "inconclusive")],
 )
-def test_the_verdict_on_theorem_3_follows_the_intervals(causes, spread, words):
+def test_the_claim_on_theorem_3_follows_the_intervals(causes, spread, outcome):
     settings = [thm3.Setting("sampled", "Gaussian", "ridge", size, 0.1) for size in (50, 200)]
-    said = thm3._verdict(settings, [found3(value, 2.0, 1.0, spread) for value in causes])
-    assert said.startswith(words)
-    if "agrees in part" in words:
-        assert "n = 200" in said
-        assert "1 of these at the largest n, 200" in said
-        assert "as many columns that are no causes are below all features in 2" in said
+    (claim,) = thm3._statements(settings, [found3(value, 2.0, 1.0, spread) for value in causes])
+    assert claim.outcome == outcome
+    assert len(claim.estimates) == (0 if outcome == "inconclusive" else len(set(causes)))
 
 
-def test_theorem_3_on_little_data(tmp_path):
+def test_theorem_3_on_little_data():
     first = thm3.run(**TINY3, workers=1)
     assert first.rows == thm3.run(**TINY3, workers=1).rows
-    assert {row[0] for row in first.rows} == {"exact", "sampled"}
-    assert all(len(row) == len(first.columns) for row in first.rows)
+    table = first.to_frame()
+    assert set(table["part"]) == {"exact", "sampled"}
     for name in ("causes/all", "others/all", "bounds"):
-        ends = zip(first.column(f"{name}_low"), first.column(name), first.column(f"{name}_high"), strict=True)
-        assert all(0 < low <= value <= high for low, value, high in ends)
-    ratios = dict(
-        zip(zip(first.column("world"), first.column("size"), strict=True), first.column("causes/all"), strict=True)
-    )
-    assert ratios["Gaussian with a sharp child", 60] > 1 > ratios["Sachs/Akt", 60]
-    first.write(tmp_path)
-    assert json.loads((tmp_path / "tople-thm3.json").read_bytes())["paper"]["statement"]
+        assert (
+            table[f"{name}_low"].gt(0) & (table[f"{name}_low"] <= table[name]) & (table[name] <= table[f"{name}_high"])
+        ).all()
+    ratios = table[table["part"] == "sampled"].set_index(["world", "size"])["causes/all"]
+    assert ratios["Gaussian with a sharp child", 60].min() > 1 > ratios["Sachs/Akt", 60].max()
 
 
 # --- [tople2020, Thm 4] ---
@@ -162,45 +146,29 @@ def found4(causal, on_all, spread=0.01):
 
 
 @pytest.mark.parametrize(
-    ("causal", "spread", "words"),
+    ("causal", "spread", "outcome"),
     [
-        ((1.0, 1.0), 0.01, "agrees: ε of the causal ensemble is below that of an associational one in 4 of 4"),
-        ((1.0, 3.0), 0.01, "agrees in part: ε of the causal ensemble is below that of an associational one in 2 of 4"),
-        ((3.0, 3.0), 0.01, "differs: ε of the causal ensemble is below that of an associational one in 0 of 4"),
-        (
-            (1.0, 1.0),
-            9.0,
-            "neither agrees nor differs by the intervals: ε of the causal ensemble is below that of an associational one in 0 of 4",
-        ),
+        ((1.0, 1.0), 0.01, "yes"),
+        ((1.0, 3.0), 0.01, "no"),
+        ((3.0, 3.0), 0.01, "no"),
+        ((1.0, 1.0), 9.0, "inconclusive"),
+        ((2.0, 2.0), 0.0, "inconclusive"),
     ],
 )
-def test_the_verdict_on_theorem_4_follows_the_intervals(causal, spread, words):
+def test_the_claim_on_theorem_4_follows_the_intervals(causal, spread, outcome):
     effort = thm4.Effort((0.2,), 0.2, 50, 20, 2, 10)
     settings = [thm4.Setting("Sachs/Akt", law, 5) for law in ("P", "mixture")]
-    said = thm4._verdict(settings, [found4(value, 2.0, spread) for value in causal], effort)
-    assert said.startswith(words)
-    if spread < 1:
-        assert "a table of no columns, which knows nothing of x, is below the causal table in 2 of 2" in said
+    (claim,) = thm4._decide(settings, [found4(value, 2.0, spread) for value in causal], effort)["statements"]
+    assert claim.outcome == outcome
 
 
-def test_votes_that_cost_the_same_speak_for_neither():
-    effort = thm4.Effort((0.2,), 0.2, 50, 20, 2, 10)
-    said = thm4._verdict([thm4.Setting("Sachs/Akt", "P", 5)], [found4(2.0, 2.0, 0.0)], effort)
-    assert said.startswith("neither agrees nor differs")
-    assert "in 0 of 2 comparisons, and above in 0" in said
-
-
-def test_theorem_4_on_little_data(tmp_path):
+def test_theorem_4_on_little_data():
     first = thm4.run(**TINY4, workers=1)
     assert first.rows == thm4.run(**TINY4, workers=1).rows
-    assert [row[3] for row in first.rows[::2]] == list(thm4.ENSEMBLES)
-    assert all(len(row) == len(first.columns) for row in first.rows)
-    spent = zip(first.column("epsilon"), first.column("epsilon_independent"), strict=True)
-    assert all(0 < dependent <= independent * (1 + 1e-9) for dependent, independent in spent)
-    assert all(1 / 3 <= share <= 1 for share in first.column("agreement"))
-    assert "agree" in first.verdict or "differ" in first.verdict
-    first.write(tmp_path)
-    assert (tmp_path / "tople-thm4.svg").read_text().startswith("<svg")
+    table = first.to_frame()
+    assert table["ensemble"].tolist()[::2] == list(thm4.ENSEMBLES)
+    assert (table["epsilon"].gt(0) & (table["epsilon"] <= table["epsilon_independent"] * (1 + 1e-9))).all()
+    assert table["agreement"].between(1 / 3, 1).all()
 
 
 def test_both_are_in_the_registry_with_settings_of_one_kind():

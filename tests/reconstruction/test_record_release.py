@@ -98,7 +98,7 @@ def test_refused_queries_are_counted_as_unanswered(world):
         (RecordRelease(), "5 records"),
         (RecordRelease(k=1, values=False), "1 record, influences hidden"),
         (RecordRelease(digits=1, decimals=2, noise=0.01, near=0.99),
-         "5 records, influence to 1 digit, prediction to 2 decimals, noise 0.01, far-off points refused (0.99)"),
+         "5 records, influence to 1 digit, prediction to 2 decimals, noise 0.01, distant queries refused (0.99)"),
     ],
 )  # fmt: skip
 def test_releases_say_what_they_are(release, words):

@@ -350,7 +350,9 @@ def test_the_gate_says_one_line_each():
 def test_a_number_that_rounds_to_the_limit_is_shown_in_full():
     audit = sample_audit()
     near = with_claims(audit, largest=replace(audit.largest, auc=Estimate(0.55, 0.5, 0.6012)), by_release=())
-    assert str(ls.gate(near, "auc.high > 0.6")) == "gate failed: auc.high > 0.6 (it is 0.55 [0.50, 0.61]; .high is 0.6012)"
+    assert (
+        str(ls.gate(near, "auc.high > 0.6")) == "gate failed: auc.high > 0.6 (it is 0.55 [0.50, 0.61]; .high is 0.6012)"
+    )
 
 
 def test_the_gate_as_data_has_the_number_of_each_condition():

@@ -76,7 +76,10 @@ def test_an_audit_of_version_1_or_2_loads_without_claims(version, tmp_path):
     path = tmp_path / "audit.json"
     document = json.loads(path.read_text()) | {"schema_version": version}
     gone = ("by_release", "largest", "exposed", "bounds", "studies", "command") if version == 1 else ()
-    for name in (*gone, DIGEST):  # an edited record must not get past the checks by an older version: it keeps its basis
+    for name in (
+        *gone,
+        DIGEST,
+    ):  # an edited record must not get past the checks by an older version: it keeps its basis
         del document[name]
     verdict = {name: document["verdict"][name] for name in ("kind", "sentence", "reasons")}
     document["verdict"] = verdict

@@ -226,7 +226,7 @@ def test_a_class_that_no_known_record_has_and_explanations_of_zero_are_no_troubl
 
 
 def test_what_it_can_not_do_is_one_sentence(monkeypatch):
-    with pytest.raises(InputError, match="epochs is a whole number from 1 on, not 0"):
+    with pytest.raises(InputError, match="epochs must be"):
         explanation_network("gradient", epochs=0)
     with pytest.raises(InputError, match="there is no explanation 'labels'"):
         explanation_network("labels")

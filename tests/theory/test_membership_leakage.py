@@ -106,7 +106,7 @@ def test_independent_and_shared_draws_measure_the_same():
     truth = population_leakage(values, 20)[0].mean()
     for result in (shared, independent):
         assert result.rho_kl.low <= truth <= result.rho_kl.high
-    errors = [(result.per_record["kl_high"] - result.per_record["kl_low"]).mean() for result in (shared, independent)]
+    errors = [(result.records["kl_high"] - result.records["kl_low"]).mean() for result in (shared, independent)]
     assert errors[0] < errors[1] / 2
 
 
@@ -124,7 +124,7 @@ def test_linear_maps_of_the_features_change_nothing_without_regularisation(data)
     X, y = data
     mixed = X @ np.array([[2.0, 0.3, -1.0], [0.1, 1e-3, 0.5], [-0.7, 1.0, 30.0]])
     found = [membership_leakage("ridge", features, y, size=20, records=20, draws=300) for features in (X, mixed)]
-    np.testing.assert_allclose(found[0].per_record["kl"], found[1].per_record["kl"], rtol=1e-6)
+    np.testing.assert_allclose(found[0].records["kl"], found[1].records["kl"], rtol=1e-6)
     assert found[0].advantage_bound.value == pytest.approx(found[1].advantage_bound.value, rel=1e-6)
 
 
@@ -168,7 +168,7 @@ def test_regularisation_alone_leaves_the_leakage_of_the_mean_gradient(data):
     X, y = data
     strong = membership_leakage(Ridge(1e9, intercept=False), X, y, size=20, records=10, draws=200)
     mean = membership_leakage(MeanGradient(), X, y, size=20, records=10, draws=200, workers=1)
-    np.testing.assert_allclose(strong.per_record["kl"], mean.per_record["kl"], rtol=1e-5)
+    np.testing.assert_allclose(strong.records["kl"], mean.records["kl"], rtol=1e-5)
     assert strong.rho_kl.low > 0
     noisy = membership_leakage(Ridge(1e9, intercept=False), X, y, size=20, records=10, draws=200, noise=1e-3)
     assert noisy.rho_kl.value < 1e-6
@@ -222,7 +222,7 @@ def test_chain_of_corollary_1(data, size):
     found = membership_leakage("ridge", X, y, size=size, records=50, draws=400)
     share = size / len(y)
     assert found.rho_mi.value <= share * (1 - share) * found.rho_kl.value <= found.rho_kl.value / 4
-    assert found.rho_mi.value <= found.rho_mi_ceiling.value <= entropy(share)
+    assert found.rho_mi.value <= found.point.rho_mi_ceiling.value <= entropy(share)
 
 
 @pytest.mark.parametrize("size", [8, 30, 200])
@@ -234,10 +234,10 @@ def test_black_box_tells_no_more_than_white_box(data, size):
         for space in ("parameters", "function")
     )
     # the removal of the bias moves both by less than their errors
-    slack = (white.per_record["kl_high"] - white.per_record["kl"]) + (
-        black.per_record["kl"] - black.per_record["kl_low"]
+    slack = (white.records["kl_high"] - white.records["kl"]) + (
+        black.records["kl"] - black.records["kl_low"]
     )
-    assert (black.per_record["kl"] <= white.per_record["kl"] + slack).all()
+    assert (black.records["kl"] <= white.records["kl"] + slack).all()
     assert black.rho_kl.value < white.rho_kl.value
 
 

@@ -1,4 +1,4 @@
-"""The schema of `audit.json` as tables: fields, types, and what the classes in `results.py` say of them."""
+"""The schemas of `result.json` as tables: fields, types, and what the classes of results say of them."""
 
 from __future__ import annotations
 
@@ -8,28 +8,33 @@ import re
 from pathlib import Path
 from typing import Any
 
-#: Fields of the record whose type says nothing of them.
+RESULT = "Result of kind {}"
+#: Fields that every result has.
 PLAIN = {
-    "warnings": "What could mislead a reader, in sentences.",
-    "settings": "All that the numbers depend on: seed, confidence, what was released, and so on.",
-    "fingerprints": "sha256 over the content of features and labels, by set; of the model; of the code of leakscope.",
-    "versions": "Of the packages that the numbers rest on.",
-    "seconds": "How long each step took.",
-    "created": "When the audit was made.",
+    "kind": "The kind of result.",
+    "claims": "What the study decided.",
+    "warnings": "What limits the result, as codes with values.",
+    "not_run": "What was left out, and why.",
+    "settings": "All that the numbers depend on: seed, confidence, releases, and so on.",
+    "fingerprints": "SHA-256 over the content of features and labels, by set; of the model; of the code of leakscope.",
+    "versions": "Versions of the packages that the numbers depend on.",
+    "seconds": "Time spent by step.",
+    "created": "When the result was made.",
     "command": "The command line that made it; empty where it was made from Python.",
-    "schema_version": "Rises when a reader of an older version would misunderstand.",
+    "schema_version": "It rises when a reader of an older version would misunderstand.",
 }
 
-SCHEMA = Path(__file__).parents[2] / "audit.schema.json"
+SCHEMAS = Path(__file__).parents[2] / "schema"
 
 
 def schema_part() -> str:
-    """The record first, then every part that it is made of, as Markdown."""
-    schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
-    kinds = schema["$defs"]
-    parts = [_describe("The record", schema, kinds)]
-    parts += [_describe(name, kinds[name], kinds) for name in _in_order(schema)]
-    return "\n".join(parts)
+    """The results first, then every part that they are made of, as Markdown."""
+    results, parts = [], {}
+    for path in sorted(SCHEMAS.glob("*.schema.json")):
+        schema = json.loads(path.read_text(encoding="utf-8"))
+        results.append(_describe(RESULT.format(path.name.split(".")[0]), schema, schema["$defs"]))
+        parts |= {name: _describe(name, schema["$defs"][name], schema["$defs"]) for name in _in_order(schema)}
+    return "\n".join([*results, *parts.values()])
 
 
 def _in_order(schema: dict[str, Any]) -> list[str]:
@@ -50,8 +55,8 @@ def _describe(name: str, part: dict[str, Any], kinds: dict[str, Any]) -> str:
     rows = []
     for field, kind in part["properties"].items():
         needed = field in part.get("required", ())
-        meaning = meanings.get(field) or as_markdown(kind.get("description", "")) or _by_type(kind, kinds)
-        meaning = meaning or (PLAIN.get(field, "") if name == "The record" else "")
+        common = PLAIN.get(field, "") if "schema_version" in part["properties"] else ""
+        meaning = meanings.get(field) or common or as_markdown(kind.get("description", "")) or _by_type(kind, kinds)
         rows.append(f"| `{field}` | {_type(kind)}{'' if needed else _otherwise(kind)} | {meaning} |")
     return f"## {name}\n\n{lead}\n\n| Field | Type | Meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 

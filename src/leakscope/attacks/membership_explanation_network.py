@@ -32,6 +32,7 @@ from numpy.typing import NDArray
 
 from leakscope.adapters import seeded_torch
 from leakscope.attacks.membership_learned import thin
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
 from leakscope.explanations.settings import parse
@@ -71,8 +72,7 @@ def explanation_network(
     >>> attack.name, attack.releases
     ('network on explanation, true label', ('gradient', 'labels'))
     """
-    if isinstance(epochs, bool) or not isinstance(epochs, int) or epochs < 1:
-        raise InputError(f"epochs is a whole number from 1 on, not {epochs!r}")
+    check_count("epochs", epochs)
     explained = release != "probabilities"
     sees = ["explanation"] * explained + ["prediction"] * (prediction or not explained) + ["true label"] * true_label
 

@@ -212,8 +212,8 @@ def by_group(revealed: Any, groups: Mapping[str, Any], confidence: float = 0.95)
     >>> revealed = np.arange(200) % np.repeat([2, 10], 100) == 0
     >>> for group in by_group(revealed, {"age": np.repeat(["old", "young"], 100)}):
     ...     print(group.level, group.share, group.gap)
-    old 0.50 [0.40, 0.60] 0.40 [0.26, 0.53]
-    young 0.10 [0.05, 0.18] -0.40 [-0.53, -0.26]
+    old 0.50 [0.39, 0.61] 0.40 [0.25, 0.53]
+    young 0.10 [0.04, 0.18] −0.40 [−0.53, −0.25]
     """
     hits = np.asarray(revealed)
     if hits.ndim != 1 or hits.dtype != bool:

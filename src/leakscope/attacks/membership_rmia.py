@@ -26,7 +26,7 @@ from leakscope.attacks.references import (
     log_likelihood_of_loss,
     references_in,
 )
-from leakscope.errors import InputError
+from leakscope.core.checks import check_number
 from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
 from leakscope.models import Task
 
@@ -52,8 +52,7 @@ def rmia(task: Task = "classification", *, online: bool = True, a: float = 0.3) 
     >>> rmia("regression").releases
     ('squared_error', 'references')
     """
-    if not 0 <= a <= 1:
-        raise InputError(f"a is a number from 0 to 1, not {a!r}")
+    check_number("a", a, 0, 1)
     name = NAME if online else OFFLINE
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001

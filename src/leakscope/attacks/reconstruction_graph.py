@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.influence.graph import ORDERS, Order
 from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
@@ -41,9 +42,8 @@ def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patie
     """
     if order not in ORDERS:
         raise InputError(f"order must be one of {', '.join(map(repr, ORDERS))}, not {order!r}")
-    whole = isinstance(patience, int | np.integer) and not isinstance(patience, bool)
-    if patience is not None and (not whole or patience < 1):
-        raise InputError(f"patience must be a whole number of starts from 1 on, not {patience!r}")
+    if patience is not None:
+        check_count("patience", patience)
 
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)

@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 
@@ -49,9 +50,8 @@ def static_queries(kind: Kind, queries: int | None = 1000) -> Reconstruction:
     """
     if kind not in KINDS:
         raise InputError(f"kind must be one of {', '.join(map(repr, KINDS))}, not {kind!r}")
-    whole = isinstance(queries, int | np.integer) and not isinstance(queries, bool)
-    if queries is not None and (not whole or queries < 1):
-        raise InputError(f"queries must be a whole number from 1 on, not {queries!r}")
+    if queries is not None:
+        check_count("queries", queries)
 
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)

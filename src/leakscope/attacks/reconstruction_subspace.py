@@ -33,6 +33,7 @@ import numpy as np
 from scipy.special import logit
 
 from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Loss
 from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
@@ -135,8 +136,8 @@ def subspace_reduction(*, dimensions: int | None = None) -> Reconstruction:
 
 def check_dimensions(dimensions: int | None) -> None:
     """Refuse a number of dimensions that no subspace can have."""
-    if dimensions is not None and (isinstance(dimensions, bool) or not isinstance(dimensions, int) or dimensions < 1):
-        raise InputError(f"dimensions must be a whole number from 1 on, or None, not {dimensions!r}")
+    if dimensions is not None:
+        check_count("dimensions", dimensions)
 
 
 class Descent:

@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_number
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Loss
 from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
@@ -56,8 +57,7 @@ def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
     >>> found.queries, found.notes["why"], len(found) > 20
     (300, 'the budget is spent', True)
     """
-    if not 0 <= margin < np.inf:
-        raise InputError(f"margin must be a number from 0 on, not {margin!r}")
+    check_number("margin", margin, least=0)
 
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)

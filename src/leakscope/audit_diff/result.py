@@ -40,8 +40,8 @@ class Diff(Result):
 
     Parameters
     ----------
-    of
-        The kind of the two results.
+    of, studied_models
+        The kind of the two results, and the names of what they studied.
     outcome
         ``increased``: some risk is significantly larger than before and none significantly smaller; ``shift_possible``: figures changed significantly,
         but a change of the records may be the reason; and so on.
@@ -60,8 +60,8 @@ class Diff(Result):
         What is in one result only.
     changed_settings, changed_versions
         What else differs, without a test.
-    comparisons
-        The number of comparisons that the intervals are corrected for.
+    confidence, comparisons
+        The confidence of all intervals together, and the number of comparisons that they are corrected for.
     """
 
     kind: ClassVar[str] = "diff"

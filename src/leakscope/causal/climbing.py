@@ -32,6 +32,7 @@ from scipy.special import xlogy
 from leakscope import intervals
 from leakscope.causal.counting import count_table
 from leakscope.causal.network import LARGEST_TABLE, Floats, configurations, topological_order
+from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.records import list_names
@@ -135,8 +136,8 @@ def climb(
     names = tuple(names)
     codes = _check(codes, names, levels, score)
     for word, limit, least in (("most_parents", most_parents, 1), ("patience", patience, 0), ("orders", orders, 1)):
-        if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < least):
-            raise InputError(f"{word} is a whole number from {least} on, not {limit!r}.")
+        if limit is not None:
+            check_count(word, limit, least)
     allowed = ~(_matrix(names, forbidden) | np.eye(len(names), dtype=bool))
     fixed = _matrix(names, required)
     graph = fixed | _matrix(names, _arcs(start or {}))
@@ -240,8 +241,7 @@ def parent_confidence(
     1.00 [0.48, 1.00]
     """
     names = tuple(names)
-    if isinstance(resamples, bool) or not isinstance(resamples, int) or resamples < 1:
-        raise InputError(f"resamples are a whole number from 1 on, not {resamples!r}.")
+    check_count("resamples", resamples)
     if label not in names:
         raise InputError(f"the label {label!r} is no column: choose one of {list_names(names, 12)}.")
     codes = _check(codes, names, levels, score)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.checks import check_number
 from leakscope.errors import InputError
 
 NOISE = 0.25
@@ -62,8 +63,7 @@ def environment(
     grey, numbers = np.asarray(images), np.asarray(digits)
     _check(grey, numbers)
     for name, share in (("flip", flip), ("noise", noise)):
-        if not 0 <= share <= 1:
-            raise InputError(f"{name} is a probability from 0 to 1, not {share!r}.")
+        check_number(name, share, 0, 1)
     y = (numbers >= first) ^ (rng.random(len(grey)) < noise)
     colour = y ^ (rng.random(len(grey)) < flip)
     flat = grey.reshape(len(grey), -1)

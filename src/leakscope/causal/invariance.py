@@ -29,6 +29,7 @@ from typing import Any, Literal, NamedTuple
 
 from leakscope.causal.conditional_tests import ConditionalTest, CountTest
 from leakscope.causal.invariance_data import Column, Data, check_levels, importances, read_data, regressors
+from leakscope.core.checks import check_confidence, check_count, check_seed
 from leakscope.errors import InputError
 from leakscope.records import list_names
 
@@ -187,12 +188,10 @@ def invariant_features(
     >>> invariant_features(np.column_stack([cause, effect]), y, site).features
     (0,)
     """
-    if not (isinstance(confidence, int | float) and 0.5 <= confidence < 1):
-        raise InputError(f"confidence is from 0.5 to below 1, such as 0.95, not {confidence!r}.")
+    check_confidence(confidence)
     if test not in ("auto", *ASSUMES):
         raise InputError(f"test is auto, counts, linear or logistic, not {test!r}.")
-    if isinstance(seed, bool) or not isinstance(seed, int) or seed < 0:
-        raise InputError(f"seed is a whole number from 0 on, not {seed!r}.")
+    seed = check_seed(seed)
     data = read_data(X, y, environment, numbers=test == "linear")
     chosen, screening = _candidates(data, candidates, most_candidates, seed)
     sets = _sets(len(chosen), largest_set)
@@ -271,8 +270,7 @@ def _candidates(data: Data, candidates: Sequence[Column] | None, most: int, seed
         if unknown := [name for name in candidates if name not in data.names]:
             raise InputError(f"there is no column {list_names(unknown)}: the columns are {list_names(data.names, 12)}.")
         return tuple(sorted({data.names.index(name) for name in candidates})), ""
-    if isinstance(most, bool) or not isinstance(most, int) or most < 1:
-        raise InputError(f"most_candidates is a whole number from 1 on, not {most!r}.")
+    check_count("most_candidates", most)
     if len(data.names) <= most:
         return tuple(range(len(data.names))), ""
     order = sorted(enumerate(importances(data, SCREENED_ROWS, seed)), key=lambda item: -item[1])
@@ -287,8 +285,8 @@ def _candidates(data: Data, candidates: Sequence[Column] | None, most: int, seed
 
 def _sets(candidates: int, largest: int | None) -> list[tuple[int, ...]]:
     """All sets of positions, small ones first."""
-    if largest is not None and (isinstance(largest, bool) or not isinstance(largest, int) or largest < 0):
-        raise InputError(f"largest_set is a whole number from 0 on, not {largest!r}.")
+    if largest is not None:
+        check_count("largest_set", largest, least=0)
     if not candidates:
         raise InputError("there is no candidate column: name at least one.")
     most = candidates if largest is None else min(largest, candidates)

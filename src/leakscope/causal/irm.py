@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 from scipy import special
 
 from leakscope import intervals
+from leakscope.core.checks import check_count, check_number
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.learners.linear import read_records
@@ -115,17 +116,14 @@ class IRM:
     l2: float = 1e-3
 
     def __post_init__(self) -> None:
-        if not isinstance(self.widths, tuple | list) or not all(_is_whole(width, 1) for width in self.widths):
-            raise InputError(f"widths are whole numbers from 1 on, one per hidden layer, not {self.widths!r}.")
-        object.__setattr__(self, "widths", tuple(map(int, self.widths)))
+        if not isinstance(self.widths, tuple | list):
+            raise InputError(f"widths must hold the width of each hidden layer, not {self.widths!r}")
+        object.__setattr__(self, "widths", tuple(check_count("each of widths", width) for width in self.widths))
         for name, least in (("steps", 1), ("batch", 2), ("anneal", 0)):
-            if not _is_whole(getattr(self, name), least):
-                raise InputError(f"{name} is a whole number from {least} on, not {getattr(self, name)!r}.")
+            check_count(name, getattr(self, name), least)
         for name in ("penalty", "l2"):
-            if not _is_number(getattr(self, name)) or getattr(self, name) < 0:
-                raise InputError(f"{name} is a number from 0 on, not {getattr(self, name)!r}.")
-        if not _is_number(self.rate) or self.rate <= 0:
-            raise InputError(f"rate is a number above 0, not {self.rate!r}.")
+            check_number(name, getattr(self, name), least=0)
+        check_number("rate", self.rate, least=0, open_ends=True)
 
     @property
     def name(self) -> str:
@@ -345,11 +343,3 @@ def _import_torch() -> Any:
     except ImportError:
         raise MissingExtraError("invariant training", "torch") from None
     return torch
-
-
-def _is_whole(value: Any, least: int) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= least
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)

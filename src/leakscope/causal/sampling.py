@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.causal.network import Floats, Network
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.records import list_names, row_name
 
@@ -40,8 +41,7 @@ def draw(network: Network, n: int, seed: int | np.random.SeedSequence = 0) -> Co
     >>> codes.shape, codes.dtype, bool((codes[:500] == draw(load_network("child"), 500, seed=1)).all())
     ((1000, 20), dtype('uint8'), True)
     """
-    if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
-        raise InputError(f"a sample has a whole number of rows from 1 on, not {n!r}.")
+    n = check_count("n", n)
     sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     children = np.random.SeedSequence(sequence.entropy, spawn_key=sequence.spawn_key).spawn(-(-n // CHUNK))
     codes = np.empty((len(network.names), n), np.uint8)

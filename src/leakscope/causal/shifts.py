@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from leakscope.causal.network import Floats, Network
+from leakscope.core.checks import check_number
 from leakscope.errors import InputError
 
 Seed = int | np.random.SeedSequence
@@ -47,9 +48,7 @@ def perturb(network: Network, keep: str | Sequence[str], noise: float, seed: See
     >>> bool((perturb(child, ["XrayReport"], 0.0).tables["Age"] == child.tables["Age"]).all())
     True
     """
-    if isinstance(noise, bool) or not isinstance(noise, int | float) or not (math.isfinite(noise) and noise >= 0):
-        raise InputError(f"noise is a number from 0 on, not {noise!r}.")
-    return _exchange(network, _others(network, keep), float(noise), seed)
+    return _exchange(network, _others(network, keep), check_number("noise", noise, least=0), seed)
 
 
 def intervene(network: Network, on: str | Collection[str], label: str, seed: Seed = 0) -> Network:

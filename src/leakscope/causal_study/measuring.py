@@ -170,8 +170,7 @@ def pool_attacks(kind: Kind, parts: Sequence[Part]) -> list[Attacked]:
     for law in (SAME, SHIFTED):
         for tried in zip(*(found for part in parts for found in part.membership[law]), strict=True):
             figures = {figure: pool([getattr(found, figure) for found in tried]) for figure in FIGURES}
-            names = {"attack": tried[0].attack, "release": tried[0].release, "model": kind.name, "law": law}
-            pooled.append(Attacked(**names, **figures))
+            pooled.append(Attacked(kind.name, law, tried[0].attack, tried[0].release, **figures))
     return pooled
 
 

@@ -82,6 +82,9 @@ def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, Verd
     if verdict.kind == "inconclusive" and (beats or exposed is not None):
         return beats, verdict, Caveat("leak_inconclusive")
     if beats and differ_anyway(case, outcome, significantly=True):
-        values = {"blind": best.blind, "control": best.control.auc, "control_kind": best.control.kind}
-        return True, verdict, Caveat("shift_between_sets", values)
+        controls = Caveat(
+            "shift_between_sets",
+            {"blind": best.blind, "control": best.control.auc, "control_kind": best.control.kind},
+        )
+        return True, verdict, controls
     return beats, verdict, None

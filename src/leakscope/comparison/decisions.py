@@ -53,7 +53,7 @@ def _defended(version: Version, found: Comparison, *, doubted: bool) -> Iterator
         "inconclusive" if doubted else lowered,
         {"auc_change": version.risk_change, **_risk(version)},
     )
-    for one in (*version.utility, *version.faithfulness):
+    for one in (*version.utility.values(), *version.faithfulness):
         estimates = {"utility_change": one.change, "utility": one.value}
         yield Claim("utility_lost", about | {"metric": one.metric}, _lost(one.gain), estimates)
     kept: Outcome = "yes" if keeps_utility(version, (found.utility_limit, found.faithfulness_limit)) else "inconclusive"

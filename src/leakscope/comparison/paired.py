@@ -75,7 +75,7 @@ def pair_aucs(scores: Sequence[Sequence[Part]], confidence: float = 0.95, seed: 
     >>> first = rng.normal(member, 1.0)
     >>> paired = pair_aucs([split(first, member), split(first / 2, member), split(rng.normal(size=2000), member)])
     >>> paired.difference([0], [1])
-    0.000 [-0.002, 0.002]
+    0.000 [−0.002, 0.002]
     >>> paired.difference([0], [2]).low > 0.1
     True
     """

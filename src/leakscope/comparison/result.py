@@ -95,7 +95,7 @@ class Version:
         Change of the largest AUC from the model as it is, paired on the same records: below 0 is less risk. The intervals of all pairs of
         versions are simultaneous. None for the model as it is.
     utility, groups
-        Metrics on held-out records, and the main one by group.
+        Metrics on held-out records by name, the main one first, and the main one by group.
     faithfulness
         For each released explanation, how faithful it is: how much better its order of features is than a random one
         (`explanations.faithfulness`), and the paired change.
@@ -128,7 +128,7 @@ class Version:
     control_kind: Literal["never trained", "permuted"]
     attacks: tuple[Attacked, ...]
     risk_change: Estimate | None
-    utility: tuple[Measured, ...]
+    utility: dict[str, Measured]
     groups: tuple[GroupUtility, ...]
     faithfulness: tuple[Measured, ...]
     retrained: Estimate | None
@@ -148,7 +148,7 @@ class Version:
     @property
     def main(self) -> Measured:
         """The main metric: accuracy, or the mean squared error."""
-        return self.utility[0]
+        return next(iter(self.utility.values()))
 
 
 @dataclass(frozen=True)
@@ -255,7 +255,7 @@ class RecordComparison:
         return next(version for version in self.versions if version.name == name)
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Comparison(Result):
     """The model as it is and defended versions of it: risk, utility, and what to do.
 

@@ -91,7 +91,7 @@ def calibration_error(said: Floats, right: Floats, confidence: float = 0.95) -> 
     >>> honest.low, honest.high < 0.02
     (0.0, True)
     >>> calibration_error(said, (rng.random(20_000) < said - 0.2).astype(float))
-    0.20 [0.19, 0.20]
+    0.197 [0.190, 0.204]
     """
     residual = (said - right)[np.argsort(said, kind="stable")]
     square, variance = 0.0, 0.0
@@ -109,14 +109,14 @@ def calibration_error(said: Floats, right: Floats, confidence: float = 0.95) -> 
 
 def price(
     ours: Quality, theirs: Quality, confidence: float, together: float, *, same: bool = False, same_labels: bool = False
-) -> tuple[Measured, ...]:
+) -> dict[str, Measured]:
     """Every metric of ours, and its change from theirs; ``together`` is the confidence at which all changes hold.
 
     ``same`` says that the answers are the same by construction, ``same_labels`` that the predicted classes are: what can't
     change changes by exactly 0.
     """
     own, other, careful = ours.measure(confidence), theirs.measure(together), ours.measure(together)
-    found = []
+    found = {}
     for name, value in own.items():
         if same or (same_labels and name == "accuracy"):
             change = NO_CHANGE
@@ -126,8 +126,8 @@ def price(
             change = intervals.mean(ours.per_record[name] - theirs.per_record[name], together)
         else:
             change = intervals.difference(careful[name], other[name])
-        found.append(Measured(name, BETTER[name], value, change))
-    return tuple(found)
+        found[name] = Measured(name, BETTER[name], value, change)
+    return found
 
 
 def change_of_shares(change: Floats, confidence: float) -> Estimate:
@@ -139,7 +139,7 @@ def change_of_shares(change: Floats, confidence: float) -> Estimate:
     Examples
     --------
     >>> change_of_shares(np.zeros(100), 0.95)
-    0.00 [-0.04, 0.04]
+    0.00 [−0.04, 0.04]
     """
     n = len(change)
     gained, lost = (intervals.proportion(int((change == sign).sum()), n, confidence) for sign in (1, -1))

@@ -26,9 +26,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.adapters import seeded_torch
+from leakscope.core.checks import check_count, check_number
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Defended, make_learner, read_settings
-from leakscope.defenses.torch_training import Plan, check_positive, import_torch, make_plan, read_hidden
+from leakscope.defenses.torch_training import Plan, import_torch, make_plan, read_hidden
 from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.target import Target
@@ -79,9 +80,9 @@ class AdversarialRegularisation:
     source: ClassVar[str] = "Nasr, Shokri, Houmansadr 2018, Algorithm 1"
 
     def __post_init__(self) -> None:
-        check_positive(steps=self.steps, batch=self.batch, rate=self.rate, attacks=self.attacks)
-        if any(value != int(value) for value in (self.steps, self.batch, self.attacks)):
-            raise InputError("steps, batch and attacks must be whole numbers.")
+        for name in ("steps", "batch", "attacks"):
+            check_count(name, getattr(self, name))
+        check_number("rate", self.rate, least=0, open_ends=True)
         _ = self.settings, read_hidden(self.hidden)
 
     @property

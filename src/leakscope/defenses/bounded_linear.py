@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from leakscope.core.checks import check_number
 from leakscope.defenses.encoding import PUBLIC_ENCODING, Encoding, LinearOutputs, make_encoding
 from leakscope.errors import InputError
 from leakscope.failures import describe
@@ -171,16 +172,10 @@ def check_fields(noise: Any, l2: Any, radius: Any) -> None:
     """Refuse a noise that is not known, and a penalty or a radius that can't be."""
     if noise not in ("gaussian", "laplace"):
         raise InputError(f"there is no noise {noise!r}: use 'gaussian' or 'laplace'")
-    if l2 is not None and not (is_positive(l2) and l2 >= SMALLEST_L2):
-        raise InputError(f"l2 must be a number of at least {SMALLEST_L2:g}, not {l2!r}")
-    if radius is not None and not is_positive(radius):
-        raise InputError(f"radius must be a number above 0, not {radius!r}")
-
-
-def is_positive(value: Any) -> bool:
-    """Whether this is a finite number above 0."""
-    number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-    return bool(number and np.isfinite(value) and value > 0)
+    if l2 is not None:
+        check_number("l2", l2, least=SMALLEST_L2)
+    if radius is not None:
+        check_number("radius", radius, least=0, open_ends=True)
 
 
 def minimum(

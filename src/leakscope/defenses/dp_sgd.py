@@ -33,10 +33,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.adapters import seeded_torch
+from leakscope.core.checks import check_number, check_share
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Defended, Guarantee, make_learner, read_settings
 from leakscope.defenses.encoding import PUBLIC_ENCODING
-from leakscope.defenses.torch_training import Plan, check_positive, import_torch, make_plan, read_hidden
+from leakscope.defenses.torch_training import Plan, import_torch, make_plan, read_hidden
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.models import Model
 from leakscope.target import Target
@@ -87,11 +88,11 @@ class DPSGD:
     source: ClassVar[str] = "Abadi et al. 2016, Algorithm 1"
 
     def __post_init__(self) -> None:
-        check_positive(delta=self.delta, clip=self.clip, share=self.share, epochs=self.epochs, rate=self.rate)
-        if self.delta >= 1 or self.share > 1:
-            raise InputError(
-                f"delta must be below 1 and share at most 1, not delta={self.delta} and share={self.share}."
-            )
+        check_share("delta", self.delta)
+        for name in ("clip", "epochs", "rate"):
+            check_number(name, getattr(self, name), least=0, open_ends=True)
+        if self.share != 1:
+            check_share("share", self.share)
         _ = self.settings, read_hidden(self.hidden)
 
     @property

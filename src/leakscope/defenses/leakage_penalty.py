@@ -17,10 +17,10 @@ from typing import Any, ClassVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.defenses.bounded_linear import is_positive, why_no_rows
+from leakscope.core.checks import check_number
+from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.encoding import LinearOutputs, linear_model, make_encoding
-from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.target import Target
 
@@ -65,8 +65,7 @@ class LeakagePenalty:
     source: ClassVar[str] = "farokhi2020, section 7, after Krasker and Welsch 1982"
 
     def __post_init__(self) -> None:
-        if not is_positive(self.l2):
-            raise InputError(f"l2 must be a number above 0, not {self.l2!r}")
+        check_number("l2", self.l2, least=0, open_ends=True)
         _ = self.settings
 
     @property

@@ -22,9 +22,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from leakscope.core.checks import check_count
 from leakscope.defenses.defense import Defended, Floats, read_settings
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
-from leakscope.errors import InputError
 from leakscope.keyed import uniforms
 from leakscope.target import Target
 
@@ -55,8 +55,7 @@ class MemGuard:
 
     def __post_init__(self) -> None:
         _ = self.settings
-        if not isinstance(self.secret, int) or self.secret < 0:
-            raise InputError(f"the secret must be a whole number from 0 on, not {self.secret!r}")
+        check_count("secret", self.secret, least=0)
 
     @property
     def settings(self) -> tuple[float, ...]:

@@ -45,10 +45,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from leakscope.core.checks import check_share
 from leakscope.defenses.bounded_linear import (
     BoundedRows,
     check_fields,
-    is_positive,
     make_rows,
     minimum,
     spherical_laplace,
@@ -56,7 +56,6 @@ from leakscope.defenses.bounded_linear import (
     why_no_rows,
 )
 from leakscope.defenses.defense import Defended, Guarantee, make_learner, read_settings
-from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.target import Target
 
@@ -107,8 +106,8 @@ class ObjectivePerturbation:
 
     def __post_init__(self) -> None:
         check_fields(self.noise, self.l2, self.radius)
-        if self.noise == "gaussian" and not (is_positive(self.delta) and self.delta < 1):
-            raise InputError(f"delta must be a number above 0 and below 1, not {self.delta!r}")
+        if self.noise == "gaussian":
+            check_share("delta", self.delta)
         _ = self.settings
 
     @property

@@ -38,12 +38,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.bounds import gaussian_noise, laplace_noise
+from leakscope.core.checks import check_number
 from leakscope.defenses.bounded_linear import (
     SLACK,
     BoundedRows,
     Floats,
     check_fields,
-    is_positive,
     least_squares,
     make_rows,
     minimum,
@@ -121,8 +121,8 @@ class ParameterNoise:
         check_fields(self.noise, self.l2, self.radius)
         if self.method not in ("analytic", "classic"):
             raise InputError(f"there is no method {self.method!r}: use 'analytic' or 'classic'")
-        if self.sensitivity not in ("proven", "estimated") and not is_positive(self.sensitivity):
-            raise InputError(f"sensitivity must be 'proven', 'estimated' or a number above 0, not {self.sensitivity!r}")
+        if self.sensitivity not in ("proven", "estimated"):
+            check_number("sensitivity, unless 'proven' or 'estimated',", self.sensitivity, least=0, open_ends=True)
         limits = self.limits
         if limits is not None and not (np.shape(limits) == (2,) and -np.inf < limits[0] < limits[1] < np.inf):
             raise InputError(f"limits must be the lowest and the highest value of a label, not {limits!r}")

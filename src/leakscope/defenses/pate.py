@@ -20,6 +20,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.checks import check_count, check_share
 from leakscope.defenses.defense import Defended, Floats, Guarantee, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER
 from leakscope.errors import InputError
@@ -83,11 +84,9 @@ class PATE:
 
     def __post_init__(self) -> None:
         _ = self.settings
-        for name, least in (("teachers", 2), ("queries", 1)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-                raise InputError(f"{name} must be a whole number from {least} on, not {value!r}")
-        read_settings(self.delta, "delta", lambda value: 0 < value < 1, "between 0 and 1")
+        check_count("teachers", self.teachers, least=2)
+        check_count("queries", self.queries)
+        check_share("delta", self.delta)
 
     @property
     def settings(self) -> tuple[float, ...]:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.checks import check_count
 from leakscope.defenses.encoding import Encoding, last_step, make_encoding
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.models import Model, Task, to_probabilities
@@ -167,17 +168,7 @@ def read_hidden(hidden: Any) -> tuple[int, ...] | None:
     if hidden is None:
         return None
     widths = tuple(np.atleast_1d(np.asarray(hidden, dtype=object))) if np.size(hidden) else ()
-    if not all(isinstance(width, int | np.integer) and not isinstance(width, bool) and width >= 1 for width in widths):
-        raise InputError(f"hidden names whole numbers from 1 on, one per hidden layer, not {hidden!r}.")
-    return tuple(int(width) for width in widths)
-
-
-def check_positive(**values: Any) -> None:
-    """Fail in one sentence unless every value is a finite number above 0."""
-    for name, value in values.items():
-        number = isinstance(value, int | float | np.number) and not isinstance(value, bool) and np.isfinite(value)
-        if not (number and value > 0):
-            raise InputError(f"{name} must be a number above 0, not {value!r}.")
+    return tuple(check_count("each of hidden", width) for width in widths)
 
 
 def import_torch() -> Any:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from leakscope.core.checks import check_confidence, check_count, check_number, check_seed, check_share
 from leakscope.errors import InputError
 from leakscope.failures import cause
 from leakscope.risk import FALSE_POSITIVE_RATES
@@ -45,18 +46,17 @@ class Settings:
 
     def checked(self) -> Settings:
         """The settings with the seed as Python's own whole number, or an error."""
-        if isinstance(self.seed, bool) or not isinstance(self.seed, int | np.integer) or self.seed < 0:
-            raise InputError(f"seed must be a whole number from 0 on, not {self.seed!r}")
-        if not all(isinstance(number, int | float) for number in (self.confidence, self.margin)):
-            raise InputError(f"confidence and margin must be numbers, not {self.confidence!r} and {self.margin!r}")
-        if not 0.5 <= self.confidence <= 0.99999:
-            raise InputError(f"confidence must be from 0.5 to 0.99999, not {self.confidence}")
-        if not 0 < self.margin < 0.5:
-            raise InputError(f"margin must be between 0 and 0.5, not {self.margin}")
-        if not self.fprs or not all(0 < fpr < 1 for fpr in self.fprs):
-            raise InputError(f"false-positive rates must lie between 0 and 1, not {self.fprs}")
+        check_confidence(self.confidence)
+        check_number("margin", self.margin, 0, 0.5, open_ends=True)
+        if not self.fprs:
+            raise InputError("fprs is empty: name at least one false-positive rate")
+        for fpr in self.fprs:
+            check_share("each of fprs", fpr)
         return replace(
-            self, seed=int(self.seed), references=_read_references(self.references), budget=_read_budget(self.budget)
+            self,
+            seed=check_seed(self.seed),
+            references=_read_references(self.references),
+            budget=None if self.budget is None else check_number("budget", self.budget, least=0, open_ends=True),
         )
 
     @property
@@ -67,19 +67,11 @@ class Settings:
 
 
 def _read_references(references: Any) -> int | None:
-    whole = isinstance(references, int | np.integer) and not isinstance(references, bool)
-    if references is not None and (not whole or references < 0 or references % 2):
-        raise InputError(f"references is an even number of models, or 0 for none, not {references!r}")
-    if references is not None and references > LARGEST_REFERENCES:
-        raise InputError(f"references is at most {LARGEST_REFERENCES}, not {references}: 64 are nearly as strong")
-    return None if references is None else int(references)
-
-
-def _read_budget(budget: Any) -> float | None:
-    number = isinstance(budget, int | float | np.number) and not isinstance(budget, bool)
-    if budget is not None and not (number and 0 < budget < np.inf):
-        raise InputError(f"budget is the seconds of training, a positive number, not {budget!r}")
-    return None if budget is None else float(budget)
+    if references is None:
+        return None
+    if (count := check_count("references", references, 0, LARGEST_REFERENCES)) % 2:
+        raise InputError(f"references must be an even number of models, or 0 for none, not {count}")
+    return count
 
 
 def instead_of_shadows(references: int | None, shadows: int | None) -> int | None:

@@ -41,13 +41,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.checks import check_confidence, check_count, check_number, check_seed
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.explanations.compute import as_model, explain_model, explained_records, find_view, refusal
 from leakscope.explanations.linear import LinearView
 from leakscope.explanations.settings import LARGEST, FeatureExplanation, Output, parse
 from leakscope.models import Model, Outputs, Task
-from leakscope.oracle import check_seed
 from leakscope.records import take_rows
 
 Floats = NDArray[np.float64]
@@ -137,6 +137,7 @@ def measure_faithfulness(
     (True, True)
     """
     check_seed(seed)
+    check_confidence(confidence)
     chosen = [parse(one) if isinstance(one, str) else one for one in explanations]
     adapted = as_model(model, X, outputs, task)
     bench = Bench(adapted, X, baseline=baseline, records=records, steps=steps, samples=samples, seed=seed)
@@ -321,13 +322,7 @@ def ratio(above: Floats, below: Floats, confidence: float = 0.95) -> Estimate:
 
 def _check(X: Any, baseline: Any, *counts: Any) -> None:
     for number, name in zip(counts, ("records", "steps", "samples"), strict=True):
-        if isinstance(number, bool) or not isinstance(number, int | np.integer) or number < 2:
-            raise InputError(f"{name} must be a whole number from 2 on, not {number!r}")
-    if (
-        isinstance(baseline, bool)
-        or not isinstance(baseline, int | float | np.number)
-        or not abs(float(baseline)) <= LARGEST
-    ):
-        raise InputError(f"baseline must be a number up to {LARGEST:g}, not {baseline!r}")
+        check_count(name, number, least=2)
+    check_number("baseline", baseline, -LARGEST, LARGEST)
     if len(X) < 2:
         raise InputError(f"faithfulness needs two held-out records or more, not {len(X)}")

@@ -21,11 +21,12 @@ and no answer depends on which records are asked together.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from functools import partial
 from typing import Any, Literal, get_args
 
+from leakscope.core.checks import check_count, check_number
 from leakscope.errors import InputError
 from leakscope.records import plain
 
@@ -101,10 +102,9 @@ class FeatureExplanation:
             raise InputError(f"{self.method} explains the logit: leave output out")
         if not isinstance(self.normalised, bool):
             raise InputError(f"normalised is True or False, not {self.normalised!r}")
-        for name, fits, what in _NUMBERS:
-            value = getattr(self, name)
-            if not (value is None and name in _OPTIONAL) and not fits(value):
-                raise InputError(f"{name} is {what}, not {value!r}")
+        for name, check in _NUMBERS.items():
+            if (value := getattr(self, name)) is not None or name not in _OPTIONAL:
+                check(name, value)
         for name, methods in _OF_METHODS.items():
             if self.method not in methods and getattr(self, name) != type(self).__dataclass_fields__[name].default:
                 raise InputError(f"{name} is a setting of {' and '.join(methods)}, not of {self.method}: leave it out")
@@ -172,20 +172,6 @@ def _value(setting: str, text: str) -> Any:
     return text
 
 
-def _whole(least: int, most: float = math.inf) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, int) and not isinstance(value, bool) and least <= value <= most
-
-
-def _between(least: float, *, above: bool = False) -> Callable[[Any], bool]:
-    """Whether a value is a number that is not below (or not at) ``least``, nor so large that float32 can't hold it."""
-
-    def fits(value: Any) -> bool:
-        number = isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
-        return number and (value > least if above else value >= least)
-
-    return fits
-
-
 _OF_METHODS: dict[str, tuple[Kind, ...]] = {
     "baseline": ("integrated_gradients", "deeplift"),
     "steps": ("integrated_gradients",),
@@ -194,15 +180,15 @@ _OF_METHODS: dict[str, tuple[Kind, ...]] = {
     "epsilon": ("lrp",),
 }
 _OPTIONAL = ("top", "decimals", "digits")
-_NUMBERS: tuple[tuple[str, Callable[[Any], bool], str], ...] = (
-    ("baseline", _between(-math.inf), "a number up to 1e30"),
-    ("steps", _whole(2), "a whole number from 2 on"),
-    ("sigma", _between(0), "a number from 0 to 1e30"),
-    ("samples", _whole(1), "a whole number from 1 on"),
-    ("epsilon", _between(0, above=True), "a number above 0 and up to 1e30"),
-    ("noise", _between(0), "a number from 0 to 1e30"),
-    ("top", _whole(1), "a whole number from 1 on"),
-    ("decimals", _whole(0, 15), "a whole number from 0 to 15"),
-    ("digits", _whole(1, 15), "a whole number from 1 to 15"),
-    ("seed", _whole(0), "a whole number from 0 on"),
-)
+_NUMBERS: dict[str, Callable[[str, Any], float]] = {
+    "baseline": partial(check_number, least=-LARGEST, most=LARGEST),
+    "steps": partial(check_count, least=2),
+    "sigma": partial(check_number, least=0, most=LARGEST),
+    "samples": check_count,
+    "epsilon": partial(check_number, least=0, most=LARGEST, open_ends=True),
+    "noise": partial(check_number, least=0, most=LARGEST),
+    "top": check_count,
+    "decimals": partial(check_count, least=0, most=15),
+    "digits": partial(check_count, least=1, most=15),
+    "seed": partial(check_count, least=0),
+}

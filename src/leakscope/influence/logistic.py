@@ -29,6 +29,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
 from leakscope.core.arrays import Floats, Indices
+from leakscope.core.checks import check_number
 from leakscope.errors import InputError
 from leakscope.influence.linear_models import LinearModels
 from leakscope.learners.linear import read_records
@@ -179,8 +180,7 @@ class Problem:
     @classmethod
     def read(cls, X: Any, y: Any, l2: Any) -> Problem:
         """Check records, labels and penalty, and train on all records."""
-        if isinstance(l2, bool) or not isinstance(l2, int | float | np.number) or not 0 < l2 < np.inf:
-            raise InputError(f"l2 must be a number above 0, not {l2!r}: without a penalty a model may not exist")
+        check_number("l2", l2, least=0, open_ends=True)  # without a penalty a model may not exist
         features, labels, _ = read_records(X, y, "leave-one-out logistic regression")
         return cls(features, labels, float(l2))
 

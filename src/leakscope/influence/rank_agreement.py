@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from leakscope.core.arrays import Floats
-from leakscope.core.checks import check_count
+from leakscope.core.checks import check_confidence, check_count
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.influence.explanation import most_influential
@@ -61,7 +61,7 @@ def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95
     >>> y = X[:, 0] + rng.logistic(size=100) > 0
     >>> found = agreement(*(influences(train(X, y), points) for train in (first_order, leave_one_out)), k=5)
     >>> found.top, found.rank_correlation
-    (0.94 [0.91, 0.96], 0.9983 [0.9980, 0.9987])
+    (0.94 [0.90, 0.97], 0.9983 [0.9980, 0.9987])
     """
     found, true = _read(approximate, "approximate"), _read(exact, "exact")
     if found.shape != true.shape:
@@ -71,6 +71,7 @@ def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95
         )
     points, records = true.shape
     k = check_count("k", k, most=records)
+    check_confidence(confidence)
     chosen, wanted = most_influential(found, k), most_influential(true, k)
     overlap = (chosen[:, :, None] == wanted[:, None, :]).sum(axis=(1, 2)) / k
     same = int((chosen[:, 0] == wanted[:, 0]).sum())

@@ -262,5 +262,4 @@ def _doubts(found: LeakagePoint, space: str, checks: Checks, divergences: Floats
 def exceeds(found: LeakagePoint, attack: str, advantage: Estimate) -> Iterator[Caveat]:
     """Yield a warning if an attack has a significantly larger advantage than the bound for Gaussian laws allows."""
     if advantage.low > found.advantage_bound.value:
-        values = {"attack": attack, "advantage": advantage, "bound": found.advantage_bound}
-        yield Caveat("attack_exceeds_bound", dict(values))
+        yield Caveat("attack_exceeds_bound", {"attack": attack, "advantage": advantage, "bound": found.advantage_bound})

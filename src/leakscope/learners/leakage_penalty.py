@@ -64,6 +64,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from leakscope.core.checks import check_number
 from leakscope.errors import InputError
 from leakscope.learners.linear import Floats
 from leakscope.learners.logistic import Logistic
@@ -121,9 +122,8 @@ class LeakagePenalised:
     def __post_init__(self) -> None:
         if not isinstance(self.plain, Ridge | Logistic) or self.plain.l2 <= 0:
             raise InputError(f"the leakage penalty goes with Ridge or Logistic and an l2 above 0, not {self.plain!r}")
-        number = isinstance(self.weight, int | float | np.number) and not isinstance(self.weight, bool)
-        if not (number and 0 <= self.weight < 1):
-            raise InputError(f"the weight of the leakage penalty is from 0 to below 1, not {self.weight!r}")
+        if check_number("weight", self.weight, 0, 1) == 1:
+            raise InputError("weight must be below 1")
 
     @property
     def name(self) -> str:

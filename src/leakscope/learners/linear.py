@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.checks import check_count, check_number
 from leakscope.errors import InputError
 from leakscope.records import as_matrix, bad_values, list_names, read_features, read_labels
 
@@ -21,8 +21,7 @@ DEPENDENT = 1e-10  # smallest singular value, of columns of length 1, that still
 
 def check_settings(l2: Any, intercept: Any) -> None:
     """Refuse a penalty that is not a number from 0 on, and an intercept that is not a truth value."""
-    if isinstance(l2, bool) or not isinstance(l2, int | float | np.number) or not (math.isfinite(l2) and l2 >= 0):
-        raise InputError(f"l2 is a number from 0 on, not {l2!r}.")
+    check_number("l2", l2, least=0)
     if not isinstance(intercept, bool | np.bool_):
         raise InputError(f"intercept is True or False, not {intercept!r}.")
 
@@ -69,8 +68,7 @@ def with_ones(X: Floats, intercept: bool) -> Floats:
 
 def check_size(size: int, records: int) -> None:
     """Refuse a training set with no record or with more than there are."""
-    if isinstance(size, bool) or not isinstance(size, int | np.integer) or not 1 <= size <= records:
-        raise InputError(f"a training set out of {records} records holds 1 to {records}, not {size!r}.")
+    check_count("the size of a training set", size, most=records)
 
 
 def check_unique(X: Floats, columns: tuple[str, ...], intercept: bool, size: int) -> None:

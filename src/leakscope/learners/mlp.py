@@ -36,6 +36,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.checks import check_count, check_number
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.learners.linear import check_size, read_records, read_values
 from leakscope.workers import one_thread
@@ -104,9 +105,9 @@ class MLP:
     classes: int | None = field(default=None, repr=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.widths, tuple | list) or not all(map(_is_count, self.widths)):
-            raise InputError(f"widths are whole numbers from 1 on, one per hidden layer, not {self.widths!r}.")
-        object.__setattr__(self, "widths", tuple(map(int, self.widths)))
+        if not isinstance(self.widths, tuple | list):
+            raise InputError(f"widths must hold the width of each hidden layer, not {self.widths!r}")
+        object.__setattr__(self, "widths", tuple(check_count("each of widths", width) for width in self.widths))
         choices = {
             "activation": ("tanh", "relu"),
             "task": ("regression", "classification"),
@@ -116,12 +117,9 @@ class MLP:
             if getattr(self, name) not in known:
                 raise InputError(f"{name} is {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}.")
         for name in ("steps", "batch"):
-            if not _is_count(getattr(self, name)):
-                raise InputError(f"{name} is a whole number from 1 on, not {getattr(self, name)!r}.")
-        if not _is_number(self.l2) or self.l2 < 0:
-            raise InputError(f"l2 is a number from 0 on, not {self.l2!r}.")
-        if not _is_number(self.rate) or self.rate <= 0:
-            raise InputError(f"rate is a number above 0, not {self.rate!r}.")
+            check_count(name, getattr(self, name))
+        check_number("l2", self.l2, least=0)
+        check_number("rate", self.rate, least=0, open_ends=True)
 
     @property
     def identified(self) -> bool:
@@ -455,11 +453,3 @@ def _check_finite(models: list[Weights]) -> None:
 def _check_range(values: Floats, what: str) -> None:
     if (largest := np.abs(values).max()) > LARGEST:
         raise InputError(f"the {what} reach {largest:.1g}, too large for 32-bit arithmetic: rescale them.")
-
-
-def _is_count(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and int(value) >= 1
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)

@@ -1,4 +1,4 @@
-"""The figures of the papers, made anew with the public API: one short module each.
+"""Reproductions of the figures and tables of the papers with the public API: one short module each.
 
 A module of this package that has an ``ID`` is a reproduction. It has a ``TITLE``, the ``PAPER`` with what it states, the
 settings ``FULL`` and ``QUICK``, and ``run(**settings, seed, progress, workers)``, which gives a `Reproduction`. A ``run``
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import pkgutil
+import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import replace
@@ -19,9 +20,11 @@ from types import ModuleType
 from typing import Any
 
 from leakscope import datasets
+from leakscope.core.result import Caveat
 from leakscope.errors import InputError
 from leakscope.papers import finished
 from leakscope.papers.reproduction import Reproduction
+from leakscope.versions import stamp
 from leakscope.worlds import Progress
 
 __all__ = ["Reproduction", "reproduce", "reproductions"]
@@ -112,5 +115,22 @@ def _run(
         result: Reproduction = module.run(**settings, seed=seed, progress=progress, workers=workers, **more)
     if usage.generated:
         result = result.on_synthetic(sorted(usage.generated))
-    seconds = round(time.perf_counter() - start, 3)
-    return replace(result, settings=result.settings | {"quick": quick}, seconds=seconds), usage.asked
+    command = shlex.join(
+        [
+            "leakscope",
+            "reproduce",
+            module.ID,
+            *(["--quick"] if quick else []),
+            *(["--synthetic"] if synthetic else []),
+            "--seed",
+            str(seed),
+        ]
+    )
+    return replace(
+        result,
+        settings=result.settings | {"quick": quick},
+        warnings=(*result.warnings, *([Caveat("quick_run")] if quick else [])),
+        seconds={"total": round(time.perf_counter() - start, 3)},
+        command=command,
+        **stamp(),
+    ), usage.asked

@@ -31,11 +31,13 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
+from leakscope.core.wording import write
 from leakscope.errors import InputError
-from leakscope.papers.reproduction import Cell, Reproduction, ends
-from leakscope.papers.trends import Series, Trend, describe, judge, shown, slope, trend
+from leakscope.papers.panels import Curve, Panel
+from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.trends import Series, follows, slope, trend
+from leakscope.report.documents.caveats import describe
 from leakscope.worlds import Progress
 
 READING = (
@@ -45,10 +47,10 @@ READING = (
 NO_NUMBERS = "The extracted text of the paper has no numbers of its figures: trends are compared."
 
 COLUMNS = [
-    "leakage", "leakage_low", "leakage_high", "leakage_median", "leakage_median_low", "leakage_median_high", "rho_mi", "rho_mi_low", "rho_mi_high", "bound",
-    "attack", "attack_low", "attack_high", "advantage_least", "advantage_quartile_1", "advantage_median",
-    "advantage_quartile_3", "advantage_most", "advantage_mean", "advantage_mean_low", "advantage_mean_high",
-    "fixed_threshold", "fixed_threshold_low", "fixed_threshold_high", "ill_conditioned", "note",
+    "leakage", "leakage_median", "rho_mi", "bound",
+    "attack", "advantage_least", "advantage_quartile_1", "advantage_median",
+    "advantage_quartile_3", "advantage_most", "advantage_mean",
+    "fixed_threshold", "ill_conditioned", "note",
 ]  # fmt: skip
 
 
@@ -102,9 +104,9 @@ class Point(NamedTuple):
         found = [getattr(leakage, name, None) for name in ("rho_kl", "rho_kl_median", "rho_mi", "advantage_bound")]
         rho, median, mutual, bound = found
         return [
-            *ends(rho), *ends(median), *ends(mutual), bound and bound.value,
-            *ends(getattr(leakage, "attack", None)), *(self.box() or [None] * 5),
-            *ends(getattr(experiment, "advantage", None)), *ends(self.fixed),
+            rho, median, mutual, bound and bound.value,
+            getattr(leakage, "attack", None), *(self.box() or [None] * 5),
+            getattr(experiment, "advantage", None), self.fixed,
             leakage and leakage.point.ill_conditioned.value, self.note or None,
         ]  # fmt: skip
 
@@ -134,7 +136,6 @@ def measure(
     """
     from leakscope.experiment import membership_experiment
     from leakscope.leakage import membership_leakage
-    from leakscope.report.documents.caveats import describe as describe_caveat
 
     X = np.ascontiguousarray(X[:, : case.features])
     shared: dict[str, Any] = {"size": case.size, "noise": case.noise}
@@ -145,7 +146,7 @@ def measure(
         leakage = membership_leakage(
             case.learner, X, y, records=effort.records, draws=effort.draws, space=effort.space, cache=cache, **shared
         )
-        notes += map(describe_caveat, leakage.warnings)
+        notes += map(describe, leakage.warnings)
     except InputError as refusal:
         notes.append(str(refusal))
     try:
@@ -167,7 +168,7 @@ def sweep(
     *,
     axis: str,
     symbol: str,
-    expected: Trend,
+    expected: Literal["falls", "rises"],
     effort: Effort,
     settings: dict[str, Any],
     seed: int,
@@ -176,16 +177,16 @@ def sweep(
     cache: str | Path | None = None,
     power_law: bool = False,
 ) -> Reproduction:
-    """Measure every case, draw the figure, and judge leakage and advantage by the trend that the paper expects.
+    """Measure every case, and decide whether leakage and advantage have the trend that the paper states.
 
     Parameters
     ----------
     axis, symbol
-        What varies: in words below the figure, and as the name of the column and in the verdict.
+        What varies: in words below the figure, and as the name of the column.
     cache
         Folder that keeps finished trainings.
     power_law
-        Whether the verdict gives the slope of the leakage on logarithmic axes.
+        Whether the slope of the leakage on logarithmic axes is noted.
     """
     X, y = adult(max(case.features for case in cases))
     points = []
@@ -195,48 +196,55 @@ def sweep(
             progress(module_id, number + 1, len(cases))
     if all(point.leakage is None and point.experiment is None for point in points):
         raise InputError(points[0].note)
-    names = [f"{case.place:g}" for case in cases]
-    verdict = _verdict(cases, points, symbol, expected, power_law)
-    return Reproduction(
+    series = _series(cases, points, symbol)
+    return Reproduction.of(
         id=module_id,
         title=title,
         settings={"reading": READING, **settings, **effort._asdict(), "seed": seed},
         columns=[symbol, *COLUMNS],
         rows=[[case.place, *point.cells()] for case, point in zip(cases, points, strict=True)],
         paper=paper,
-        verdict=verdict,
-        svg=plots.boxes_and_line(
-            title,
-            verdict,
-            names,
-            [point.box() for point in points],
-            [point.leakage and point.leakage.rho_kl for point in points],
-            place_label=axis,
-            box_label="Threshold adversary, |advantage| by model",
-            line_label="Leakage ρ_KL (nats)",
-            bound=[point.leakage and point.leakage.advantage_bound.value for point in points],
-            bound_label="Bound on the mean advantage from ρ_KL",
-            marks=[point.leakage and point.leakage.attack for point in points],
-            mark_label=f"Likelihood ratio of the {effort.seen}",
-        ),
+        statements=[follows(name, expected, series[name]) for name in ("leakage", "advantage")],
+        notes=_notes(cases, points, series, power_law),
+        panels=_figures([f"{case.place:g}" for case in cases], points, axis, effort),
     )
 
 
-def _verdict(cases: Sequence[Case], points: Sequence[Point], symbol: str, expected: Trend, power_law: bool) -> str:
-    """The trends of leakage and advantage, the slope of the leakage, and the median record's trend if it differs."""
-    known = [(f"{symbol} = {case.place:g}", case.place, point) for case, point in zip(cases, points, strict=True)]
-    measured = [(name, place, point.leakage) for name, place, point in known if point.leakage is not None]
-    leakage = [(name, result.rho_kl) for name, _, result in measured]
-    medians = [(name, result.rho_kl_median) for name, _, result in measured]
-    advantage = [(name, point.experiment.advantage) for name, _, point in known if point.experiment is not None]
-    verdict = judge(expected, {"leakage": leakage, "advantage": advantage})
-    steepness = slope([place for _, place, _ in measured], [value for _, value in leakage]) if power_law else None
-    if steepness is not None:
-        verdict += f"; on logarithmic axes the leakage has slope {shown(steepness)}"
-    if _way(medians) != _way(leakage):
-        verdict += f"; for the median record, {describe('leakage', medians)}"
-    return verdict
+def _series(cases: Sequence[Case], points: Sequence[Point], symbol: str) -> dict[str, Series]:
+    """Leakage, its median over records, and advantage, each with the places where it was measured."""
+    known = [(f"{symbol} = {case.place:g}", point) for case, point in zip(cases, points, strict=True)]
+    measured = [(name, point.leakage) for name, point in known if point.leakage is not None]
+    return {
+        "leakage": [(name, result.rho_kl) for name, result in measured],
+        "median leakage": [(name, result.rho_kl_median) for name, result in measured],
+        "advantage": [(name, point.experiment.advantage) for name, point in known if point.experiment is not None],
+    }
 
 
-def _way(series: Series) -> Trend:
-    return trend([point for _, point in series])
+def _notes(cases: Sequence[Case], points: Sequence[Point], series: dict[str, Series], power_law: bool) -> list[str]:
+    """The slope of the leakage, and the trend of the median record if it is another one."""
+    places = [case.place for case, point in zip(cases, points, strict=True) if point.leakage is not None]
+    steepness = slope(places, [value for _, value in series["leakage"]]) if power_law else None
+    notes = [] if steepness is None else [f"On logarithmic axes the leakage has slope {write(steepness)}."]
+    ways = [trend([point for _, point in series[name]]) for name in ("leakage", "median leakage")]
+    return [*notes, f"The leakage of the median record {ways[1]}."] if ways[0] != ways[1] else notes
+
+
+def _figures(names: Sequence[str], points: Sequence[Point], axis: str, effort: Effort) -> list[Panel]:
+    """Boxes of the advantage with its bound, and the leakage."""
+    leakages = [point.leakage for point in points]
+    curves = (
+        Curve(
+            "Threshold adversary, |advantage| by model",
+            (None,) * len(names),
+            form="boxes",
+            boxes=tuple(point.box() for point in points),
+        ),
+        Curve("Bound on the mean advantage from ρ_KL", tuple(one and one.advantage_bound.value for one in leakages)),
+        Curve(f"Likelihood ratio of the {effort.seen}", tuple(one and one.attack for one in leakages), form="points"),
+    )
+    leakage = Curve("Leakage ρ_KL", tuple(one and one.rho_kl for one in leakages))
+    return [
+        Panel("Advantage", axis, "Advantage", curves, tuple(names)),
+        Panel("Leakage", axis, "Leakage ρ_KL (nats)", (leakage,), tuple(names), log_y=True),
+    ]

@@ -19,12 +19,13 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim
 from leakscope.errors import InputError
+from leakscope.papers import panels
 from leakscope.papers.farokhi import COLUMNS, READING, Case, Effort, Point, adult, measure
-from leakscope.papers.reproduction import Cell, Reproduction, ends
-from leakscope.papers.trends import describe, shown, slope, trend
+from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
+from leakscope.papers.trends import follows, slope
 from leakscope.worlds import Progress
 
 ID = "farokhi-cor2"
@@ -47,8 +48,11 @@ FULL = {
     "draws": 2000,
     "models": 200,
 }
-FALL = ("fall", "fall_low", "fall_high")
 QUICK = FULL | {"deviations": (1e-4, 5e-4, 2e-3), "epsilons": (0.5, 10.0), "records": 50, "draws": 400, "models": 40}
+
+
+BETWEEN = 1.5  # a power above counts as 2, below as 1
+VARIANCE = "The fall begins with the variance t² of the noise. Under (ε, δ) its order is then log(1/δ)/ε²."
 
 
 class Guarantee(NamedTuple):
@@ -95,23 +99,24 @@ def run(
         raise InputError(next(point.note for point in points if point.leakage is None))
     bare, small, private = points[0], points[1 : len(deviations) + 1], points[len(deviations) + 1 :]
     falls = [_fall(bare, point) for point in small]
-    verdict = _verdict(deviations, falls, guarantees, private)
-    return Reproduction(
+    order = slope(deviations, falls)
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
             "reading": READING, "learner": "ridge regression", "l2": l2, "features": 5, "size": size, "delta": delta,
             "deviations": list(deviations), "epsilons": list(epsilons), **effort._asdict(), "seed": seed,
         },
-        columns=["part", "σ", "ε", "δ", "sensitivity", "mechanism", "ceiling", *FALL, *COLUMNS],
+        columns=["part", "σ", "ε", "δ", "sensitivity", "mechanism", "ceiling", "fall", *COLUMNS],
         rows=[
-            ["no noise", 0.0, *[None] * 8, *bare.cells()],
-            *_rows("slope", deviations, [[*[None] * 5, *ends(fall)] for fall in falls], small),
-            *_rows("privacy", noises[-len(epsilons) :], [[*given[:5], *ends(None)] for given in guarantees], private),
+            ["no noise", 0.0, *[None] * 6, *bare.cells()],
+            *_rows("slope", deviations, [[*[None] * 5, fall] for fall in falls], small),
+            *_rows("privacy", noises[-len(epsilons) :], [[*given[:5], None] for given in guarantees], private),
         ],
         paper=PAPER,
-        verdict=verdict,
-        svg=_figure(deviations, falls, verdict),
+        statements=_statements(order, guarantees, private),
+        notes=[VARIANCE] if order is not None and order.low > BETWEEN else [],
+        panels=[_figure(deviations, falls)],
     )  # fmt: skip
 
 
@@ -138,47 +143,34 @@ def _fall(before: Point, after: Point) -> Estimate:
     return mean(np.asarray(less, np.float64), 0.95)
 
 
-def _verdict(
-    deviations: Sequence[float], falls: Sequence[Estimate], guarantees: Sequence[Guarantee], private: Sequence[Point]
-) -> str:
+def _statements(order: Estimate | None, guarantees: Sequence[Guarantee], private: Sequence[Point]) -> list[Claim]:
     """The order of the fall, whether leakage falls with stronger privacy, and whether adversaries keep below its ceiling."""
-    order = slope(deviations, falls)
-    if order is None:
-        words = ["the order of the fall could not be measured"]
-    elif order.low > 1.5:
-        words = [
-            f"differs in the order: the fall of the leakage begins as t to the power {shown(order)}, not as t: the variance "
-            "counts, and under (ε, δ) the order is log(1/δ)/ε²"
-        ]
-    else:
-        words = [f"agrees in the order: the fall of the leakage begins as t to the power {shown(order)}"]
     pairs = list(zip(guarantees, private, strict=True))
     series = [(f"ε = {given.epsilon:g}", point.leakage.rho_kl) for given, point in pairs]
-    agrees = trend([value for _, value in series]) == "rises"
-    words.append(f"{'agrees' if agrees else 'differs'} in the direction: {describe('leakage', series)}")
-    above = [
-        given for given, point in pairs if any(found.low > given.ceiling for found in point.adversaries() if found)
+    above = {
+        f"ε = {given.epsilon:g}": found
+        for given, point in pairs
+        for found in point.adversaries()
+        if found is not None and found.low > given.ceiling
+    }
+    as_printed = None if order is None or order.low <= BETWEEN <= order.high else order.high < BETWEEN
+    return [
+        statement("the fall of the leakage begins as t", as_printed, {"power of t": order}),
+        follows("leakage with growing ε", "rises", series),
+        statement("no adversary exceeds the advantage that (ε, δ) allows", not above, above),
     ]
-    where = ", ".join(f"{given.epsilon:g}" for given in above)
-    words.append(f"an adversary is above the ceiling at ε = {where}" if above else "no adversary is above its ceiling")
-    return "; ".join(words)
 
 
-def _figure(deviations: Sequence[float], falls: Sequence[Estimate], verdict: str) -> str:
+def _figure(deviations: Sequence[float], falls: Sequence[Estimate]) -> panels.Panel:
     """The fall against the noise, beside lines of slope 1 and 2 through its first point."""
     first = falls[0].value
     guides = {
-        f"{name} through the first point": [(at, _exact(first * (at / deviations[0]) ** power)) for at in deviations]
+        f"{name} through the first point": [(at, exact(first * (at / deviations[0]) ** power)) for at in deviations]
         for name, power in (("as t, as printed,", 1), ("as t², the variance,", 2))
     }
-    return plots.lines(
+    return panels.lines(
         TITLE,
-        verdict,
         {"fall of the leakage": list(zip(deviations, falls, strict=True)), **guides},
         x_label="Standard deviation of the noise t",
         y_label="ρ(0) − ρ(t), nats",
     )
-
-
-def _exact(value: float) -> Estimate:
-    return Estimate(value, value, value, kind="exact")

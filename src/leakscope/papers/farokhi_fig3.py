@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Any
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.wording import write
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, adult, sweep
-from leakscope.papers.reproduction import Reproduction, ends
-from leakscope.papers.trends import shown
+from leakscope.papers.reproduction import Reproduction
 from leakscope.worlds import Progress
 
 ID = "farokhi-fig3"
@@ -74,23 +74,22 @@ def run(
     shared: dict[str, Any] = {"records": records, "draws": draws, "noise": step / math.sqrt(12), "seed": seed}
     shared |= {"workers": workers, "cache": cache}
     rounded = [
-        None if found is None else membership_leakage(case.learner, X, y, size, **shared).rho_kl
-        for case, found in zip(cases, result.column("leakage"), strict=True)
+        None if row["leakage"] is None else membership_leakage(case.learner, X, y, size, **shared).rho_kl.finite()
+        for case, row in zip(cases, result.rows, strict=True)
     ]
     return replace(
         result,
-        columns=[*result.columns, "rounded", "rounded_low", "rounded_high"],
-        rows=[[*row, *ends(value)] for row, value in zip(result.rows, rounded, strict=True)],
-        verdict=result.verdict + _limit(result, rounded[-1], step),
+        rows=tuple(row | {"rounded": value} for row, value in zip(result.rows, rounded, strict=True)),
+        notes=(*result.notes, *_limit(result, rounded[-1], step)),
     )
 
 
-def _limit(result: Reproduction, rounded: Estimate | None, step: float) -> str:
-    """Whether the leakage has gone to zero at the largest weight."""
-    low = result.column("leakage_low")[-1]
-    if rounded is None or not isinstance(low, float) or low <= 0:
-        return ""
-    return (
-        f"; the leakage is not zero at λ = {result.rows[-1][0]:g}, for divergence does not change with the scale of the "
-        f"parameters: Theorem 3 has its limit for finite precision, and kept to steps of {step:g} they leak {shown(rounded)}"
-    )
+def _limit(result: Reproduction, rounded: Estimate | None, step: float) -> list[str]:
+    """State whether the leakage is above zero at the largest weight."""
+    last = result.rows[-1]["leakage"]
+    if rounded is None or not isinstance(last, Estimate) or last.low <= 0:
+        return []
+    return [
+        f"The leakage is not zero at λ = {result.rows[-1]['λ']:g}, because divergence does not change with the scale of the parameters. "
+        f"Theorem 3 has its limit for finite precision. Rounded to steps of {step:g}, the parameters leak {write(rounded)} nats."
+    ]

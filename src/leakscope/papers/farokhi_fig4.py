@@ -60,8 +60,8 @@ def run(
     crowded = [count for count in features if count >= size]
     if not crowded:
         return result
-    words = (
-        f"; from p = {min(crowded)} on there are no fewer parameters than records, the model passes through them, and the "
-        "figure of the leakage is an order of magnitude"
+    note = (
+        f"From p = {min(crowded)} on there are at least as many parameters as records. The model passes through all records, and the leakage is an "
+        "order of magnitude."
     )
-    return replace(result, verdict=result.verdict + words)
+    return replace(result, notes=(*result.notes, note))

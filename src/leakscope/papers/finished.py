@@ -1,4 +1,4 @@
-"""Finished reproductions in a cache folder, one file each, so that an interrupted run of many goes on where it was.
+"""Finished reproductions in a cache folder, one file each, so that an interrupted run of many resumes.
 
 The name of a file holds a digest of everything that is known before the run: settings, seed, package versions and the
 code of this package. The file holds the digests of the data sets that were asked for, which are compared on loading.
@@ -15,8 +15,9 @@ from typing import Any, NamedTuple
 
 from leakscope import datasets
 from leakscope.cache import Cache, open_cache
-from leakscope.papers.reproduction import KEYS, Reproduction
+from leakscope.papers.reproduction import Reproduction
 from leakscope.provenance import code_digest
+from leakscope.record.schema import validate
 from leakscope.versions import versions
 
 
@@ -45,12 +46,12 @@ class Entry(NamedTuple):
                 return None
         except OSError:  # data that can't be read: the reproduction says so
             return None
-        values = {key: content["result"][key] for key in KEYS} | {"svg": content["svg"]}
-        return Reproduction(**values | {"synthetic": tuple(values["synthetic"])})
+        return Reproduction(**validate(Reproduction, content["result"]))
 
     def store(self, result: Reproduction, asked: Iterable[str]) -> None:
         """Keep a result, complete or not at all."""
-        content = {"data": self._digests(asked), "result": result.as_dict(), "svg": result.svg}
+        found = {name: value for name, value in result.as_dict().items() if name not in ("kind", "schema_version")}
+        content = {"data": self._digests(asked), "result": found}
         self.cache.write(self.file, json.dumps(content, allow_nan=False).encode())
 
     def _digests(self, names: Iterable[str]) -> dict[str, str]:

@@ -1,106 +1,178 @@
-"""What a reproduction gives: the numbers, what the paper says, and a verdict drawn from the intervals."""
+"""The result of a reproduction: the numbers, what the paper states, and for every statement whether the intervals support it."""
 
 from __future__ import annotations
 
-import csv
-import io
-import json
-import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Caveat, Claim, Outcome, Result, plain
+from leakscope.papers.panels import Curve, Panel
 
-Cell = str | int | float | None
-KEYS = ("id", "title", "settings", "columns", "rows", "paper", "verdict", "synthetic", "seconds")
-ORIGIN = "origin"  # the column that marks rows measured on generated data
-NOT_COMPARABLE = "Synthetic data: not comparable with the paper"
+if TYPE_CHECKING:
+    import pandas as pd
 
-
-def ends(estimate: Estimate | None) -> list[Cell]:
-    """Value and interval as three cells; an end at infinity is none."""
-    found = (None,) * 3 if estimate is None else (estimate.value, estimate.low, estimate.high)
-    return [float(number) if number is not None and math.isfinite(number) else None for number in found]
+Cell = Estimate | str | int | float | None
 
 
 @dataclass(frozen=True)
-class Reproduction:
-    """A figure or statement of a paper, made anew.
+class Compared:
+    """A number of the paper next to ours.
+
+    It agrees if it lies in our interval or is at most ``tolerance`` away from our value.
+    """
+
+    name: str
+    paper: float
+    ours: Estimate
+    tolerance: float
+    agrees: bool
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class Reproduction(Result):
+    """A figure, table or statement of a paper, measured again.
 
     Parameters
     ----------
-    settings
-        All that the numbers depend on.
-    columns, rows
-        The table; a cell that could not be measured is None.
+    rows
+        The table: column to cell; a cell that could not be measured is None.
+    compared
+        Numbers of the paper next to ours.
     paper
-        What the paper states, and where.
-    verdict
-        Whether the numbers agree with it.
-    svg
-        The figure.
-    seconds
-        Time that the computation took.
+        What the paper states: ``source``, ``statement`` and ``numbers``.
+    notes
+        What else was found, and what differs from the paper, in words.
+    panels
+        What the figures show.
     synthetic
         The data sets that were generated and not real; empty if none.
     """
 
+    kind = "reproduction"
+    table = "rows"
+    codes: ClassVar[Mapping[str, Outcome | None]] = {"reproduced": None, "shows_membership": "yes"}
+
     id: str
     title: str
-    settings: dict[str, Any]
-    columns: list[str]
-    rows: list[list[Cell]]
     paper: dict[str, str]
-    verdict: str
-    svg: str
-    seconds: float = 0.0
+    rows: tuple[dict[str, Cell], ...]
+    compared: tuple[Compared, ...] = ()
+    notes: tuple[str, ...] = ()
+    panels: tuple[Panel, ...] = ()
     synthetic: tuple[str, ...] = ()
 
-    def on_synthetic(self, names: Sequence[str]) -> Reproduction:
-        """The same numbers, labelled as results on generated data sets in all that is written and printed."""
-        from leakscope import plots
-
-        given = ", ".join(names)
-        verdict = (
-            f"not comparable with the paper, because the data are synthetic ({given}); on these data: {self.verdict}"
+    @classmethod
+    def of(
+        cls,
+        *,
+        columns: Sequence[str],
+        rows: Iterable[Sequence[Cell]],
+        settings: Mapping[str, Any],
+        statements: Sequence[Claim] = (),
+        compared: Sequence[Compared] = (),
+        panels: Sequence[Panel] = (),
+        notes: Sequence[str] = (),
+        **given: Any,
+    ) -> Reproduction:
+        """Make a reproduction: every statement and every number of the paper becomes a claim."""
+        compared = [replace(pair, ours=pair.ours.finite()) for pair in compared]
+        numbers = [
+            statement(pair.name, pair.agrees, {"ours": pair.ours, "paper": exact(pair.paper)}) for pair in compared
+        ]
+        claims = [*statements, *numbers]
+        outcomes = [claim.outcome for claim in claims if claim.code == "reproduced"]
+        return cls(
+            claims=(Claim("reproduced", {}, overall(outcomes)), *claims),
+            rows=tuple(dict(zip(columns, map(_cell, row), strict=True)) for row in rows),
+            settings=plain(dict(settings)),
+            compared=tuple(compared),
+            panels=tuple(replace(panel, curves=tuple(map(_finite, panel.curves))) for panel in panels),
+            notes=tuple(notes),
+            **given,
         )
+
+    def on_synthetic(self, names: Sequence[str]) -> Reproduction:
+        """Give the same numbers, marked as measured on generated data: they decide no statement of the paper."""
         return replace(
             self,
-            title=f"{self.title} (synthetic data)",
+            claims=tuple(replace(claim, outcome="inconclusive") for claim in self.claims),
+            warnings=(*self.warnings, Caveat("synthetic_data", {"data": list(names)})),
             settings=self.settings | {"synthetic": list(names)},
-            columns=[*self.columns, ORIGIN],
-            rows=[[*row, "synthetic"] for row in self.rows],
-            verdict=verdict,
-            svg=plots.stacked(NOT_COMPARABLE, verdict, [self.svg]),
+            rows=tuple(row | {"origin": "synthetic"} for row in self.rows),
             synthetic=tuple(names),
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """All but the figure."""
-        return {key: getattr(self, key) for key in KEYS} | {"synthetic": list(self.synthetic)}
+    @property
+    def studied(self) -> str:
+        """Name of the reproduction."""
+        return self.id
 
-    def column(self, name: str) -> list[Cell]:
-        """One column of the table."""
-        return [row[self.columns.index(name)] for row in self.rows]
+    def to_frame(self, table: str | None = None) -> pd.DataFrame:
+        """Give a table as a data frame; see `Result.to_frame`."""
+        import pandas as pd
 
-    def to_json(self) -> str:
-        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False, allow_nan=False)
+        if table not in (None, "rows"):
+            return super().to_frame(table)
+        wide = {name for row in self.rows for name, cell in row.items() if isinstance(cell, Estimate)}
+        return pd.DataFrame([_flat(row, wide) for row in self.rows])
 
-    def to_csv(self) -> str:
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows([self.columns, *self.rows])
-        return text.getvalue()
 
-    def write(self, folder: str | Path) -> list[Path]:
-        """Write ``ID.csv``, ``ID.svg`` and ``ID.json`` into a folder, all of them or none, and say where they are."""
-        from leakscope.storage import write_all
+def _flat(row: Mapping[str, Cell], wide: set[str]) -> dict[str, Any]:
+    """Give a row in which an estimate takes three columns, as does what is missing there."""
+    cells: dict[str, Any] = {}
+    for name, cell in row.items():
+        ends = (cell.value, cell.low, cell.high) if isinstance(cell, Estimate) else (cell, None, None)
+        cells |= dict(zip((name, f"{name}_low", f"{name}_high"), ends, strict=True)) if name in wide else {name: cell}
+    return cells
 
-        content = {
-            f"{self.id}.csv": self.to_csv().encode(),
-            f"{self.id}.svg": self.svg.encode(),
-            f"{self.id}.json": self.to_json().encode(),
-        }
-        write_all(Path(folder), content)
-        return [Path(folder) / name for name in content]
+
+def statement(name: str, holds: bool | None, estimates: Mapping[str, Estimate | None] | None = None) -> Claim:
+    """Give the claim that a statement of the paper holds; None where the intervals do not decide it.
+
+    Examples
+    --------
+    >>> statement("leakage falls", None).outcome
+    'inconclusive'
+    """
+    outcome: Outcome = "inconclusive" if holds is None else "yes" if holds else "no"
+    found = {key: value.finite() for key, value in (estimates or {}).items() if value is not None}
+    return Claim("reproduced", {"statement": name}, outcome, found)
+
+
+def overall(outcomes: Sequence[Outcome]) -> Outcome:
+    """Give ``yes`` if all statements hold, ``no`` if one does not, otherwise ``inconclusive``."""
+    if "no" in outcomes:
+        return "no"
+    return "yes" if outcomes and all(outcome == "yes" for outcome in outcomes) else "inconclusive"
+
+
+def compare(name: str, ours: Estimate, paper: float, tolerance: float) -> Compared:
+    """Compare a number of ours with the paper's.
+
+    Examples
+    --------
+    >>> compare("k = 1", Estimate(10, 9, 11), 12, tolerance=3).agrees, compare("k = 5", Estimate(40, 39, 41), 21, 3).agrees
+    (True, False)
+    """
+    agrees = ours.low <= paper <= ours.high or abs(ours.value - paper) <= tolerance
+    return Compared(name, float(paper), ours, float(tolerance), bool(agrees))
+
+
+def exact(value: float) -> Estimate:
+    """Give a number that was not estimated."""
+    return Estimate(float(value), float(value), float(value), kind="exact")
+
+
+def _cell(cell: Any) -> Cell:
+    if isinstance(cell, Estimate):
+        return cell.finite()
+    found: Cell = cell.item() if isinstance(cell, np.generic) else cell
+    return found if not isinstance(found, float) or np.isfinite(found) else None
+
+
+def _finite(curve: Curve) -> Curve:
+    return replace(curve, y=tuple(one.finite() if isinstance(one, Estimate) else one for one in curve.y))

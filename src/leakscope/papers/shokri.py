@@ -24,17 +24,14 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.estimate import Estimate
 from leakscope.influence import LeaveOneOut, RecordExplanation, leave_one_out
 from leakscope.intervals import mean, proportion
 from leakscope.oracle import Prior
-from leakscope.papers import trends
 from leakscope.workers import one_thread, run_tasks
 from leakscope.worlds import Progress
 
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
-Indices = NDArray[np.intp]
 Key = Literal["adult", "hospital", "pictures"]
 Answer = TypeVar("Answer")
 
@@ -68,7 +65,6 @@ TABLE_2: dict[Key, dict[str, tuple[float, float, float, float]]] = {
     },
     "pictures": {"whole set": (100, 16, 24, 28)},
 }
-NAMED = 6  # numbers that differ, named in a verdict
 LEVELS = (1, 5, 10)  # the k of the paper's tables
 _FISH = {
     1: "aquarium fish", 32: "flatfish", 67: "ray", 73: "shark", 91: "trout",
@@ -264,9 +260,9 @@ def pooled_share(hits: Sequence[int], sizes: Sequence[int], distinct: int) -> Es
     Examples
     --------
     >>> pooled_share([0, 0], [15, 15], distinct=30)
-    0.00 [0.00, 11.57]
+    0.0 [0.0, 11.6]
     >>> pooled_share([60, 20], [100, 100], distinct=200)  # far apart: as if there were 6 records
-    40.00 [4.33, 88.19]
+    40.0 [4.3, 88.2]
     """
     trials, found = np.asarray(sizes, np.float64), np.asarray(hits, np.float64)
     if not trials.sum():
@@ -281,65 +277,10 @@ def pooled_share(hits: Sequence[int], sizes: Sequence[int], distinct: int) -> Es
     return Estimate(100 * part.value, 100 * part.low, 100 * part.high, n=part.n, method="Clopper-Pearson, by draw")
 
 
-def shown(point: Estimate) -> str:
-    """An estimate in words: three digits, or all that come before the point; a single draw has no interval.
-
-    Examples
-    --------
-    >>> shown(Estimate(1741.6, 1730.2, 1753)), shown(Estimate(10.42, 9.9, 11)), shown(Estimate(7, 0, np.inf))
-    ('1,742 [1,730, 1,753]', '10.4 [9.9, 11]', '7 (one draw)')
-    """
-    words = trends.shown(point)
-    return words if np.isfinite(point.high) else f"{words.split()[0]} (one draw)"
-
-
-class Compared(NamedTuple):
-    """A number of ours and the paper's, with words for what it is and how far apart the two may be."""
-
-    name: str
-    ours: Estimate
-    paper: float
-    close: float
-
-    @property
-    def agrees(self) -> bool:
-        """Whether the paper's number is in our interval, or close enough."""
-        return self.ours.low <= self.paper <= self.ours.high or self.apart <= self.close
-
-    @property
-    def apart(self) -> float:
-        return abs(self.ours.value - self.paper)
-
-    def words(self) -> str:
-        return f"{self.name} {shown(self.ours)} (paper {self.paper:g})"
-
-
-def verdict(compared: Sequence[Compared], rule: str, findings: Sequence[str] = ()) -> str:
-    """Whether all, some or none of the numbers agree, by the named rule; those that don't, and what else was found.
-
-    Examples
-    --------
-    >>> pairs = [Compared("k = 1", Estimate(10, 9, 11), 12, 3), Compared("k = 5", Estimate(40, 39, 41), 21, 3)]
-    >>> verdict(pairs, "within 3 points")
-    'agrees in part: 1 of 2 numbers of the paper are within 3 points of ours or in our interval; not k = 5 40 [39, 41] (paper 21)'
-    """
-    far = sorted((pair for pair in compared if not pair.agrees), key=lambda pair: -pair.apart / pair.close)
-    named = [pair.words() for pair in far[:NAMED]]
-    named += [f"and {len(far) - NAMED} more"] if len(far) > NAMED else []
-    said = f"{len(compared) - len(far)} of {len(compared)} numbers of the paper are {rule} of ours or in our interval"
-    if not compared:
-        head = "neither agrees nor differs: the paper has no numbers for these sets and sizes"
-    elif not far:
-        head = f"agrees: {said}"
-    else:
-        head = f"{'differs' if len(far) == len(compared) else 'agrees in part'}: {said}; not {', '.join(named)}"
-    return "; ".join([head, *findings])
-
-
 def nearest_weight(
     found: Sequence[Case], ours: Sequence[Sequence[Estimate]], paper: Sequence[Sequence[float]]
 ) -> list[str]:
-    """Which weight of the penalty comes nearest to the paper's hospital data, in words; nothing with fewer than two.
+    """State which weight of the penalty comes nearest to the paper's hospital data; nothing with fewer than two.
 
     Parameters
     ----------
@@ -356,6 +297,6 @@ def nearest_weight(
     nearest = min(apart, key=apart.__getitem__)
     given = ", ".join(f"l2 = {weight:g} gives {numbers}" for weight, (_, numbers) in apart.items())
     return [
-        f"the paper does not state its regularisation: for the hospital data {given}, and l2 = {nearest:g} comes nearest, "
-        f"{apart[nearest][0]:.1f} or less from the paper"
+        f"The paper does not state its regularisation. For the hospital data, {given}; l2 = {nearest:g} comes nearest, "
+        f"at most {apart[nearest][0]:.1f} from the paper."
     ]

@@ -1,4 +1,4 @@
-"""What Figures 1, 2 and 3 of shokri2019 share: the sets, curves against the degree of overfitting, and the verdict.
+"""What Figures 1, 2 and 3 of shokri2019 share: the sets, and curves against the degree of overfitting.
 
 Intervals are over records, for the networks that were trained: records of several draws are pooled, and compared within
 each. They say nothing of how much another start of the training would change.
@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
+from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell
 from leakscope.papers.shokri_targets import READING, SIZE, Case, Stopped, accuracy, load, moved, pool
 from leakscope.risk import Judged
@@ -41,7 +41,7 @@ def cases(
     for key in keys:
         source = load(key)
         if source is None:
-            absent.append(f"{key} is neither in the mirror folder nor in the cache")
+            absent.append(f"{key} is neither in the mirror folder nor in the cache.")
             continue
         own = source.training
         training = own._replace(widths=tuple(widths) or own.widths, epochs=epochs or own.epochs)
@@ -68,35 +68,6 @@ def settings(
     }
 
 
-class Finding(NamedTuple):
-    """A statement of the paper, whether the numbers bear it out, and the numbers; None: they can't tell."""
-
-    name: str
-    holds: bool | None
-    words: str
-
-
-def verdict(findings: Sequence[Finding], notes: Sequence[str] = ()) -> str:
-    """Whether all, some or none of the statements hold, and on what that rests.
-
-    Examples
-    --------
-    >>> verdict([Finding("4.1", True, "accuracy rises"), Finding("4.2", False, "loss is not best"), Finding("4.3", None, "?")])
-    'agrees in part (4.1): 4.1: accuracy rises; 4.2 differs: loss is not best; 4.3 is open: ?'
-    """
-    told = [finding for finding in findings if finding.holds is not None]
-    agreeing = [finding.name for finding in told if finding.holds]
-    if not told:
-        head = "neither agrees nor differs"
-    elif len(agreeing) == len(told):
-        head = "agrees" if len(told) == len(findings) else "agrees as far as can be told"
-    else:
-        head = f"agrees in part ({', '.join(agreeing)})" if agreeing else "differs"
-    way = {True: "", False: " differs", None: " is open"}
-    words = [f"{finding.name}{way[finding.holds]}: {finding.words}" for finding in findings]
-    return f"{head}: {'; '.join([*words, *notes])}"
-
-
 def not_reached(found: Sequence[Case], table: Sequence[Sequence[Sequence[Any]]], gaps: Sequence[float]) -> list[str]:
     """Words for the gaps that no draw of a set reached."""
     notes = []
@@ -104,7 +75,7 @@ def not_reached(found: Sequence[Case], table: Sequence[Sequence[Sequence[Any]]],
         missing = [f"{gap:g}" for gap, drawn in zip(sorted(gaps), row, strict=True) if not drawn]
         if missing:
             notes.append(
-                f"{case.source.name} does not reach a gap of {', '.join(missing)} in {case.training.epochs} epochs"
+                f"{case.source.name} does not reach a gap of {', '.join(missing)} in {case.training.epochs} epochs."
             )
     return notes
 
@@ -141,29 +112,23 @@ def accuracy_curves(groups: Mapping[float, Group], names: Sequence[str]) -> dict
 
 
 def drawing(
-    title: str,
-    words: str,
-    found: Sequence[Case],
-    curves: Callable[[int], Mapping[str, Sequence[tuple[float, Estimate]]]],
-    y_label: str,
-) -> str:
-    """One plot for each set, below each other; ``curves`` gives those of a set by its place.
+    found: Sequence[Case], curves: Callable[[int], Mapping[str, Sequence[tuple[float, Estimate]]]], y_label: str
+) -> list[panels.Panel]:
+    """Give one panel for each set; ``curves`` gives the curves of a set by its place.
 
     A set that reached one gap only is in the table, and drawn only where none has more.
     """
     all_curves = [curves(place) for place in range(len(found))]
     points = [max(map(len, series.values())) for series in all_curves]
-    parts = [
-        plots.lines(
+    return [
+        panels.lines(
             case.source.name,
-            f"{title}: {case.source.name}.",
             series,
             x_label="Training accuracy minus test accuracy",
             y_label=y_label,
-            logarithmic_x=False,
-            logarithmic_y=False,
+            log_x=False,
+            log_y=False,
         )
         for case, series, count in zip(found, all_curves, points, strict=True)
         if count >= min(2, max(points))
     ]
-    return plots.stacked(title, words, parts)

@@ -34,8 +34,7 @@ from numpy.typing import NDArray
 
 from leakscope.core.estimate import Estimate
 from leakscope.intervals import mean, proportion
-from leakscope.papers.reproduction import Cell, ends
-from leakscope.papers.trends import shown
+from leakscope.papers.reproduction import Cell
 from leakscope.ranking import Ranking, split
 from leakscope.workers import one_thread, run_tasks
 from leakscope.worlds import Progress
@@ -205,7 +204,7 @@ class Row(NamedTuple):
 MEASURES = ("correlation", "auc", "train_accuracy", "test_accuracy")
 COLUMNS = [
     "features", "classes", "network",
-    *(f"{name}{end}" for name in MEASURES for end in ("", "_low", "_high")),
+    *MEASURES,
     "networks", "note",
 ]  # fmt: skip
 
@@ -247,7 +246,7 @@ def table(rows: Sequence[Row], features: Sequence[int], classes: Sequence[int]) 
     """Rows in the order of `COLUMNS`, and after them one for all data that can't be."""
     cells: list[list[Cell]] = [
         [row.features, row.classes, row.size,
-         *(cell for found in (row.correlation, row.auc, row.train_accuracy, row.test_accuracy) for cell in ends(found)),
+         row.correlation, row.auc, row.train_accuracy, row.test_accuracy,
          row.networks, "networks share one draw of the data" if row.features > FEATURES_OF_OWN_DRAW else None]
         for row in rows
     ]  # fmt: skip
@@ -300,24 +299,3 @@ def magnitude(found: Estimate) -> Estimate:
     sides = sorted((abs(found.low), abs(found.high)))
     low = 0.0 if found.low <= 0 <= found.high else sides[0]
     return Estimate(abs(found.value), low, sides[1], found.confidence, n=found.n, method=found.method)
-
-
-def at(row: Row, found: Estimate) -> str:
-    """An estimate with its place, in words."""
-    return f"{shown(found)} at {row.place}"
-
-
-def summary(statements: Sequence[tuple[bool, str]]) -> str:
-    """How many statements hold, and each of them in words.
-
-    Examples
-    --------
-    >>> summary([(True, "small for few features"), (False, "large for many")])
-    'agrees in part, 1 of 2 statements hold: small for few features; not so: large for many'
-    """
-    hold = sum(holds for holds, _ in statements)
-    if not statements:
-        return "neither agrees nor differs: the paper says nothing of these settings"
-    head = "agrees" if hold == len(statements) else "agrees in part" if hold else "differs"
-    words = "; ".join(said if holds else f"not so: {said}" for holds, said in statements)
-    return f"{head}, {hold} of {len(statements)} statements hold: {words}"

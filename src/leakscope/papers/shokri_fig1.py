@@ -16,14 +16,14 @@ import numpy as np
 
 from leakscope.attacks import explanation_network
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim
 from leakscope.evidence import Attack, Evidence, Guesses
 from leakscope.intervals import normal_quantile
-from leakscope.papers.reproduction import Cell, Reproduction, ends
+from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_curves import (
     ABOVE_CHANCE,
     NO_NUMBERS,
     STATE,
-    Finding,
     Group,
     accuracy_curves,
     by_gap,
@@ -31,7 +31,6 @@ from leakscope.papers.shokri_curves import (
     drawing,
     not_reached,
     settings,
-    verdict,
 )
 from leakscope.papers.shokri_targets import (
     GAPS,
@@ -45,7 +44,7 @@ from leakscope.papers.shokri_targets import (
     over_targets,
     watch,
 )
-from leakscope.papers.trends import shown, trend
+from leakscope.papers.trends import Trend, every, trend
 from leakscope.risk import Judged
 from leakscope.worlds import Progress
 
@@ -83,14 +82,11 @@ QUICK = {
     "epochs": 2,
 }
 
+_HOLDS: dict[Trend, bool | None] = {"rises": True, "shows no change": None, "falls": False, "goes both ways": False}
 LOSS, BOTH, PREDICTION, CONTROL = "loss", "∇c; c", "c", "control"
 SCENARIOS = ("∇c", "∇c; l", PREDICTION, BOTH, LOSS)
 RELEASES = ("labels", "probabilities", "gradient", "log_loss")
-COLUMNS = [
-    *("data", "gap", "attack", *STATE, "accuracy", "accuracy_low", "accuracy_high", "auc", "auc_low", "auc_high"),
-    *("loss_better", "loss_better_low", "loss_better_high", "over_c", "over_c_low", "over_c_high"),
-    *("control", "control_low", "control_high", "draws", "note"),
-]
+COLUMNS = ["data", "gap", "attack", *STATE, "accuracy", "auc", "loss_better", "over_c", "control", "draws", "note"]
 
 
 def run(
@@ -121,9 +117,7 @@ def run(
 
     answers = over_targets(ID, found, gaps, measure, seed=seed, progress=progress, workers=workers)
     pooled = [by_gap(row, gaps) for row in answers]
-    findings = _findings(found, pooled)
-    words = verdict(findings, [*not_reached(found, answers, gaps), *absent])
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=settings(found, absent, gaps, seed, judged=judged, large_judged=large_judged, attack_epochs=epochs),
@@ -135,10 +129,9 @@ def run(
             for row in _rows(case, *group)
         ],
         paper=PAPER,
-        verdict=words,
-        svg=drawing(
-            TITLE, words, found, lambda place: accuracy_curves(pooled[place], (*SCENARIOS, CONTROL)), ABOVE_CHANCE
-        ),
+        statements=_findings(found, pooled),
+        notes=[*not_reached(found, answers, gaps), *absent],
+        panels=drawing(found, lambda place: accuracy_curves(pooled[place], (*SCENARIOS, CONTROL)), ABOVE_CHANCE),
     )
 
 
@@ -171,7 +164,7 @@ def _rows(case: Case, gap: float, group: Group) -> list[list[Cell]]:
         behind = gain(answers[LOSS], own) if name != LOSS else None
         over = gain(own, answers[PREDICTION]) if name == BOTH else None
         control = accuracy(answers[CONTROL]) if name == BOTH else None
-        cells = [cell for number in (accuracy(own), auc(own), behind, over, control) for cell in ends(number)]
+        cells = [accuracy(own), auc(own), behind, over, control]
         rows.append([case.source.name, gap, name, *group.state, *cells, group.draws, case.source.stands_in or None])
     return rows
 
@@ -179,7 +172,7 @@ def _rows(case: Case, gap: float, group: Group) -> list[list[Cell]]:
 # --- the observations ---------------------------------------------------------------------------------------------------
 
 
-def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> list[Finding]:
+def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> list[Claim]:
     findings = []
     for case, targets in zip(found, pooled, strict=True):
         if not targets:
@@ -196,24 +189,23 @@ def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> li
     return findings
 
 
-def _growth(name: str, targets: dict[float, Group]) -> list[Finding]:
+def _growth(name: str, targets: dict[float, Group]) -> list[Claim]:
     """Observation 4.1: the accuracy of every attack rises with the gap; and are the curves that rise straight?"""
     series = {attack: [accuracy(group.answers[attack]) for group in targets.values()] for attack in SCENARIOS}
     ways = {attack: trend(points) for attack, points in series.items()}
-    words = ", ".join(
-        f"{attack} {ways[attack]} from {shown(points[0])} to {shown(points[-1])}" for attack, points in series.items()
-    )
-    places = f"from a gap of {min(targets):g} to {max(targets):g}"
-    findings = [Finding(f"4.1 on {name}", all(way == "rises" for way in ways.values()), f"{places} {words}")]
+    ends = {
+        f"{attack}, gap {gap:g}": series[attack][place]
+        for attack in SCENARIOS
+        for gap, place in ((min(targets), 0), (max(targets), -1))
+    }
+    findings = [statement(f"4.1 on {name}: accuracy rises", every(_HOLDS[way] for way in ways.values()), ends)]
     bends = {attack: curvature(list(targets), series[attack]) for attack in SCENARIOS if ways[attack] == "rises"}
     told = {attack: bend for attack, bend in bends.items() if bend is not None}
     if told:
-        straight = [attack for attack, bend in told.items() if bend.low <= 0 <= bend.high]
-        words = ", ".join(
-            f"{attack} is {'straight' if attack in straight else 'bent up' if bend.value > 0 else 'bent down'}"
-            for attack, bend in told.items()
+        straight = all(bend.low <= 0 <= bend.high for bend in told.values())
+        findings.append(
+            statement(f"4.1 on {name}: linearly", straight, {f"{attack}, bend": bend for attack, bend in told.items()})
         )
-        findings.append(Finding(f"4.1, linear, on {name}", len(straight) == len(told), words))
     return findings
 
 
@@ -237,29 +229,30 @@ def curvature(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None
     return Estimate(value, value - half, value + half, method="weighted least squares")
 
 
-def _loss_is_best(name: str, gap: float, answers: dict[str, Judged]) -> Finding:
+def _loss_is_best(name: str, gap: float, answers: dict[str, Judged]) -> Claim:
     """Observation 4.2: some are surely worse than the loss, and none is surely better; open if none differs surely."""
     behind = {attack: gain(answers[LOSS], answers[attack]) for attack in SCENARIOS if attack != LOSS}
     beaten = [attack for attack, by in behind.items() if by.low > 0]
     above = [attack for attack, by in behind.items() if by.high < 0]
     holds = False if above else True if beaten else None
-    words = ", ".join(f"{attack} by {shown(by)}" for attack, by in behind.items())
-    return Finding(f"4.2 on {name}", holds, f"at a gap of {gap:g} the loss beats {words}")
+    return statement(
+        f"4.2 on {name}: the loss is best",
+        holds,
+        {f"loss minus {attack}, gap {gap:g}": by for attack, by in behind.items()},
+    )
 
 
-def _nothing_added(name: str, gap: float, answers: dict[str, Judged]) -> Finding:
+def _nothing_added(name: str, gap: float, answers: dict[str, Judged]) -> Claim:
     """Observation 4.3: ∇c; c is not surely better than c; open where neither beats a guess, since nothing leaks there."""
     over = gain(answers[BOTH], answers[PREDICTION])
     leaks = any(accuracy(answers[attack]).low > 0.5 for attack in (PREDICTION, BOTH))
     holds = False if over.low > 0 else True if leaks else None
-    words = f"at a gap of {gap:g} the gradient adds {shown(over)} to c"
-    return Finding(f"4.3 on {name}", holds, words + ("" if leaks else ", and neither beats a guess"))
+    return statement(f"4.3 on {name}: the gradient adds nothing", holds, {f"∇c; c minus c, gap {gap:g}": over})
 
 
-def _only_with_labels(name: str, answers: dict[str, Judged]) -> Finding:
+def _only_with_labels(name: str, answers: dict[str, Judged]) -> Claim:
     """Observation 4.2, hospital: ∇c; l beats a guess, and ∇c, c and ∇c; c don't; open where none does."""
     points = {attack: accuracy(answers[attack]) for attack in SCENARIOS}
     beats = {attack for attack, point in points.items() if point.low > 0.5}
     holds = "∇c; l" in beats and not beats & {"∇c", PREDICTION, BOTH} if beats else None
-    words = ", ".join(f"{attack} {shown(point)}" for attack, point in points.items())
-    return Finding(f"4.2 on {name}, labels only", holds, words)
+    return statement(f"4.2 on {name}: only with labels", holds, points)

@@ -11,13 +11,15 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
-from leakscope import plots
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim
 from leakscope.influence import RecordExplanation
 from leakscope.influence.graph import InfluenceGraph, Order, influence_graph
-from leakscope.papers import shokri
-from leakscope.papers.reproduction import Cell, Reproduction, ends
-from leakscope.papers.shokri import Case, Floats, Study, shown
+from leakscope.papers import panels, shokri
+from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.shokri import Case, Study
+from leakscope.papers.trends import between, every, less
 from leakscope.worlds import Progress
 
 ID = "shokri-fig10"
@@ -69,23 +71,20 @@ def run(
 
     answers = shokri.over_draws(ID, found, walk, seed=seed, progress=progress, workers=workers)
     tables = [_row(walks) for walks in answers]
-    words = _verdict(found, tables)
     multiples = [f"{count} {order}" for count in ("queries", "needed") for order in ORDERS]
     names = ["revealed", "median", "largest", *(name.replace(" ", "_").replace("-", "_") for name in multiples)]
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=shokri.settings(found, seed, k=k, starts=starts, slightly=SLIGHTLY, twice=list(TWICE)),
-        columns=["data", "l2", *(name + end for name in names for end in ("", "_low", "_high")), "size", "draws", "note"],
+        columns=["data", "l2", *names, "size", "draws", "note"],
         rows=[
-            [case.source.name, case.l2, *_cells(values), case.size, case.draws, case.source.stands_in or None]
+            [case.source.name, case.l2, *values, case.size, case.draws, case.source.stands_in or None]
             for case, values in zip(found, tables, strict=True)
         ],
         paper=PAPER,
-        verdict=words,
-        svg=plots.stacked(
-            TITLE, words, [_figure(case, walks) for case, walks in zip(found, answers, strict=True)]
-        ),
+        statements=[part for case, values in zip(found, tables, strict=True) for part in _statements(case, values)],
+        panels=[_figure(case, walks) for case, walks in zip(found, answers, strict=True)],
     )  # fmt: skip
 
 
@@ -110,36 +109,35 @@ def _row(walks: Sequence[Walks]) -> list[Estimate]:
     ]
 
 
-def _cells(values: Sequence[Estimate]) -> list[Cell]:
-    return [cell for value in values for cell in ends(value)]
+def _statements(case: Case, values: Sequence[Estimate]) -> list[Claim]:
+    """Slightly more than the largest component, orders alike, and roughly twice the greedy queries."""
+    _, median, largest, *multiples = values
+    queries = dict(zip(ORDERS, multiples[: len(ORDERS)], strict=True))
+    alike = max(value.low for value in queries.values()) <= min(value.high for value in queries.values())
+    twice = every([between(value, *TWICE) for value in queries.values()])
+    slight = less(median, largest.mapped(lambda share: SLIGHTLY * share))
+    return [
+        statement(
+            f"{case.name}: a traversal reveals slightly more than the largest component",
+            slight,
+            {"median traversal (%)": median, "largest component (%)": largest},
+        ),
+        statement(
+            f"{case.name}: the order makes no difference",
+            alike,
+            {f"{order}, times greedy": value for order, value in queries.items()},
+        ),
+        statement(f"{case.name}: queries are roughly twice those of a greedy attacker", twice),
+    ]
 
 
-def _verdict(found: Sequence[Case], tables: Sequence[Sequence[Estimate]]) -> str:
-    """For each set: slightly more than the largest component, orders alike, and roughly twice the greedy queries."""
-    agree, words = [], []
-    for case, (_, median, largest, *multiples) in zip(found, tables, strict=True):
-        queries = multiples[: len(ORDERS)]
-        slight = median.value <= SLIGHTLY * largest.value
-        alike = max(value.low for value in queries) <= min(value.high for value in queries)
-        twice = all(value.low <= TWICE[1] and value.high >= TWICE[0] for value in queries)
-        agree += [slight, alike, twice]
-        words.append(
-            f"{case.name}: the median traversal reveals {shown(median)} %, {'' if slight else 'not '}only slightly more than "
-            f"the largest component with {shown(largest)} %, after {shown(queries[0])} times the greedy queries "
-            f"({ORDERS[0]}){'' if twice else ', not roughly twice'}, {'as' if alike else 'not as'} in other orders"
-        )
-    head = "agrees" if all(agree) else "agrees in part" if any(agree) else "differs"
-    return f"{head}, {sum(agree)} of {len(agree)} statements hold: " + "; ".join(words)
-
-
-def _figure(case: Case, walks: Sequence[Walks]) -> str:
+def _figure(case: Case, walks: Sequence[Walks]) -> panels.Panel:
     shares = {f"{case.draws} draws": 100 * np.concatenate([walk.shares for walk in walks])}
     largest = 100 * float(np.mean([walk.largest for walk in walks]))
-    return plots.histograms(
+    return panels.histograms(
         f"{case.name} (largest component: {largest:.1f} %)",
-        case.name,
         shares,
         x_label="Training records revealed (%)",
         y_label="Starts",
-        logarithmic_x=False,
+        log_x=False,
     )

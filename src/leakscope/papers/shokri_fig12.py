@@ -14,16 +14,17 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from leakscope import intervals, plots
+from leakscope import intervals
 from leakscope.attacks import explanation_network, explanation_norm, learned_explanation
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim
+from leakscope.core.wording import write
 from leakscope.evidence import Attack
 from leakscope.explanations import parse
-from leakscope.papers import shokri_targets
-from leakscope.papers.reproduction import Reproduction, ends
-from leakscope.papers.shokri_dimensions import summary
+from leakscope.papers import panels, shokri_targets
+from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.shokri_targets import Case, Stopped, accuracy, auc, gain, judge, moved, over_targets, pool, watch
-from leakscope.papers.trends import shown
+from leakscope.papers.trends import between
 from leakscope.risk import Judged
 from leakscope.worlds import Progress
 
@@ -94,8 +95,7 @@ def run(
         for gap, drawn in zip(sorted(gaps), by_gap, strict=True)
         if drawn
     }
-    words = summary([part for gap, (_, found) in reached.items() for part in _statements(gap, found)])
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
@@ -107,16 +107,16 @@ def run(
             "networks": draws,
             "seed": seed,
         },
-        columns=["gap", "reached", "method", "attack", "accuracy", "accuracy_low", "accuracy_high", "auc", "auc_low",
-                 "auc_high", "networks"],
+        columns=["gap", "reached", "method", "attack", "accuracy", "auc", "networks"],
         rows=[
-            [gap, float(np.mean(widths)), method, name, *ends(accuracy(part)), *ends(auc(part)), len(widths)]
+            [gap, float(np.mean(widths)), method, name, accuracy(part), auc(part), len(widths)]
             for gap, (widths, found) in reached.items()
             for (method, name), part in found.items()
         ],
         paper=PAPER,
-        verdict="; ".join([words, *(_best(gap, found) for gap, (_, found) in [*reached.items()][-1:])]),
-        svg=plots.stacked(TITLE, words, [_figure(gap, found, methods) for gap, (_, found) in reached.items()]),
+        statements=[part for gap, (_, found) in reached.items() for part in _statements(gap, found)],
+        notes=[_best(gap, found) for gap, (_, found) in [*reached.items()][-1:]],
+        panels=[_figure(gap, found, methods) for gap, (_, found) in reached.items()],
     )  # fmt: skip
 
 
@@ -135,54 +135,53 @@ def _pooled(answers: Sequence[Found]) -> dict[tuple[str, str], Judged]:
 # --- what is said of it -------------------------------------------------------------------------------------------------
 
 
-def _statements(gap: float, found: Found) -> list[tuple[bool, str]]:
+def _statements(gap: float, found: Found) -> list[Claim]:
     """The paper's statements about its network, at a gap where it does better than chance on the gradient."""
     of = {method: part for (method, name), part in found.items() if name == "network"}
     plain = of["gradient"]
     ours = accuracy(plain)
-    said = [(ours.low > 0.5, f"gap {gap:g}: the network succeeds on the gradient, {shown(ours)}")]
+    said = [statement(f"gap {gap:g}: the network succeeds on the gradient", ours.low > 0.5 or None, {"accuracy": ours})]
     if ours.low <= 0.5:
         return said
     for method, part in of.items():
-        beyond = gain(part, plain)
-        name = f"gap {gap:g}, {method}: "
+        beyond = {"minus the gradient": gain(part, plain)}
+        name, by = f"gap {gap:g}, {method}: ", beyond["minus the gradient"]
         if method in ("gradient_x_input", "integrated_gradients"):
-            close = beyond.high >= -SIMILAR and beyond.low <= SIMILAR
-            said.append((close, f"{name}maybe within {SIMILAR} of the gradient, {_signed(beyond)}"))
+            said.append(statement(f"{name}within {SIMILAR} of the gradient", between(by, -SIMILAR, SIMILAR), beyond))
         elif method in ("lrp", "deeplift"):
-            said.append((beyond.high < 0, f"{name}weaker than the gradient, {_signed(beyond)}"))
+            said.append(statement(f"{name}weaker than the gradient", between(by, high=0.0), beyond))
         elif method.startswith("smoothgrad"):
-            said.append((accuracy(part).low <= 0.5, f"{name}the network fails, {shown(accuracy(part))}"))
+            figures = {"accuracy": accuracy(part)}
+            said.append(statement(f"{name}the network fails", accuracy(part).low <= 0.5, figures))
     return said
 
 
-def _best(gap: float, found: Found) -> str:
-    """The attack that does best on each explanation, with an interval that allows for the choice."""
+def _strongest(found: Found, method: str) -> tuple[str, Estimate]:
+    """Give the attack that does best on an explanation, with its accuracy corrected for the selection."""
     attacks = list(dict.fromkeys(name for _, name in found))
-    words = []
-    for method in dict.fromkeys(method for method, _ in found):
-        name = max(attacks, key=lambda name: accuracy(found[method, name]).value)
-        wider = intervals.mean_difference(found[method, name].says, 1 - 0.05 / len(attacks))
-        words.append(f"{method} {shown(moved(wider, 0.5, 0.5))} ({name})")
-    return f"the best of {len(attacks)} attacks at gap {gap:g}, intervals widened for the choice: {', '.join(words)}"
+    name = max(attacks, key=lambda name: accuracy(found[method, name]).value)
+    wider = intervals.mean_difference(found[method, name].says, 1 - 0.05 / len(attacks))
+    return name, moved(wider, 0.5, 0.5)
 
 
-def _signed(difference: Estimate) -> str:
-    return f"{'+' if difference.value > 0 else ''}{shown(difference)}"
+def _best(gap: float, found: Found) -> str:
+    """State which attack does best on each explanation."""
+    best = {method: _strongest(found, method) for method in dict.fromkeys(method for method, _ in found)}
+    words = ", ".join(f"{method} {write(value)} ({name})" for method, (name, value) in best.items())
+    return f"Accuracy of the best attack at gap {gap:g}, corrected for selection: {words}."
 
 
-def _figure(gap: float, found: Found, methods: Sequence[str]) -> str:
+def _figure(gap: float, found: Found, methods: Sequence[str]) -> panels.Panel:
     """Twice the accuracy above one half: bars that begin at a coin."""
     attacks = list(dict.fromkeys(name for _, name in found))
     series: dict[str, list[Estimate | None]] = {
         name: [intervals.mean_difference(found[method, name].says) for method in methods] for name in attacks
     }
-    return plots.bars(
+    return panels.bars(
         f"Gap {gap:g} between training and test accuracy",
-        f"gap {gap:g}",
         [_label(method) for method in methods],
         series,
-        place_label="Explanation",
+        x_label="Explanation",
         y_label="Advantage of the attack (0: a coin)",
     )
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
-from leakscope.papers import shokri_dimensions
-from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.shokri_dimensions import ALMOST_NONE, WIDTHS, Effort, Row, Size, at, magnitude
+from leakscope.core.result import Claim
+from leakscope.papers import panels, shokri_dimensions
+from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.shokri_dimensions import ALMOST_NONE, WIDTHS, Effort, Row, Size, magnitude
+from leakscope.papers.trends import less
 from leakscope.worlds import Progress
 
 ID = "shokri-fig14"
@@ -45,20 +46,19 @@ def run(
     """Train networks of three sizes at every number of features and classes."""
     effort = Effort(points, epochs, networks)
     rows = shokri_dimensions.study(ID, features, classes, SIZES, effort, seed=seed, progress=progress, workers=workers)
-    words = shokri_dimensions.summary([part for k in classes for part in _statements(k, rows)])
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=shokri_dimensions.settings(features, classes, SIZES, effort, seed),
         columns=shokri_dimensions.COLUMNS,
         rows=shokri_dimensions.table(rows, features, classes),
         paper=PAPER,
-        verdict=words,
-        svg=plots.stacked(TITLE, words, [_figure(rows, k) for k in classes]),
+        statements=[part for k in classes for part in _statements(k, rows)],
+        panels=[_figure(rows, k) for k in classes],
     )
 
 
-def _statements(classes: int, rows: Sequence[Row]) -> list[tuple[bool, str]]:
+def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:
     """That correlation comes with features for each size, and that sizes differ in where and how much."""
     by_size = {size: [row for row in rows if row.classes == classes and row.size == size] for size in SIZES}
     found = []
@@ -67,33 +67,32 @@ def _statements(classes: int, rows: Sequence[Row]) -> list[tuple[bool, str]]:
     for size, ours in by_size.items():
         first, peaks[size] = ours[0], max(ours, key=lambda row: magnitude(row.correlation).value)
         places[size] = tuple(row.features for row in ours if magnitude(row.correlation).low > ALMOST_NONE)
-        said = f"{at(first, first.correlation)}, {at(peaks[size], peaks[size].correlation)} at its largest"
-        apart = magnitude(peaks[size].correlation).low > magnitude(first.correlation).high
-        found.append((apart, f"{classes} classes, {size}: correlation comes with features, {said}"))
-    sizes = [magnitude(row.correlation) for row in peaks.values()]
-    varies = max(size.low for size in sizes) > min(size.high for size in sizes)
-    found.append((varies, f"{classes} classes: how large it gets varies with the network"))
-    where = ", ".join(f"{size} at {_numbers(counts)}" for size, counts in places.items())
-    varies = len(set(places.values())) > 1
-    return [*found, (varies, f"{classes} classes: where it is more than {ALMOST_NONE} varies, {where}")]
+        ends = {first.place: first.correlation, f"largest, {peaks[size].place}": peaks[size].correlation}
+        apart = less(magnitude(first.correlation), magnitude(peaks[size].correlation))
+        found.append(statement(f"{classes} classes, {size}: correlation comes with features", apart, ends))
+    sizes: dict[str, Estimate] = {size: magnitude(row.correlation) for size, row in peaks.items()}
+    varies = max(size.low for size in sizes.values()) > min(size.high for size in sizes.values())
+    return [
+        *found,
+        statement(f"{classes} classes: how large the correlation gets varies with the network", varies or None, sizes),
+        statement(
+            f"{classes} classes: where it is more than {ALMOST_NONE} varies with the network",
+            len(set(places.values())) > 1,
+        ),
+    ]
 
 
-def _numbers(counts: Sequence[int]) -> str:
-    return " and ".join(f"{count:,}" for count in counts) or "none"
-
-
-def _figure(rows: Sequence[Row], classes: int) -> str:
+def _figure(rows: Sequence[Row], classes: int) -> panels.Panel:
     series: dict[str, list[tuple[float, Estimate | None]]] = {
         f"{size} ({'-'.join(map(str, WIDTHS[size]))})": [
             (row.features, row.correlation) for row in rows if row.classes == classes and row.size == size
         ]
         for size in SIZES
     }
-    return plots.lines(
+    return panels.lines(
         f"Correlation of membership and ‖∇c‖₁, {classes} classes",
-        f"{classes} classes",
         series,
         x_label="Features",
         y_label="Pearson's coefficient",
-        logarithmic_y=False,
+        log_y=False,
     )

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
-from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction, ends
+from leakscope.core.wording import write
+from leakscope.papers import panels, shokri
+from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.shokri import LEVELS, Case, Study
-from leakscope.papers.trends import Series, judge, shown, slope
+from leakscope.papers.trends import Series, follows, slope
 from leakscope.worlds import Progress
 
 ID = "shokri-fig15"
@@ -45,29 +45,34 @@ def run(
         for case, drawn in zip(found, counts, strict=True)
     ]
     numbers = [[shokri.mean_count([draw[place] for draw in drawn]) for place in range(len(LEVELS))] for drawn in counts]
-    words = _verdict(sizes, shares, numbers)
-    return Reproduction(
+    percent, counted = (
+        {f"k = {k}": _series(sizes, table, place) for place, k in enumerate(LEVELS)} for table in (shares, numbers)
+    )
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=shokri.settings(found, seed, k=list(LEVELS)),
-        columns=["n", "k", "revealed", "revealed_low", "revealed_high", "records", "records_low", "records_high",
+        columns=["n", "k", "revealed", "records",
                  "draws", "note"],
         rows=[
-            [case.size, k, *ends(shares[row][place]), *ends(numbers[row][place]), case.draws, None]
+            [case.size, k, shares[row][place], numbers[row][place], case.draws, None]
             for row, case in enumerate(found)
             for place, k in enumerate(LEVELS)
         ],
         paper=PAPER,
-        verdict=words,
-        svg=plots.lines(
+        statements=[
+            *(follows(f"share for {name}", "falls", series) for name, series in percent.items()),
+            *(follows(f"number for {name}", "rises", series) for name, series in counted.items()),
+        ],
+        notes=_slopes(sizes, percent),
+        panels=[panels.lines(
             TITLE,
-            words,
             {f"k = {k}": [(size, values[place]) for size, values in zip(sizes, shares, strict=True)]
              for place, k in enumerate(LEVELS)},
             x_label="Training records",
             y_label="Training records revealed (%)",
-            logarithmic_y=False,
-        ),
+            log_y=False,
+        )],
     )  # fmt: skip
 
 
@@ -76,16 +81,13 @@ def _counts(drawn: Study) -> list[int]:
     return [int(np.sum(place < k)) for k in LEVELS]
 
 
-def _verdict(sizes: Sequence[int], shares: Sequence[Sequence[Estimate]], numbers: Sequence[Sequence[Estimate]]) -> str:
-    """The trends of the shares and of the numbers, and how slow the shares fall."""
-    percent = {f"share of k = {k}": _series(sizes, shares, place) for place, k in enumerate(LEVELS)}
-    counted = {f"number of k = {k}": _series(sizes, numbers, place) for place, k in enumerate(LEVELS)}
-    slopes = [
-        f"{name} as n to the power {shown(found)}"
+def _slopes(sizes: Sequence[int], percent: dict[str, Series]) -> list[str]:
+    """State how slowly the shares fall."""
+    return [
+        f"The share for {name} falls as n to the power {write(found)}."
         for name, series in percent.items()
         if (found := slope(sizes, [point for _, point in series])) is not None
     ]
-    return "; ".join([judge("falls", percent), judge("rises", counted), *slopes])
 
 
 def _series(sizes: Sequence[int], table: Sequence[Sequence[Estimate]], place: int) -> Series:

@@ -12,12 +12,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from leakscope.attacks import explanation_network, explanation_norm
-from leakscope.papers.reproduction import Cell, Reproduction, ends
+from leakscope.core.result import Claim
+from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_curves import (
     ABOVE_CHANCE,
     NO_NUMBERS,
     STATE,
-    Finding,
     Group,
     accuracy_curves,
     by_gap,
@@ -25,10 +25,8 @@ from leakscope.papers.shokri_curves import (
     drawing,
     not_reached,
     settings,
-    verdict,
 )
 from leakscope.papers.shokri_targets import GAPS, SIZE, Case, Stopped, accuracy, auc, gain, judge, over_targets, watch
-from leakscope.papers.trends import shown
 from leakscope.risk import Judged
 from leakscope.worlds import Progress
 
@@ -69,11 +67,7 @@ CLOSE = 0.05  # accuracies that differ by no more are called competitive
 NORMALISED = "gradient:normalised"
 NETWORK, TREE, NETWORK_NORMALISED, TREE_NORMALISED = "network", "tree", "network, normalised", "tree, normalised"
 ATTACKS, CONTROL = (NETWORK, TREE, NETWORK_NORMALISED, TREE_NORMALISED), "control"
-COLUMNS = [
-    *("data", "gap", "attack", *STATE, "accuracy", "accuracy_low", "accuracy_high", "auc", "auc_low", "auc_high"),
-    *("network_better", "network_better_low", "network_better_high"),
-    *("control", "control_low", "control_high", "draws", "note"),
-]
+COLUMNS = ["data", "gap", "attack", *STATE, "accuracy", "auc", "network_better", "control", "draws", "note"]
 
 
 def run(
@@ -107,8 +101,7 @@ def run(
 
     answers = over_targets(ID, found, gaps, measure, seed=seed, progress=progress, workers=workers)
     pooled = [by_gap(row, gaps) for row in answers]
-    words = verdict(_findings(found, pooled), [*not_reached(found, answers, gaps), *absent])
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=settings(
@@ -122,10 +115,9 @@ def run(
             for row in _rows(case, gap, group)
         ],
         paper=PAPER,
-        verdict=words,
-        svg=drawing(
-            TITLE, words, found, lambda place: accuracy_curves(pooled[place], (*ATTACKS, CONTROL)), ABOVE_CHANCE
-        ),
+        statements=_findings(found, pooled),
+        notes=[*not_reached(found, answers, gaps), *absent],
+        panels=drawing(found, lambda place: accuracy_curves(pooled[place], (*ATTACKS, CONTROL)), ABOVE_CHANCE),
     )
 
 
@@ -135,12 +127,12 @@ def _rows(case: Case, gap: float, group: Group) -> list[list[Cell]]:
         own = group.answers[name]
         behind = gain(group.answers[NETWORK], own) if name != NETWORK else None
         control = accuracy(group.answers[CONTROL]) if name == NETWORK_NORMALISED else None
-        cells = [cell for number in (accuracy(own), auc(own), behind, control) for cell in ends(number)]
+        cells = [accuracy(own), auc(own), behind, control]
         rows.append([case.source.name, gap, name, *group.state, *cells, group.draws, case.source.stands_in or None])
     return rows
 
 
-def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> list[Finding]:
+def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> list[Claim]:
     """Both statements at the largest gap of each set; open where no attack on the gradient beats a guess."""
     findings = []
     for case, targets in zip(found, pooled, strict=True):
@@ -152,18 +144,19 @@ def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> li
     return findings
 
 
-def _tree_comes_close(name: str, gap: float, answers: dict[str, Judged], leaks: bool) -> Finding:
+def _tree_comes_close(name: str, gap: float, answers: dict[str, Judged], leaks: bool) -> Claim:
     """Statement 1: the network is surely no more than `CLOSE` better than the tree."""
     network, tree = (accuracy(answers[attack]) for attack in (NETWORK, TREE))
     behind = gain(answers[NETWORK], answers[TREE])
     holds = False if behind.low > CLOSE else True if leaks and behind.high <= CLOSE else None
-    words = f"at a gap of {gap:g} the network has {shown(network)} and is {shown(behind)} above the tree, {shown(tree)}"
-    return Finding(f"1 on {name}", holds, words)
+    figures = {f"network, gap {gap:g}": network, f"tree, gap {gap:g}": tree, "network minus tree": behind}
+    return statement(f"1 on {name}: the tree is competitive", holds, figures)
 
 
-def _direction_tells_nothing(name: str, answers: dict[str, Judged], leaks: bool) -> Finding:
+def _direction_tells_nothing(name: str, answers: dict[str, Judged], leaks: bool) -> Claim:
     """Statement 2: neither accuracy nor AUC of the network on normalised gradients is surely above one half."""
     normalised, ranked = accuracy(answers[NETWORK_NORMALISED]), auc(answers[NETWORK_NORMALISED])
     holds = False if max(normalised.low, ranked.low) > 0.5 else True if leaks else None
-    words = f"the network on normalised gradients has {shown(normalised)}, AUC {shown(ranked)}"
-    return Finding(f"2 on {name}", holds, words)
+    return statement(
+        f"2 on {name}: normalised gradients reveal nothing", holds, {"accuracy": normalised, "AUC": ranked}
+    )

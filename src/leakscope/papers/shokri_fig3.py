@@ -18,21 +18,19 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim
 from leakscope.evidence import Floats
-from leakscope.papers.reproduction import Cell, Reproduction, ends
+from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_curves import (
     NO_NUMBERS,
     STATE,
-    Finding,
     cases,
     drawing,
     not_reached,
     settings,
     state,
-    verdict,
 )
 from leakscope.papers.shokri_targets import GAPS, Case, Stopped, over_targets, watch
-from leakscope.papers.trends import shown
 from leakscope.ranking import Booleans
 from leakscope.worlds import Progress
 
@@ -78,7 +76,7 @@ BLOCK = 20  # resamples at a time: some 10 MB for 10,000 records
 ROUNDING = 1e-12  # of the largest value: a column that deviates less is constant
 LARGEST = 1 - 1e-12  # a correlation of 1 is infinite on Fisher's scale
 STRONG = 0.7  # a correlation above which half of the variance is shared
-COLUMNS = ["data", "gap", "pair", *STATE, "correlation", "correlation_low", "correlation_high", "draws", "note"]
+COLUMNS = ["data", "gap", "pair", *STATE, "correlation", "draws", "note"]
 
 
 class Signals(NamedTuple):
@@ -119,20 +117,20 @@ def run(
                 measured = estimates([answer for _, answer in drawn], resamples, rng)
                 points[-1][gap] = measured
                 rows += [
-                    [case.source.name, gap, pair, *state([stopped for stopped, _ in drawn]), *ends(measured[pair]),
+                    [case.source.name, gap, pair, *state([stopped for stopped, _ in drawn]), measured[pair],
                      len(drawn), case.source.stands_in or None]
                     for pair in PAIRS
                 ]  # fmt: skip
-    words = verdict(_findings(found, points), [*not_reached(found, answers, gaps), *absent])
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=settings(found, absent, gaps, seed, judged=judged, resamples=resamples, strong=STRONG),
         columns=COLUMNS,
         rows=rows,
         paper=PAPER,
-        verdict=words,
-        svg=drawing(TITLE, words, found, lambda place: _curves(points[place]), "Correlation, absolute value"),
+        statements=_findings(found, points),
+        notes=[*not_reached(found, answers, gaps), *absent],
+        panels=drawing(found, lambda place: _curves(points[place]), "Correlation, absolute value"),
     )
 
 
@@ -226,7 +224,7 @@ def absolute(point: Estimate) -> Estimate:
     return Estimate(abs(point.value), low, high, point.confidence, n=point.n, method=point.method)
 
 
-def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str, Estimate]]]) -> list[Finding]:
+def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str, Estimate]]]) -> list[Claim]:
     """At the largest gap of each set: are there correlations, and is that between the two signals weak?"""
     findings = []
     for case, by_gap in zip(found, points, strict=True):
@@ -234,15 +232,16 @@ def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str
             continue
         most, name = by_gap[max(by_gap)], case.source.name
         there = [pair for pair in PAIRS if not most[pair].low <= 0 <= most[pair].high]
-        words = ", ".join(f"{pair} {shown(most[pair])}" for pair in PAIRS)
         few = case.source.key in ("diabetes130", "adult")  # section 4.4: few features, no correlation
         holds = not {VARIANCE, NORM} & set(there) if few else len(there) == len(PAIRS)
         said = "no correlation with membership" if few else "correlations"
-        findings.append(Finding(f"{said} on {name}", holds, f"at a gap of {max(by_gap):g} {words}"))
+        findings.append(
+            statement(f"{said} on {name}", holds, {f"{pair}, gap {max(by_gap):g}": most[pair] for pair in PAIRS})
+        )
         if case.source.key == "purchase100":
             weak = absolute(most[BETWEEN])
-            surely = True if weak.high < STRONG else False if weak.low > STRONG else None
-            findings.append(Finding(f"variance and 1-norm not strongly on {name}", surely, f"{shown(most[BETWEEN])}"))
+            weakly = True if weak.high < STRONG else False if weak.low > STRONG else None
+            findings.append(statement(f"variance and 1-norm not strongly on {name}", weakly, {BETWEEN: most[BETWEEN]}))
         if case.source.key == "cifar100":
             findings += [
                 _turn(name, pair, [measured[pair] for measured in by_gap.values()]) for pair in (VARIANCE, NORM)
@@ -250,8 +249,8 @@ def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str
     return findings
 
 
-def _turn(name: str, pair: str, series: Sequence[Estimate]) -> Finding:
+def _turn(name: str, pair: str, series: Sequence[Estimate]) -> Claim:
     """Whether a correlation is surely of one sign at one gap and of the other at another."""
     holds = any(point.low > 0 for point in series) and any(point.high < 0 for point in series)
-    words = f"{shown(series[0])} at the smallest gap and {shown(series[-1])} at the largest"
-    return Finding(f"sign of {pair} turns on {name}", holds, words)
+    ends = {"smallest gap": series[0], "largest gap": series[-1]}
+    return statement(f"sign of {pair} changes on {name}", holds, ends)

@@ -15,16 +15,17 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscope import plots
 from leakscope.attacks import explanation_norm
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim
+from leakscope.core.wording import write
 from leakscope.evidence import Floats, Guesses
 from leakscope.intervals import mean, median
-from leakscope.papers import shokri_targets
-from leakscope.papers.reproduction import Cell, Reproduction, ends
-from leakscope.papers.shokri_dimensions import magnitude, summary
+from leakscope.papers import panels, shokri_targets
+from leakscope.papers.reproduction import Cell, Reproduction, statement
+from leakscope.papers.shokri_dimensions import magnitude
 from leakscope.papers.shokri_targets import Case, Stopped, accuracy, auc, judge, moved, pool, targets, watch
-from leakscope.papers.trends import shown
+from leakscope.papers.trends import between, every
 from leakscope.ranking import Booleans, Scale
 from leakscope.risk import Judged
 from leakscope.workers import one_thread, run_tasks
@@ -54,9 +55,9 @@ QUICK = {"gap": 0.25, "sigmas": (0.2, 1.0), "samples": (1, 5), "records": 300, "
 LOOKS = 4  # a quarter of an epoch is fine enough for one gap
 #: Of each distribution of norms the median with its interval, and after it the quartiles.
 COLUMNS = [
-    "target", "gap", "σ", "samples", "auc", "auc_low", "auc_high", "tree", "tree_low", "tree_high",
-    *("members", "members_low", "members_high", "members_25", "members_75"),
-    *("others", "others_low", "others_high", "others_25", "others_75"),
+    "target", "gap", "σ", "samples", "auc", "tree",
+    *("members", "members_25", "members_75"),
+    *("others", "others_25", "others_75"),
 ]  # fmt: skip
 
 
@@ -96,7 +97,7 @@ class Row(NamedTuple):
     def cells(self) -> list[Cell]:
         sigma = self.setting.sigma if self.setting.samples else None
         return [
-            self.target, self.gap, sigma, self.setting.samples, *ends(self.auc), *ends(self.tree),
+            self.target, self.gap, sigma, self.setting.samples, self.auc, self.tree,
             *_quartiles(self.members), *_quartiles(self.others),
         ]  # fmt: skip
 
@@ -121,8 +122,7 @@ def run(
     answers = _over_draws(case, gap, settings, judged, seed=seed, progress=progress, workers=workers)
     names = list(dict.fromkeys(name for name, _, _ in answers))
     rows = [row for name in names for row in _rows(name, [part for part in answers if part[0] == name], settings)]
-    words = summary(_statements(rows))
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
@@ -137,8 +137,9 @@ def run(
         columns=COLUMNS,
         rows=[row.cells() for row in rows],
         paper=PAPER,
-        verdict="; ".join([words, *_findings(rows)]),
-        svg=plots.stacked(TITLE, words, [part for name in names for part in _figures(name, rows)]),
+        statements=_statements(rows),
+        notes=_findings(rows),
+        panels=[part for name in names for part in _figures(name, rows)],
     )
 
 
@@ -213,27 +214,27 @@ def _one_scale(found: Norms) -> Scale:
 
 def _quartiles(norms: Floats) -> list[Cell]:
     """Median with its interval, and the quartiles."""
-    return [*ends(median(norms)), *np.quantile(norms, (0.25, 0.75)).tolist()]
+    return [median(norms), *np.quantile(norms, (0.25, 0.75)).tolist()]
 
 
 # --- what is said of it -------------------------------------------------------------------------------------------------
 
 
-def _statements(rows: Sequence[Row]) -> list[tuple[bool, str]]:
+def _statements(rows: Sequence[Row]) -> list[Claim]:
     """Of each target: the gradient is attacked, one noisy sample ends that, and more samples bring norms down."""
     found = []
     for name in dict.fromkeys(row.target for row in rows):
         plain, *noisy = [row for row in rows if row.target == name]
-        found.append((not _fails(plain), f"{name}: the gradient gives membership away, {_told(plain)}"))
+        found.append(statement(f"{name}: the gradient reveals membership", not _fails(plain), _told(plain)))
         drops = []
         for sigma, first, last in _ends(noisy):
-            said = f"{name}, σ = {sigma:g}: the attack fails with one noisy sample, {_told(first)}"
-            found.append((_fails(first), said))
+            said = f"{name}, σ = {sigma:g}: the attack fails with one noisy sample"
+            found.append(statement(said, _fails(first), _told(first)))
             # E‖mean of k gradients‖₁ falls with k by the triangle inequality; medians need not
             drops.append(mean(np.concatenate([first.members - last.members, first.others - last.others])))
         least = min(drops, key=lambda drop: drop.value)
-        said = f"{name}: {noisy[-1].setting.samples} samples in the place of one bring the mean norm down"
-        found.append((all(drop.low > 0 for drop in drops), f"{said}, by {shown(least)} or more"))
+        said = f"{name}: {noisy[-1].setting.samples} samples instead of one reduce the mean norm"
+        found.append(statement(said, every([between(drop, 0.0) for drop in drops]), {"smallest reduction": least}))
     return found
 
 
@@ -249,25 +250,24 @@ def _fails(row: Row) -> bool:
     return row.tree.low <= 0.5 and row.auc.low <= 0.5 <= row.auc.high
 
 
-def _told(row: Row) -> str:
-    return f"AUC of −‖φ‖₁ {shown(row.auc)}, tree {shown(row.tree)}"
+def _told(row: Row) -> dict[str, Estimate]:
+    return {"AUC of −‖φ‖₁": row.auc, "accuracy of the tree": row.tree}
 
 
 def _findings(rows: Sequence[Row]) -> list[str]:
     """Where averaging brings the attack back, and where it is the members that have the larger norms."""
-    back = [
-        f"{name}, σ = {sigma:g}: {shown(first.auc)} to {shown(last.auc)}"
+    found = [
+        f"{name}, σ = {sigma:g}: averaging over more samples brings the attack back, AUC {write(first.auc)} to {write(last.auc)}."
         for name in dict.fromkeys(row.target for row in rows)
         for sigma, first, last in _ends([row for row in rows if row.target == name and row.setting.samples])
         if _distance(last).low > _distance(first).high
     ]
-    found = [f"averaging over more samples brings the attack back, AUC at {'; '.join(back)}"] if back else []
     turned = [row for row in rows if row.auc.high < 0.5]
     if turned:
         most = min(turned, key=lambda row: row.auc.value)
         where = f"{most.target}, σ = {most.setting.sigma:g}, {most.setting.samples} samples"
         found.append(
-            f"in {len(turned)} of {len(rows)} settings members have the larger norms, most at {where}: {_told(most)}"
+            f"In {len(turned)} of {len(rows)} settings members have the larger norms. The smallest AUC is {write(most.auc)} ({where})."
         )
     return found
 
@@ -284,7 +284,7 @@ def _beyond(row: Row) -> Estimate:
 # --- figures ------------------------------------------------------------------------------------------------------------
 
 
-def _figures(name: str, rows: Sequence[Row]) -> list[str]:
+def _figures(name: str, rows: Sequence[Row]) -> list[panels.Panel]:
     """The AUC by number of samples, a line for each σ; and the medians of the norms for the σ in the middle."""
     plain, *noisy = [row for row in rows if row.target == name]
     sigmas = list(dict.fromkeys(row.setting.sigma for row in noisy))
@@ -295,25 +295,23 @@ def _figures(name: str, rows: Sequence[Row]) -> list[str]:
     }
     shown_here = [plain, *(row for row in noisy if row.setting.sigma == middle)]
     return [
-        plots.lines(
+        panels.lines(
             f"Network, {name}: AUC of −‖SmoothGrad‖₁",
-            name,
             series,
             x_label="Noisy samples",
             y_label="AUC − ½ (below 0: members larger)",
             goal=_beyond(plain).value,
             goal_label="the gradient itself",
-            logarithmic_y=False,
+            log_y=False,
         ),
-        plots.bars(
+        panels.bars(
             f"Network, {name}: median of ‖SmoothGrad‖₁, σ = {middle:g}",
-            name,
             [str(row.setting.samples) for row in shown_here],
             {
                 "members": [median(row.members) for row in shown_here],
                 "others": [median(row.others) for row in shown_here],
             },
-            place_label="Noisy samples (0: the gradient)",
+            x_label="Noisy samples (0: the gradient)",
             y_label="Median of the 1-norm",
         ),
     ]

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
-from leakscope.papers import shokri_dimensions
-from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.shokri_dimensions import ALMOST_NONE, Effort, Row, at, magnitude
-from leakscope.papers.trends import shown
+from leakscope.core.result import Claim
+from leakscope.papers import panels, shokri_dimensions
+from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.shokri_dimensions import ALMOST_NONE, Effort, Row, magnitude
+from leakscope.papers.trends import between, every, less
 from leakscope.worlds import Progress
 
 ID = "shokri-fig5"
@@ -53,90 +53,93 @@ def run(
     rows = shokri_dimensions.study(
         ID, features, classes, ("base",), effort, seed=seed, progress=progress, workers=workers
     )
-    words = shokri_dimensions.summary([part for k in classes for part in _statements(k, rows)])
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=shokri_dimensions.settings(features, classes, ("base",), effort, seed),
         columns=shokri_dimensions.COLUMNS,
         rows=shokri_dimensions.table(rows, features, classes),
         paper=PAPER,
-        verdict=words,
-        svg=plots.stacked(TITLE, words, [_correlations(rows, classes), *(_accuracies(rows, k) for k in classes)]),
+        statements=[part for k in classes for part in _statements(k, rows)],
+        panels=[_correlations(rows, classes), *(_accuracies(rows, k) for k in classes)],
     )
 
 
 # --- the statements of the paper, each with whether the intervals show it -----------------------------------------------
 
 
-def _statements(classes: int, rows: Sequence[Row]) -> list[tuple[bool, str]]:
-    """All that can be said of one number of classes; a statement about rows that are not there is left out."""
+def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:
+    """All that can be stated of one number of classes; a statement about rows that are not there is left out."""
     rows = [row for row in rows if row.classes == classes]
     few, many = [row for row in rows if row.features <= FEW], [row for row in rows if row.features >= MANY]
     name = f"{classes} classes: "
     found = []
     if few:
         most = max(few, key=lambda row: magnitude(row.correlation).low)
-        said = f"{name}almost no correlation up to {FEW} features, at most {at(most, most.correlation)}, AUC {shown(most.auc)}"
-        found.append((magnitude(most.correlation).low <= ALMOST_NONE, said))
+        none = magnitude(most.correlation).low <= ALMOST_NONE
+        said = f"{name}almost no correlation up to {FEW} features"
+        found.append(statement(said, none, {most.place: most.correlation, f"AUC, {most.place}": most.auc}))
     if many:
         strongest, last = max(many, key=lambda row: magnitude(row.correlation).value), many[-1]
-        said = f"{name}a correlation from {MANY:,} features on, {at(strongest, strongest.correlation)}, AUC {shown(strongest.auc)}"
-        found.append((magnitude(strongest.correlation).low > ALMOST_NONE, said))
+        said = f"{name}a correlation from {MANY:,} features on"
+        figures = {strongest.place: strongest.correlation, f"AUC, {strongest.place}": strongest.auc}
+        found.append(statement(said, between(magnitude(strongest.correlation), ALMOST_NONE), figures))
     if len(many) > 1:
-        said = f"{name}it decreases in the end, {at(last, last.correlation)}"
-        found.append((magnitude(last.correlation).high < magnitude(strongest.correlation).low, said))
+        holds = less(magnitude(last.correlation), magnitude(strongest.correlation))
+        found.append(statement(f"{name}the correlation decreases in the end", holds, {last.place: last.correlation}))
     if few and many:
         found += _two_classes(name, few, many) if classes == 2 else _more_classes(name, rows, many)
     return found
 
 
-def _two_classes(name: str, few: Sequence[Row], many: Sequence[Row]) -> list[tuple[bool, str]]:
+def _two_classes(name: str, few: Sequence[Row], many: Sequence[Row]) -> list[Claim]:
     worst = min(few, key=lambda row: row.test_accuracy.value)
-    first, last = many[0], many[-1]
+    before, first, last = few[-1], many[0], many[-1]
+    high = every([between(one, HIGH) for one in (worst.train_accuracy, worst.test_accuracy)])
     found = [
-        (
-            min(worst.train_accuracy.high, worst.test_accuracy.high) > HIGH,
-            f"{name}training and test accuracy are near 1 up to {FEW} features, test at least "
-            f"{at(worst, worst.test_accuracy)}",
+        statement(
+            f"{name}training and test accuracy are near 1 up to {FEW} features",
+            high,
+            {f"training, {worst.place}": worst.train_accuracy, f"test, {worst.place}": worst.test_accuracy},
         ),
-        (
-            last.test_accuracy.high < few[-1].test_accuracy.low,
-            f"{name}the test accuracy drops from {at(few[-1], few[-1].test_accuracy)} to {at(last, last.test_accuracy)}",
+        statement(
+            f"{name}the test accuracy drops",
+            less(last.test_accuracy, before.test_accuracy),
+            {before.place: before.test_accuracy, last.place: last.test_accuracy},
         ),
     ]
     if len(many) > 1:
-        said = f"{name}the training accuracy drops from {at(first, first.train_accuracy)} to {at(last, last.train_accuracy)}"
-        found.append((last.train_accuracy.high < first.train_accuracy.low, said))
+        ends = {first.place: first.train_accuracy, last.place: last.train_accuracy}
+        holds = less(last.train_accuracy, first.train_accuracy)
+        found.append(statement(f"{name}the training accuracy drops", holds, ends))
     return found
 
 
-def _more_classes(name: str, rows: Sequence[Row], many: Sequence[Row]) -> list[tuple[bool, str]]:
+def _more_classes(name: str, rows: Sequence[Row], many: Sequence[Row]) -> list[Claim]:
     best = max(rows, key=lambda row: row.test_accuracy.value)
     below = max((row for row in rows if row not in many), key=lambda row: row.train_accuracy.value)
     highest = max(many, key=lambda row: row.train_accuracy.value)
+    only = every([between(highest.train_accuracy, LOW), less(below.train_accuracy, highest.train_accuracy)])
+    figures = {highest.place: highest.train_accuracy, below.place: below.train_accuracy}
     return [
-        (
-            best.test_accuracy.high < LOW,
-            f"{name}the test accuracy is always low, at most {at(best, best.test_accuracy)}",
+        statement(
+            f"{name}the test accuracy is always low",
+            between(best.test_accuracy, high=LOW),
+            {best.place: best.test_accuracy},
         ),
-        (
-            highest.train_accuracy.low > max(LOW, below.train_accuracy.high),
-            f"{name}the training accuracy is high only from {MANY:,} features on, {at(highest, highest.train_accuracy)} "
-            f"against {at(below, below.train_accuracy)}",
-        ),
+        statement(f"{name}the training accuracy is high only from {MANY:,} features on", only, figures),
     ]
 
 
 # --- figures ------------------------------------------------------------------------------------------------------------
 
 
-def _correlations(rows: Sequence[Row], classes: Sequence[int]) -> str:
+def _correlations(rows: Sequence[Row], classes: Sequence[int]) -> panels.Panel:
     series = {f"{k} classes": [(row.features, row.correlation) for row in rows if row.classes == k] for k in classes}
     return _lines("Correlation of membership and ‖∇c‖₁", series, "Pearson's coefficient")
 
 
-def _accuracies(rows: Sequence[Row], classes: int) -> str:
+def _accuracies(rows: Sequence[Row], classes: int) -> panels.Panel:
     ours = [row for row in rows if row.classes == classes]
     series = {
         "training": [(row.features, row.train_accuracy) for row in ours],
@@ -145,6 +148,6 @@ def _accuracies(rows: Sequence[Row], classes: int) -> str:
     return _lines(f"Accuracy of the network, {classes} classes", series, "Accuracy")
 
 
-def _lines(title: str, series: dict[str, list[tuple[int, Estimate]]], y_label: str) -> str:
+def _lines(title: str, series: dict[str, list[tuple[int, Estimate]]], y_label: str) -> panels.Panel:
     points: dict[str, list[tuple[float, Estimate | None]]] = {name: list(found) for name, found in series.items()}
-    return plots.lines(title, title, points, x_label="Features", y_label=y_label, logarithmic_y=False)
+    return panels.lines(title, points, x_label="Features", y_label=y_label, log_y=False)

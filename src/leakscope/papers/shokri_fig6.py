@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
-from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction, ends
-from leakscope.papers.shokri import CLOSE, LEVELS, Case, Compared, Study
+from leakscope.papers import panels, shokri
+from leakscope.papers.reproduction import Compared, Reproduction, compare
+from leakscope.papers.shokri import CLOSE, LEVELS, Case, Study
 from leakscope.worlds import Progress
 
 ID = "shokri-fig6"
@@ -37,30 +36,29 @@ def run(
     found = shokri.cases(size, draws, picture_draws, hospital_weights)
     shares = shokri.over_draws(ID, found, _shares, seed=seed, progress=progress, workers=workers)
     measured = [[shokri.mean_share(column) for column in zip(*parts, strict=True)] for parts in shares]
-    words = shokri.verdict(_compared(found, measured), f"within {CLOSE:g} points", _findings(found, measured))
     names = [f"k = {k}" for k in LEVELS]
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=shokri.settings(found, seed, k=list(LEVELS)),
-        columns=["data", "l2", "k", "revealed", "revealed_low", "revealed_high", "paper", "size", "draws", "note"],
+        columns=["data", "l2", "k", "revealed", "paper", "size", "draws", "note"],
         rows=[
-            [case.source.name, case.l2, k, *ends(values[place]), case.stated(place),
+            [case.source.name, case.l2, k, values[place], case.stated(place),
              case.size, case.draws, case.source.stands_in or None]
             for case, values in zip(found, measured, strict=True)
             for place, k in enumerate(LEVELS)
         ],
         paper=PAPER,
-        verdict=words,
-        svg=plots.bars(
+        compared=_compared(found, measured),
+        notes=_findings(found, measured),
+        panels=[panels.bars(
             TITLE,
-            words,
             [case.name for case in found],
             {name: [values[place] for values in measured] for place, name in enumerate(names)},
-            place_label="Data set",
+            x_label="Data set",
             y_label="Training records revealed (%)",
             paper={name: [case.stated(place) for case in found] for place, name in enumerate(names)},
-        ),
+        )],
     )  # fmt: skip
 
 
@@ -72,7 +70,7 @@ def _shares(drawn: Study) -> list[float]:
 
 def _compared(found: Sequence[Case], measured: Sequence[Sequence[Estimate]]) -> list[Compared]:
     return [
-        Compared(f"{case.name}, k = {k}:", values[place], stated, CLOSE)
+        compare(f"{case.name}, k = {k}", values[place], stated, CLOSE)
         for case, values in zip(found, measured, strict=True)
         for place, k in enumerate(LEVELS)
         if case.l2 == 1 and (stated := case.stated(place)) is not None
@@ -83,7 +81,7 @@ def _findings(found: Sequence[Case], measured: Sequence[Sequence[Estimate]]) -> 
     """Which weight of the penalty comes nearest to the paper, and what the stand-in gives."""
     paper = [[number for place in range(len(LEVELS)) if (number := case.stated(place)) is not None] for case in found]
     stand_ins = [
-        f"{case.name} stands in and is not compared: {'/'.join(f'{value.value:.0f}' for value in values)} %"
+        f"{case.name} stands in and is not compared: {'/'.join(f'{value.value:.0f}' for value in values)} %."
         for case, values in zip(found, measured, strict=True)
         if case.source.stands_in
     ]

@@ -6,18 +6,19 @@ above a non-member's. ``rest`` leaves out the members that the explanation names
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from leakscope import plots
+from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim
 from leakscope.influence import RecordExplanation
 from leakscope.intervals import auc, proportion
-from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction, ends
-from leakscope.papers.shokri import Booleans, Case, Floats, Study, shown
+from leakscope.papers import panels, shokri
+from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.shokri import Case, Study
+from leakscope.papers.trends import between
 from leakscope.ranking import Part, Ranking
 from leakscope.worlds import Progress
 
@@ -57,25 +58,20 @@ def run(size: int, seed: int = 0, progress: Progress | None = None, workers: int
     answers = shokri.over_draws(ID, found, _sizes, seed=seed, progress=progress, workers=workers)
     sizes = [drawn for (drawn,) in answers]
     aucs = [_aucs(drawn) for drawn in sizes]
-    words = _verdict(found, aucs)
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=shokri.settings(found, seed, k=1, similar=SIMILAR),
-        columns=["data", "members", "nonmembers", "revealed", "revealed_low", "revealed_high", "auc", "auc_low", "auc_high",
-                 "rest", "rest_low", "rest_high", "note"],
+        columns=["data", "members", "nonmembers", "revealed", "auc",
+                 "rest", "note"],
         rows=[
-            [case.name, len(drawn.members), len(drawn.nonmembers), *_revealed(drawn), *ends(both.all),
-             *ends(both.rest), case.source.stands_in or None]
+            [case.name, len(drawn.members), len(drawn.nonmembers), _revealed(drawn), both.all,
+             both.rest, case.source.stands_in or None]
             for case, drawn, both in zip(found, sizes, aucs, strict=True)
         ],
         paper=PAPER,
-        verdict=words,
-        svg=plots.stacked(
-            TITLE,
-            words,
-            [_figure(case.name, drawn) for case, drawn in zip(found, sizes, strict=True)],
-        ),
+        statements=[part for case, both in zip(found, aucs, strict=True) for part in _statements(case, both)],
+        panels=[_figure(case.name, drawn) for case, drawn in zip(found, sizes, strict=True)],
     )  # fmt: skip
 
 
@@ -93,32 +89,27 @@ def _aucs(drawn: Sizes) -> Aucs:
     return Aucs(both[0], both[1] if len(both) > 1 else None)
 
 
-def _revealed(drawn: Sizes) -> list[float | None]:
-    part = proportion(int(drawn.revealed.sum()), len(drawn.revealed))
-    return [100 * number for number in (part.value, part.low, part.high)]
+def _revealed(drawn: Sizes) -> Estimate:
+    return proportion(int(drawn.revealed.sum()), len(drawn.revealed)).mapped(lambda share: 100 * share)
 
 
-def _figure(name: str, drawn: Sizes) -> str:
+def _figure(name: str, drawn: Sizes) -> panels.Panel:
     parts = {
         "members": drawn.members,
         "members that reveal themselves": drawn.members[drawn.revealed],
         "non-members": drawn.nonmembers,
     }
     positive = {words: values[values > 0] for words, values in parts.items()}
-    return plots.histograms(name, name, positive, x_label="Largest |influence| on the record")
+    return panels.histograms(name, positive, x_label="Largest |influence| on the record")
 
 
-def _verdict(found: Sequence[Case], aucs: Sequence[Aucs]) -> str:
-    """For each data set: similar if the AUC's interval keeps close to 0.5; different if the rest's leaves 0.5 out."""
-    agree, words = [], []
-    for case, both in zip(found, aucs, strict=True):
-        similar = both.all.low >= 0.5 - SIMILAR and both.all.high <= 0.5 + SIMILAR
-        apart = both.rest is not None and not both.rest.low <= 0.5 <= both.rest.high
-        agree.append(similar and apart)
-        rest = "no member is left" if both.rest is None else f"AUC {shown(both.rest)}"
-        words.append(
-            f"{case.name}: {'similar' if similar else 'not similar'} with AUC {shown(both.all)}, without revealed members "
-            f"{'different' if apart else 'not different'}, {rest}"
-        )
-    head = "agrees" if all(agree) else "agrees in part" if any(agree) else "differs"
-    return f"{head}, {sum(agree)} of {len(agree)} data sets show both: " + "; ".join(words)
+def _statements(case: Case, both: Aucs) -> list[Claim]:
+    """Similar if the AUC's interval stays close to 0.5; different if that of the rest excludes 0.5."""
+    similar = between(both.all, 0.5 - SIMILAR, 0.5 + SIMILAR)
+    apart = None if both.rest is None or both.rest.low <= 0.5 <= both.rest.high else True
+    return [
+        statement(f"{case.name}: the distributions are similar", similar, {"AUC": both.all}),
+        statement(
+            f"{case.name}: they differ without revealed members", apart, {"AUC without revealed members": both.rest}
+        ),
+    ]

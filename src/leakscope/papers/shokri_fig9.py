@@ -8,14 +8,16 @@ from typing import get_args
 
 import numpy as np
 
-from leakscope import plots
 from leakscope.attacks.reconstruction_static import Kind, static_queries
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim
 from leakscope.influence import RecordExplanation
 from leakscope.oracle import Oracle
-from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction, ends
-from leakscope.papers.shokri import LEVELS, Case, Compared, Floats, Key, Study, shown
+from leakscope.papers import panels, shokri
+from leakscope.papers.reproduction import Compared, Reproduction, compare, statement
+from leakscope.papers.shokri import LEVELS, Case, Key, Study
+from leakscope.papers.trends import between, every, less
 from leakscope.worlds import Progress
 
 ID = "shokri-fig9"
@@ -63,14 +65,13 @@ def run(
 
     answers = shokri.over_draws(ID, found, reveal, seed=seed, progress=progress, workers=workers)
     tables = [_means(np.array(drawn)) for drawn in answers]
-    words = _verdict(found, tables, queries)
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=shokri.settings(found, seed, queries=list(queries), k=list(LEVELS)),
-        columns=["data", "l2", "kind", "k", "queries", "revealed", "revealed_low", "revealed_high", "size", "draws", "note"],
+        columns=["data", "l2", "kind", "k", "queries", "revealed", "size", "draws", "note"],
         rows=[
-            [case.source.name, case.l2, kind, k, count, *ends(table[place][level][step]), case.size, case.draws,
+            [case.source.name, case.l2, kind, k, count, table[place][level][step], case.size, case.draws,
              _note(case, kind, count)]
             for case, table in zip(found, tables, strict=True)
             for place, kind in enumerate(KINDS)
@@ -78,10 +79,9 @@ def run(
             for step, count in enumerate(queries)
         ],
         paper=PAPER,
-        verdict=words,
-        svg=plots.stacked(
-            TITLE, words, [_figure(case, table, queries) for case, table in zip(found, tables, strict=True)]
-        ),
+        statements=[part for case, table in zip(found, tables, strict=True) for part in _statements(case, table, queries)],
+        compared=_compared(found, tables, queries),
+        panels=[_figure(case, table, queries) for case, table in zip(found, tables, strict=True)],
     )  # fmt: skip
 
 
@@ -114,29 +114,35 @@ def _note(case: Case, kind: str, count: int) -> str | None:
     return "; ".join(notes) or None
 
 
-def _verdict(found: Sequence[Case], tables: Sequence[Table], queries: Sequence[int]) -> str:
-    """Per set, for the largest k and number of queries: each kind above the one before, and saturation."""
-    agree, words, compared = [], [], []
-    for case, table in zip(found, tables, strict=True):
-        last = [rows[-1][-1] for rows in table]
-        rising = all(after.low > before.high for before, after in pairwise(last))
-        slower = [_saturates(rows[-1], queries) for rows in table]
-        agree += [rising, all(slower)]
-        shares = ", ".join(f"{WORDS[kind]} {shown(value)} %" for kind, value in zip(KINDS, last, strict=True))
-        words.append(
-            f"{case.name} after {queries[-1]:,} queries with k = {LEVELS[-1]}: {shares}, {'each' if rising else 'not each'} above "
-            f"the one before, {'saturating' if all(slower) else 'not all saturating'}"
+def _statements(case: Case, table: Table, queries: Sequence[int]) -> list[Claim]:
+    """For the largest k and number of queries: each kind above the one before, and saturation."""
+    last = [rows[-1][-1] for rows in table]
+    shares = {f"{WORDS[kind]} (%)": value for kind, value in zip(KINDS, last, strict=True)}
+    rising = every([less(before, after) for before, after in pairwise(last)])
+    slower = all(_saturates(rows[-1], queries) for rows in table)
+    where = f"{case.name}, {queries[-1]:,} queries, k = {LEVELS[-1]}"
+    found = [
+        statement(f"{where}: better queries reveal more", rising, shares),
+        statement(f"{where}: the number revealed saturates", slower),
+    ]
+    bound = FEWER.get(case.source.key) if case.is_paper and queries[-1] == 1000 else None
+    if bound is not None:
+        found.append(
+            statement(
+                f"{where}: uniform queries reveal less than {bound:g} %",
+                between(last[0], high=bound),
+                {"uniform (%)": last[0]},
+            )
         )
-        is_paper = case.is_paper and queries[-1] == 1000
-        stated, bound = (table.get(case.source.key) if is_paper else None for table in (UNIFORM, FEWER))
-        if stated is not None:
-            compared.append(Compared(f"{case.name}, uniform:", last[0], stated, ABOUT))
-        if bound is not None:
-            agree.append(last[0].high < bound)
-            words.append(f"{case.name}, uniform: {'' if agree[-1] else 'not surely '}less than {bound:g} %")
-    head = "agrees" if all(agree) else "agrees in part" if any(agree) else "differs"
-    said = f"{head}, {sum(agree)} of {len(agree)} statements hold: " + "; ".join(words)
-    return said if not compared else f"{said}; {shokri.verdict(compared, f'within {ABOUT:g} point')}"
+    return found
+
+
+def _compared(found: Sequence[Case], tables: Sequence[Table], queries: Sequence[int]) -> list[Compared]:
+    return [
+        compare(f"{case.name}, uniform (%)", table[0][-1][-1], UNIFORM[case.source.key], ABOUT)
+        for case, table in zip(found, tables, strict=True)
+        if case.is_paper and queries[-1] == 1000 and case.source.key in UNIFORM
+    ]
 
 
 def _saturates(shares: Sequence[Estimate], queries: Sequence[int]) -> bool:
@@ -145,12 +151,11 @@ def _saturates(shares: Sequence[Estimate], queries: Sequence[int]) -> bool:
     return (after - before) / (queries[-1] - queries[-2]) < before / queries[-2] / 2
 
 
-def _figure(case: Case, table: Table, queries: Sequence[int]) -> str:
-    return plots.lines(
+def _figure(case: Case, table: Table, queries: Sequence[int]) -> panels.Panel:
+    return panels.lines(
         f"{case.name}, k = {LEVELS[-1]}",
-        case.name,
         {WORDS[kind]: list(zip(queries, rows[-1], strict=True)) for kind, rows in zip(KINDS, table, strict=True)},
         x_label="Queries",
         y_label="Training records revealed (%)",
-        logarithmic_y=False,
+        log_y=False,
     )

@@ -12,11 +12,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscope import plots
+from leakscope.core.arrays import Indices
 from leakscope.core.estimate import Estimate
-from leakscope.papers import shokri
-from leakscope.papers.reproduction import Cell, Reproduction, ends
-from leakscope.papers.shokri import CLOSE, LEVELS, Case, Compared, Indices, Study
+from leakscope.papers import panels, shokri
+from leakscope.papers.reproduction import Cell, Reproduction, compare
+from leakscope.papers.shokri import CLOSE, LEVELS, Case, Study
 from leakscope.worlds import Progress
 
 ID = "shokri-tab2"
@@ -56,24 +56,23 @@ def run(
     answers = shokri.over_draws(ID, found, _ranks, seed=seed, progress=progress, workers=workers)
     tables = [_groups(case, drawn) for case, drawn in zip(found, answers, strict=True)]
     compared = [
-        Compared(f"{case.name}, {group.name}, k = {k}:", value, stated, CLOSE)
+        compare(f"{case.name}, {group.name}, k = {k}", value, stated, CLOSE)
         for case, groups in zip(found, tables, strict=True)
         for group in groups
         for place, k in enumerate(LEVELS)
         if case.l2 == 1 and (value := group.revealed[place]) and (stated := case.stated(place, group.name)) is not None
     ]
-    findings = [words for case, groups in zip(found, tables, strict=True) if (words := _minorities(case, groups))]
-    words = shokri.verdict(compared, f"within {CLOSE:g} points", findings)
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=shokri.settings(found, seed, k=list(LEVELS), interval=shokri.pooled_share.__name__),
-        columns=["data", "l2", "group", "percent", "records", *(f"k{k}{end}" for k in LEVELS for end in ("", "_low", "_high", "_paper")),
+        columns=["data", "l2", "group", "percent", "records", *(f"k{k}{end}" for k in LEVELS for end in ("", "_paper")),
                  "note"],
         rows=[row for case, groups in zip(found, tables, strict=True) for row in _rows(case, groups)],
         paper=PAPER,
-        verdict=words,
-        svg=plots.stacked(TITLE, words, [_figure(*pair) for pair in zip(found, tables, strict=True)]),
+        compared=compared,
+        notes=[_minorities(case, groups) for case, groups in zip(found, tables, strict=True)],
+        panels=[_figure(*pair) for pair in zip(found, tables, strict=True)],
     )  # fmt: skip
 
 
@@ -98,7 +97,7 @@ def _rows(case: Case, groups: Sequence[Group]) -> list[list[Cell]]:
     for group in groups:
         cells: list[Cell] = [case.source.name, case.l2, group.name, group.percent, group.records]
         for place, value in enumerate(group.revealed):
-            cells += [*ends(value), case.stated(place, group.name)]
+            cells += [value, case.stated(place, group.name)]
         note = case.source.stands_in or ("" if group.records else "no record of this group was drawn")
         rows.append([*cells, note or None])
     return rows
@@ -116,17 +115,20 @@ def _minorities(case: Case, groups: Sequence[Group]) -> str:
         if value is not None and whole is not None and value.high < whole.low:
             less.append(group.name)
     said = [f"{way} {', '.join(names)}" for way, names in (("more", more), ("less", less)) if names]
-    return f"{case.name}, k = 5: " + ("revealed " + " and ".join(said) if said else "no group stands out")
+    return (
+        f"{case.name}, k = 5: "
+        + ("revealed significantly " + " and ".join(said) if said else "no group differs significantly")
+        + "."
+    )
 
 
-def _figure(case: Case, groups: Sequence[Group]) -> str:
+def _figure(case: Case, groups: Sequence[Group]) -> panels.Panel:
     names = {place: f"k = {k}" for place, k in enumerate(LEVELS)}
-    return plots.bars(
-        case.name,
+    return panels.bars(
         case.name,
         [group.name for group in groups],
         {name: [group.revealed[place] for group in groups] for place, name in names.items()},
-        place_label="Group",
+        x_label="Group",
         y_label="Training records revealed (%)",
         paper={name: [case.stated(place, group.name) for group in groups] for place, name in names.items()},
     )

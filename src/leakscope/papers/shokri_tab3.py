@@ -13,14 +13,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leakscope import plots
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
 from leakscope.core.estimate import Estimate
+from leakscope.core.wording import write
 from leakscope.influence import RecordExplanation
 from leakscope.oracle import Oracle
-from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction, ends
-from leakscope.papers.shokri import Case, Compared, Key, Study, shown
+from leakscope.papers import panels, shokri
+from leakscope.papers.reproduction import Reproduction, compare
+from leakscope.papers.shokri import Case, Key, Study
 from leakscope.worlds import Progress
 
 ID = "shokri-tab3"
@@ -70,34 +70,37 @@ def run(
 
     answers = shokri.over_draws(ID, found, attack, seed=seed, progress=progress, workers=workers)
     rows = [_row(case, drawn) for case, drawn in zip(found, answers, strict=True)]
-    words = _verdict(found, rows)
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=shokri.settings(found, seed, k=1, picture_dimensions=picture_dimensions),
-        columns=["data", "l2", "columns", *(name + end for name in Row._fields for end in ("", "_low", "_high")), "paper",
+        columns=["data", "l2", "columns", *Row._fields, "paper",
                  "size", "draws", "note"],
         rows=[
-            [case.source.name, case.l2, case.source.X.shape[1], *(cell for value in row for cell in ends(value)),
+            [case.source.name, case.l2, case.source.X.shape[1], *row,
              _stated(case), case.size, case.draws, case.source.stands_in or None]
             for case, row in zip(found, rows, strict=True)
         ],
         paper=PAPER,
-        verdict=words,
-        svg=plots.bars(
+        compared=[
+            compare(f"{case.name}, records made zero", row.zeroed, stated, CLOSE)
+            for case, row in zip(found, rows, strict=True)
+            if (stated := _stated(case)) is not None and case.l2 == 1
+        ],
+        notes=[_note(case, row) for case, row in zip(found, rows, strict=True)],
+        panels=[panels.bars(
             TITLE,
-            words,
             [case.name for case in found],
             {
                 "made zero, one per round as the paper counts": [row.zeroed for row in rows],
                 "all that fell": [row.recovered for row in rows],
                 "rank + 1 of the training records": [row.rank for row in rows],
             },
-            place_label="Data set",
+            x_label="Data set",
             y_label="Training records",
             paper={"made zero, one per round as the paper counts": [_stated(case) for case in found]},
-            logarithmic=True,
-        ),
+            log_y=True,
+        )],
     )  # fmt: skip
 
 
@@ -116,16 +119,10 @@ def _stated(case: Case) -> float | None:
     return TABLE_3[case.source.key] if case.is_paper else None
 
 
-def _verdict(found: Sequence[Case], rows: Sequence[Row]) -> str:
-    """The counts beside the paper's, the rank that limits them, and how much of a high-dimensional set falls."""
-    compared, findings = [], []
-    for case, row in zip(found, rows, strict=True):
-        stated = _stated(case)
-        if stated is not None and case.l2 == 1:
-            compared.append(Compared(f"{case.name}:", row.zeroed, stated, CLOSE))
-        share = row.recovered.value / case.size
-        words = f"{case.name}: {shown(row.zeroed)} made zero beside rank + 1 = {shown(row.rank)}, {share:.1%} of the records fell"
-        if row.rank.value >= case.size:  # each record has a direction of its own
-            words += f" ({'nearly' if share >= NEARLY else 'not nearly'} all)"
-        findings.append(words + f", after {shown(row.queries)} queries")
-    return shokri.verdict(compared, f"within {CLOSE:g} records", findings)
+def _note(case: Case, row: Row) -> str:
+    """The rank that limits the count, and how much of a high-dimensional set is recovered."""
+    share = row.recovered.value / case.size
+    words = f"{case.name}: {write(row.zeroed)} records were made zero, rank + 1 is {write(row.rank)}, {share:.1%} of the records were recovered"
+    if row.rank.value >= case.size:  # each record has a direction of its own
+        words += f" ({'nearly' if share >= NEARLY else 'not nearly'} all)"
+    return f"{words}, after {write(row.queries)} queries."

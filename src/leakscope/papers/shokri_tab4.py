@@ -6,13 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
 from leakscope.influence import RecordExplanation
 from leakscope.influence.graph import influence_graph
-from leakscope.papers import shokri
-from leakscope.papers.reproduction import Reproduction, ends
-from leakscope.papers.shokri import Case, Compared, Key, Study
+from leakscope.papers import panels, shokri
+from leakscope.papers.reproduction import Reproduction, compare
+from leakscope.papers.shokri import Case, Key, Study
 from leakscope.worlds import Progress
 
 ID = "shokri-tab4"
@@ -65,41 +64,36 @@ def run(
         for case, drawn in zip(found, answers, strict=True)
     ]
     paper = [_stated(case, k) for case in found]
-    words = shokri.verdict(
-        [
-            Compared(f"{case.name}, {name}:", value, stated, CLOSE * case.size)
-            for case, values, row in zip(found, tables, paper, strict=True)
-            for name, value, stated in zip(MEASURES, values, row, strict=True)
-            if stated is not None and case.l2 == 1
-        ],
-        f"within {CLOSE:.0%} of the records",
-        [
-            *shokri.nearest_weight(found, tables, [[number for number in row if number is not None] for row in paper]),
-            *(_shape(case, values) for case, values in zip(found, tables, strict=True)),
-        ],
-    )
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings=shokri.settings(found, seed, k=k),
-        columns=["data", "l2", "measure", "records", "records_low", "records_high", "paper", "size", "draws", "note"],
+        columns=["data", "l2", "measure", "records", "paper", "size", "draws", "note"],
         rows=[
-            [case.source.name, case.l2, name, *ends(value), stated, case.size, case.draws,
+            [case.source.name, case.l2, name, value, stated, case.size, case.draws,
              case.source.stands_in or None]
             for case, values, row in zip(found, tables, paper, strict=True)
             for name, value, stated in zip(MEASURES, values, row, strict=True)
         ],
         paper=PAPER,
-        verdict=words,
-        svg=plots.bars(
+        compared=[
+            compare(f"{case.name}, {name}", value, stated, CLOSE * case.size)
+            for case, values, row in zip(found, tables, paper, strict=True)
+            for name, value, stated in zip(MEASURES, values, row, strict=True)
+            if stated is not None and case.l2 == 1
+        ],
+        notes=[
+            *shokri.nearest_weight(found, tables, [[number for number in row if number is not None] for row in paper]),
+            *(_shape(case, values) for case, values in zip(found, tables, strict=True)),
+        ],
+        panels=[panels.bars(
             TITLE,
-            words,
             [name.capitalize() for name in MEASURES],
             {case.name: values for case, values in zip(found, tables, strict=True)},
-            place_label=f"Measure of the graph, k = {k}",
+            x_label=f"Measure of the graph, k = {k}",
             y_label="Records or components",
             paper={case.name: row for case, row in zip(found, paper, strict=True)},
-        ),
+        )],
     )  # fmt: skip
 
 
@@ -115,5 +109,5 @@ def _shape(case: Case, values: Sequence[Estimate]) -> str:
     return (
         f"{case.name}: {'fragmented' if fragmented else 'not fragmented'}, {single.value / components.value:.0%} of components "
         f"are single records, the largest holds {largest.value / case.size:.0%} of all, {unreached.value / case.size:.0%} have "
-        "in-degree 0"
+        "in-degree 0."
     )

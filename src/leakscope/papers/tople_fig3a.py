@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope import plots
-from leakscope.papers import tople
+from leakscope.core.result import Claim
+from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.shokri_curves import Finding, verdict
 from leakscope.papers.tople import NETWORK, TABLE, Effort, Plan, Point
 from leakscope.papers.tople_findings import ACCURACY_COLUMNS, accuracy_rows, short, within
 from leakscope.worlds import Progress
@@ -48,44 +47,42 @@ def run(
     ]
     effort = Effort(steps, attack_steps=0, judged=0)
     points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
-    words = verdict(findings(points))
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={"reading": tople.READING, "sizes": list(sizes), "steps": steps, "draws": draws, "seed": seed},
         columns=ACCURACY_COLUMNS,
         rows=accuracy_rows(points, (TABLE, NETWORK)),
         paper=PAPER,
-        verdict=words,
-        svg=plots.stacked(TITLE, words, [_figure(points, kind) for kind in (TABLE, NETWORK)]),
+        statements=findings(points),
+        panels=[_figure(points, kind) for kind in (TABLE, NETWORK)],
     )
 
 
-def findings(points: Sequence[Point]) -> list[Finding]:
+def findings(points: Sequence[Point]) -> list[Claim]:
     """The statements that the sizes at hand can test."""
     small = [(short(point.plan.size), point) for point in points if point.plan.size <= SMALL]
     large = [(short(point.plan.size), point) for point in points if point.plan.size >= LARGE]
     every = [(short(point.plan.size), point) for point in points]
     found = [
-        within("network overfits", "S - P", [(at, point.gap(NETWORK, "P")) for at, point in small], low=OVERFIT),
-        within("causal model does not", "S - P", [(at, point.gap(TABLE, "P")) for at, point in every], -OVERFIT, OVERFIT),
+        within("network overfits", [(at, point.gap(NETWORK, "P")) for at, point in small], low=OVERFIT),
+        within("causal model does not", [(at, point.gap(TABLE, "P")) for at, point in every], -OVERFIT, OVERFIT),
     ] if small else []  # fmt: skip
     if large:
         converged = [(at, point.gap(NETWORK, "P")) for at, point in large]
         apart = [(at, point.gap_difference(NETWORK, TABLE, "P*")) for at, point in large]
         found += [
-            within("network converges", "S - P", converged, -SAME, SAME),
-            within("same gap to P*", "S - P* of the network minus that of the table", apart, -SAME, SAME),
+            within("network converges", converged, -SAME, SAME),
+            within("same gap to P*", apart, -SAME, SAME),
         ]
     return found
 
 
-def _figure(points: Sequence[Point], kind: str) -> str:
-    return plots.lines(
+def _figure(points: Sequence[Point], kind: str) -> panels.Panel:
+    return panels.lines(
         kind,
-        f"{TITLE}: {kind}.",
         {words: [(point.plan.size, point.accuracy(kind, law)) for point in points] for law, words in LAWS.items()},
         x_label="Records, of which 60 % train",
         y_label="Accuracy",
-        logarithmic_y=False,
+        log_y=False,
     )

@@ -11,10 +11,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope import plots
-from leakscope.papers import tople
+from leakscope.core.result import Claim
+from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.shokri_curves import Finding, verdict
 from leakscope.papers.tople import (
     BOUNDED,
     NETWORK,
@@ -29,8 +28,8 @@ from leakscope.papers.tople import (
     Trial,
     World,
 )
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, rising, separation, short, within
-from leakscope.papers.trends import Series
+from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, within
+from leakscope.papers.trends import Series, follows
 from leakscope.worlds import Progress
 
 ID = "tople-fig3b"
@@ -82,8 +81,7 @@ def run(
     points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
     shifted = max(points, key=lambda point: point.attack(NETWORK, ON_SHIFTED).value)
     notes = [separation(shifted, NETWORK, ON_SHIFTED, short(shifted.plan.size)), *_closest(points)]
-    words = verdict(findings(points), notes)
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
@@ -93,8 +91,9 @@ def run(
         columns=ATTACK_COLUMNS,
         rows=attack_rows(points),
         paper=PAPER,
-        verdict=words,
-        svg=plots.stacked(TITLE, words, [_figure(points, law) for law in ("P", "P*")]),
+        statements=findings(points),
+        notes=notes,
+        panels=[_figure(points, law) for law in ("P", "P*")],
     )  # fmt: skip
 
 
@@ -108,7 +107,7 @@ def _plan(size: int, all_readings: bool) -> Plan:
     return Plan("child", size, kinds, trials if all_readings else {TABLE: BASE, NETWORK: BASE})
 
 
-def findings(points: Sequence[Point]) -> list[Finding]:
+def findings(points: Sequence[Point]) -> list[Claim]:
     """The statements of the paper that the sizes at hand can test, for its attack."""
 
     def curve(kind: str, trial: Trial, least: int = 0, most: int | None = None) -> Series:
@@ -125,9 +124,9 @@ def findings(points: Sequence[Point]) -> list[Finding]:
         ("causal on P*, 100K", curve(TABLE, ON_SHIFTED, 100_000), 0.5 - CLOSE, 0.5 + CLOSE),
     ]
     return [
-        *(within(name, "accuracy", series, low, high) for name, series, low, high in found if series),
-        within("network above causal on P*", "difference", higher, low=0.0),
-        rising("network rises on P*", "accuracy", curve(NETWORK, ON_SHIFTED)),
+        *(within(name, series, low, high) for name, series, low, high in found if series),
+        within("network above causal on P*", higher, low=0.0),
+        follows("network on P*", "rises", curve(NETWORK, ON_SHIFTED)),
     ]
 
 
@@ -145,11 +144,11 @@ def _closest(points: Sequence[Point]) -> list[str]:
         found[trial] = (distance, f"network {network:.2f} and table {table:.2f} at 50K, table {later:.2f} at 100K")
     best = min(found, key=lambda trial: found[trial][0])
     others = found[ON_SHIFTED]
-    words = f"closest to the paper is {best.attack} learned from {best.learned_from} outsiders ({found[best][1]})"
-    return [words if best == ON_SHIFTED else f"{words}, where {SORTED} learned from the same has {others[1]}"]
+    words = f"Closest to the paper is {best.attack} learned from {best.learned_from} non-members ({found[best][1]})"
+    return [f"{words}." if best == ON_SHIFTED else f"{words}; {SORTED} learned from the same has {others[1]}."]
 
 
-def _figure(points: Sequence[Point], law: str) -> str:
+def _figure(points: Sequence[Point], law: str) -> panels.Panel:
     trial = Trial(law, SORTED)
     series = {
         f"{kind}{of}": [(point.plan.size, point.attack(kind, trial, figure)) for point in points]
@@ -157,13 +156,12 @@ def _figure(points: Sequence[Point], law: str) -> str:
         for of, figure in (("", "attack"), (", control", "control"))
     }
     series["blind"] = [(point.plan.size, point.blind(law)) for point in points]
-    return plots.lines(
+    return panels.lines(
         f"Outsiders of {law}",
-        f"{TITLE}: outsiders of {law}.",
         series,
         x_label="Records, of which 60 % train",
         y_label="Attack accuracy",
         goal=0.5,
         goal_label="a coin",
-        logarithmic_y=False,
+        log_y=False,
     )

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope import plots
-from leakscope.papers import tople
+from leakscope.core.result import Claim
+from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Cell, Reproduction
-from leakscope.papers.shokri_curves import Finding, verdict
 from leakscope.papers.tople import BOUNDED, NETWORK, SORTED, TABLE, Effort, Law, Plan, Point, Trial
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, rising, separation, short, within
-from leakscope.papers.trends import Series
+from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, within
+from leakscope.papers.trends import Series, follows
 from leakscope.worlds import Progress
 
 ID = "tople-fig3c"
@@ -65,11 +64,10 @@ def run(
     effort = Effort(steps, attack_steps, judged)
     (point,) = tople.over_draws(ID, [plan], draws, effort, seed=seed, progress=progress, workers=workers)
     most = list(laws.values())[-1].name
-    words = verdict(_findings(point, laws), [separation(point, NETWORK, Trial(most, SORTED), short(size))])
     rows: list[list[Cell]] = [
         [float(str(row[3]).removeprefix("noise ")), *row[1:3], *row[4:]] for row in attack_rows([point])
     ]
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
@@ -78,8 +76,9 @@ def run(
         columns=["noise", *ATTACK_COLUMNS[1:3], *ATTACK_COLUMNS[4:]],
         rows=rows,
         paper=PAPER,
-        verdict=words,
-        svg=_figure(point, laws, words),
+        statements=_findings(point, laws),
+        notes=[separation(point, NETWORK, Trial(most, SORTED), short(size))],
+        panels=[_figure(point, laws)],
     )  # fmt: skip
 
 
@@ -87,36 +86,35 @@ def _curve(point: Point, laws: dict[float, Law], kind: str) -> Series:
     return [(law.name, point.attack(kind, Trial(law.name, SORTED))) for law in laws.values()]
 
 
-def _findings(point: Point, laws: dict[float, Law]) -> list[Finding]:
+def _findings(point: Point, laws: dict[float, Law]) -> list[Claim]:
     network, table = (_curve(point, laws, kind) for kind in (NETWORK, TABLE))
     little = [pair for pair, noise in zip(network, laws, strict=True) if 0 < noise <= LITTLE]
     higher = [
         (law.name, point.further(NETWORK, TABLE, Trial(law.name, SORTED))) for noise, law in laws.items() if noise
     ]
-    sharply = [within("sharply", "accuracy", little[-1:], low=0.5 + CLOSE)] if little else []
+    sharply = [within("network rises sharply with little noise", little[-1:], low=0.5 + CLOSE)] if little else []
     return [
-        rising("network rises", "accuracy", network),
+        follows("network", "rises", network),
         *sharply,
-        within("causal stays", "accuracy", table, 0.5 - CLOSE, 0.5 + CLOSE),
-        *([within("network above causal", "difference", higher, low=0.0)] if higher else []),
+        within("causal model stays at one half", table, 0.5 - CLOSE, 0.5 + CLOSE),
+        *([within("network above causal", higher, low=0.0)] if higher else []),
     ]
 
 
-def _figure(point: Point, laws: dict[float, Law], words: str) -> str:
+def _figure(point: Point, laws: dict[float, Law]) -> panels.Panel:
     series = {
         f"{kind}{of}": [(noise, point.attack(kind, Trial(law.name, SORTED), figure)) for noise, law in laws.items()]
         for kind in (TABLE, NETWORK)
         for of, figure in (("", "attack"), (", control", "control"))
     }
     series["blind"] = [(noise, point.blind(law.name)) for noise, law in laws.items()]
-    return plots.lines(
+    return panels.lines(
         TITLE,
-        words,
         series,
         x_label="Noise",
         y_label="Attack accuracy",
         goal=0.5,
         goal_label="a coin",
-        logarithmic_x=False,
-        logarithmic_y=False,
+        log_x=False,
+        log_y=False,
     )

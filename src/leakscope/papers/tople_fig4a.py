@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope import plots
-from leakscope.papers import tople
+from leakscope.core.result import Claim
+from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.shokri_curves import Finding, verdict
 from leakscope.papers.tople import NETWORK, ON_PARENTS, TABLE, Effort, Plan, Point
 from leakscope.papers.tople_findings import ACCURACY_COLUMNS, accuracy_rows, title_of, within
 from leakscope.worlds import Progress
@@ -52,8 +51,7 @@ def run(
     ]
     effort = Effort(steps, attack_steps=0, judged=0)
     points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
-    words = verdict(findings(points))
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
@@ -62,27 +60,26 @@ def run(
         columns=ACCURACY_COLUMNS,
         rows=accuracy_rows(points, KINDS),
         paper=PAPER,
-        verdict=words,
-        svg=plots.stacked(TITLE, words, [_figure(points, kind) for kind in KINDS]),
+        statements=findings(points),
+        panels=[_figure(points, kind) for kind in KINDS],
     )  # fmt: skip
 
 
-def findings(points: Sequence[Point]) -> list[Finding]:
+def findings(points: Sequence[Point]) -> list[Claim]:
     """Whether each kind of model is the same on its sample and on P, and both lose as much on P*."""
     gaps = {kind: [(title_of(point), point.gap(kind, "P")) for point in points] for kind in (TABLE, NETWORK)}
     apart = [(title_of(point), point.gap_difference(NETWORK, TABLE, "P*")) for point in points]
     return [
-        *(within(f"{kind}, S and P", "S - P", series, -SAME, SAME) for kind, series in gaps.items()),
-        within("same gap to P*", "S - P* of the network minus that of the table", apart, -SAME, SAME),
+        *(within(f"{kind}, S and P", series, -SAME, SAME) for kind, series in gaps.items()),
+        within("same gap to P*", apart, -SAME, SAME),
     ]
 
 
-def _figure(points: Sequence[Point], kind: str) -> str:
-    return plots.bars(
+def _figure(points: Sequence[Point], kind: str) -> panels.Panel:
+    return panels.bars(
         kind,
-        f"{TITLE}: {kind}.",
         [title_of(point) for point in points],
         {words: [point.accuracy(kind, law) for point in points] for law, words in LAWS.items()},
-        place_label="Network",
+        x_label="Network",
         y_label="Accuracy",
     )

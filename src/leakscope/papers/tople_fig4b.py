@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope import plots
-from leakscope.papers import tople
+from leakscope.core.result import Claim
+from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.shokri_curves import Finding, verdict
 from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, Effort, Plan, Point, Trial
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, title_of, within
 from leakscope.worlds import Progress
@@ -73,8 +72,7 @@ def run(
     points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
     shifted = Trial("P*", SORTED)
     notes = [separation(point, NETWORK, shifted, f"{title_of(point)}, {short(point.plan.size)}") for point in points]
-    words = verdict(findings(points), notes)
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
@@ -84,12 +82,13 @@ def run(
         columns=ATTACK_COLUMNS,
         rows=attack_rows(points),
         paper=PAPER,
-        verdict=words,
-        svg=plots.stacked(TITLE, words, [_figure(points, law) for law in ("P", "P*")]),
+        statements=findings(points),
+        notes=notes,
+        panels=[_figure(points, law) for law in ("P", "P*")],
     )  # fmt: skip
 
 
-def findings(points: Sequence[Point]) -> list[Finding]:
+def findings(points: Sequence[Point]) -> list[Claim]:
     """Whether nothing is found against P, and more of the network than of the table against P*."""
     near = {
         kind: [(title_of(point), point.attack(kind, Trial("P", SORTED))) for point in points]
@@ -97,23 +96,22 @@ def findings(points: Sequence[Point]) -> list[Finding]:
     }
     higher = [(title_of(point), point.further(NETWORK, TABLE, Trial("P*", SORTED))) for point in points]
     return [
-        *(within(f"{kind} on P", "accuracy", series, 0.5 - CLOSE, 0.5 + CLOSE) for kind, series in near.items()),
-        within("network above causal on P*", "difference", higher, low=0.0),
+        *(within(f"{kind} on P", series, 0.5 - CLOSE, 0.5 + CLOSE) for kind, series in near.items()),
+        within("network above causal on P*", higher, low=0.0),
     ]
 
 
-def _figure(points: Sequence[Point], law: str) -> str:
+def _figure(points: Sequence[Point], law: str) -> panels.Panel:
     trial = Trial(law, SORTED)
     series = {
         f"{kind}{of}": [point.attack(kind, trial, figure) for point in points]
         for kind in (TABLE, NETWORK)
         for of, figure in (("", "attack"), (", control", "control"))
     }
-    return plots.bars(
+    return panels.bars(
         f"Outsiders of {law}",
-        f"{TITLE}: outsiders of {law}.",
         [title_of(point) for point in points],
         {**series, "blind": [point.blind(law) for point in points]},
-        place_label="Network",
+        x_label="Network",
         y_label="Attack accuracy",
     )

@@ -12,10 +12,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from leakscope import plots
-from leakscope.papers import tople
-from leakscope.papers.reproduction import Cell, Reproduction
-from leakscope.papers.shokri_curves import Finding, verdict
+from leakscope.core.result import Claim
+from leakscope.papers import panels, tople
+from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, TREE, Effort, Plan, Point, Trial, World
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, title_of, within
 from leakscope.worlds import Progress
@@ -68,13 +67,12 @@ def run(
     points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
     counts = [[_true_parents(point, climbed, seed, no_children) for no_children in (False, True)] for point in points]
     notes = [separation(point, NETWORK, ON_SHIFTED, f"{title_of(point)}, {short(size)}") for point in points]
-    words = verdict(_findings(points, counts, draws), notes)
     titles = [title_of(point) for point in points]
     rows: list[list[Cell]] = [[*row, None] for row in attack_rows(points)]
     for title, found in zip(titles, counts, strict=True):
         for name, count in zip(("hill climbing", "hill climbing, label without children"), found, strict=True):
             rows.append([title, size, name, *[None] * (len(ATTACK_COLUMNS) - 4), draws, count])
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
@@ -84,8 +82,9 @@ def run(
         columns=[*ATTACK_COLUMNS, "true_parents"],
         rows=rows,
         paper=PAPER,
-        verdict=words,
-        svg=_figure(points, titles, words),
+        statements=_findings(points, counts, draws),
+        notes=notes,
+        panels=[_figure(points, titles)],
     )  # fmt: skip
 
 
@@ -111,29 +110,26 @@ def _true_parents(point: Point, rows: int, seed: int, no_children: bool) -> int:
     return hits
 
 
-def _findings(points: Sequence[Point], counts: Sequence[Sequence[int]], draws: int) -> list[Finding]:
-    climbed = ", ".join(
-        f"{free} and {known} of {draws} for {title_of(point)}"
-        for point, (free, known) in zip(points, counts, strict=True)
-    )
+def _findings(points: Sequence[Point], counts: Sequence[Sequence[int]], draws: int) -> list[Claim]:
+    climbed = {
+        f"{title_of(point)}, draws with the true parents, {how}": exact(count)
+        for point, found in zip(points, counts, strict=True)
+        for how, count in zip(("free", "label without children"), found, strict=True)
+    }
     pairs = {"learned above true": (LEARNED, TABLE), "network above learned": (NETWORK, LEARNED)}
     return [
-        Finding(
-            "hill climbing",
-            all(known == draws for _, known in counts),
-            f"the true parents in so many draws, without and with the knowledge that the label has no children: {climbed}",
-        ),
+        statement(f"hill climbing gives the true parents in {draws} draws", all(known == draws for _, known in counts), climbed),
         *(
-            within(name, "difference", [(title_of(point), point.further(*pair, ON_SHIFTED)) for point in points], low=0.0)
+            within(name, [(title_of(point), point.further(*pair, ON_SHIFTED)) for point in points], low=0.0)
             for name, pair in pairs.items()
         ),
     ]  # fmt: skip
 
 
-def _figure(points: Sequence[Point], titles: Sequence[str], words: str) -> str:
+def _figure(points: Sequence[Point], titles: Sequence[str]) -> panels.Panel:
     series = {
         f"{kind}{of}": [point.attack(kind, ON_SHIFTED, figure) for point in points]
         for kind in KINDS
         for of, figure in (("", "attack"), (", control", "control"))
     }
-    return plots.bars(TITLE, words, titles, series, place_label="Network", y_label="Attack accuracy against P*")
+    return panels.bars(TITLE, titles, series, x_label="Network", y_label="Attack accuracy against P*")

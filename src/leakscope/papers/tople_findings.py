@@ -10,17 +10,18 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from leakscope.core.estimate import Estimate
-from leakscope.papers.reproduction import Cell, ends
-from leakscope.papers.shokri_curves import Finding
+from leakscope.core.result import Claim
+from leakscope.core.wording import write
+from leakscope.papers.reproduction import Cell, statement
 from leakscope.papers.tople import Point, Trial
-from leakscope.papers.trends import Series, describe, shown, trend
+from leakscope.papers.trends import Series, between, every
 
 ACCURACY_COLUMNS = [
-    "network", "size", "model", *(f"{law}{end}" for law in ("S", "P", "P*") for end in ("", "_low", "_high")), "draws",
+    "network", "size", "model", *("S", "P", "P*"), "draws",
 ]  # fmt: skip
 ATTACK_COLUMNS = [
-    "network", "size", "model", "outsiders", "attack", "learned_from", "accuracy", "accuracy_low", "accuracy_high", "least",
-    "most", *(f"{name}{end}" for name in ("control", "excess", "blind") for end in ("", "_low", "_high")), "draws",
+    "network", "size", "model", "outsiders", "attack", "learned_from", "accuracy", "least",
+    "most", *("control", "excess", "blind"), "draws",
 ]  # fmt: skip
 
 
@@ -34,8 +35,7 @@ def title_of(point: Point) -> str:
 def accuracy_rows(points: Sequence[Point], kinds: Sequence[str]) -> list[list[Cell]]:
     """Accuracy of each kind of model on its sample, on P and on P*."""
     return [
-        [title_of(point), point.plan.size, kind, *(cell for law in ("S", "P", "P*") for cell in ends(point.accuracy(kind, law))),
-         len(point.answers)]
+        [title_of(point), point.plan.size, kind, *(point.accuracy(kind, law) for law in ("S", "P", "P*")), len(point.answers)]
         for point in points
         for kind in kinds
     ]  # fmt: skip
@@ -49,9 +49,9 @@ def attack_rows(points: Sequence[Point]) -> list[list[Cell]]:
             values = [answer.found[kind, trial]["attack"].value for answer in point.answers]
             rows.append(
                 [title_of(point), point.plan.size, kind, trial.law, trial.attack, trial.learned_from,
-                 *ends(point.attack(kind, trial)), min(values), max(values),
-                 *(cell for figure in ("control", "excess") for cell in ends(point.attack(kind, trial, figure))),
-                 *ends(point.blind(trial.law)), len(values)]
+                 point.attack(kind, trial), min(values), max(values),
+                 *(point.attack(kind, trial, figure) for figure in ("control", "excess")),
+                 point.blind(trial.law), len(values)]
             )  # fmt: skip
     return rows
 
@@ -59,41 +59,29 @@ def attack_rows(points: Sequence[Point]) -> list[list[Cell]]:
 # --- findings -----------------------------------------------------------------------------------------------------------
 
 
-def within(name: str, what: str, series: Series, low: float = -math.inf, high: float = math.inf) -> Finding:
-    """Whether all of a series lies between two numbers: open where an interval holds one of them.
+def within(name: str, series: Series, low: float = -math.inf, high: float = math.inf) -> Claim:
+    """Decide whether all of a series lies between two numbers: open where an interval holds one of them.
 
     Examples
     --------
-    >>> within("P", "accuracy", [("1K", Estimate(0.6, 0.55, 0.65)), ("2K", Estimate(0.5, 0.49, 0.51))], high=0.52)
-    Finding(name='P', holds=False, words='accuracy 0.6 [0.55, 0.65] at 1K')
+    >>> within("P", [("1K", Estimate(0.6, 0.55, 0.65)), ("2K", Estimate(0.5, 0.49, 0.51))], high=0.52)
+    Claim(code='reproduced', subject={'statement': 'P'}, outcome='no', estimates={'1K': 0.60 [0.55, 0.65]})
     """
-    outside = [(place, point) for place, point in series if point.low > high or point.high < low]
-    unsure = [(place, point) for place, point in series if not (low <= point.low and point.high <= high)]
-    told = outside or unsure or [series[0], *series[-1:]][: len(series)]
-    words = ", ".join(f"{shown(point)} at {place}" for place, point in told[:4])
-    words += f" and at {len(told) - 4} more" if len(told) > 4 else ""
-    return Finding(name, False if outside else None if unsure else True, f"{what} {words}")
-
-
-def rising(name: str, what: str, series: Series) -> Finding:
-    """Whether a series rises: open where its intervals show no change.
-
-    Examples
-    --------
-    >>> rising("P*", "accuracy", [("1K", Estimate(0.5, 0.4, 0.6)), ("2K", Estimate(0.55, 0.45, 0.65))]).holds is None
-    True
-    """
-    ways = {"rises": True, "shows no change": None}
-    return Finding(name, ways.get(trend([point for _, point in series]), False), describe(what, series))
+    decided = [(place, point, between(point, low, high)) for place, point in series]
+    found = every(holds for _, _, holds in decided)
+    told = (
+        [*series[:1], *series[-1:]] if found else [(place, point) for place, point, holds in decided if holds is found]
+    )
+    return statement(name, found, dict(told))
 
 
 def separation(point: Point, kind: str, trial: Trial, where: str) -> str:
-    """What of an attack's accuracy above one half is telling P from P*, and what is membership."""
-    above, telling = (_above_half(point.attack(kind, trial, figure)) for figure in ("attack", "control"))
+    """State how much of an attack's accuracy above one half reflects the shift, and how much is membership."""
+    above, shift = (_above_half(point.attack(kind, trial, figure)) for figure in ("attack", "control"))
     return (
-        f"of the {shown(above)} above one half that the attack on the {kind} has against {trial.law} at {where}, "
-        f"{shown(telling)} is telling P from P*, which a model that never saw the members gives away too, and "
-        f"{shown(point.attack(kind, trial, 'excess'))} is membership (blind attacker: {shown(point.blind(trial.law))})"
+        f"The attack on the {kind} against {trial.law} at {where} is {write(above)} above one half. The never-trained control has {write(shift)} of it, "
+        f"which reflects the shift; the excess {write(point.attack(kind, trial, 'excess'))} is membership (blind baseline: "
+        f"{write(point.blind(trial.law))})."
     )
 
 

@@ -5,9 +5,8 @@ Free parameters are (levels - 1) for each configuration of the parents of a vari
 
 from __future__ import annotations
 
-from leakscope import plots
-from leakscope.core.estimate import Estimate
-from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers import panels
+from leakscope.papers.reproduction import Cell, Reproduction, compare, exact
 from leakscope.worlds import Progress
 
 ID = "tople-tab1"
@@ -50,38 +49,32 @@ def run(
         rows.append([key, label, *pairs, len(network.parents[label]), len(network.children(label))])
         if progress is not None:
             progress(ID, number, len(networks))
-    differing = [
-        f"{key} has {count:,} {name}, not {stated:,}"
-        for key, counts in counted.items()
-        for name, count, stated in zip(COUNTS, counts, STATED[key][1], strict=True)
-        if count != stated
-    ]
     childless = [key for key, row in zip(networks, rows, strict=True) if row[-1] == 0]
-    verdict = f"differs: {'; '.join(differing)}" if differing else "agrees: all counts are those of the table"
-    verdict += f"; the label has no children in {', '.join(childless) or 'none of them'}, where the best model of all columns is the causal one"  # fmt: skip
-    return Reproduction(
+    note = f"The label has no children in {', '.join(childless) or 'none of them'}. Without children, the best model of all columns is the causal one."
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={"networks": list(networks), "seed": seed},
         columns=["network", "label", *(name for count in COUNTS for name in (count, f"{count}_paper")), "parents", "children"],
         rows=rows,
         paper=PAPER,
-        verdict=verdict,
-        svg=_figure(counted, verdict),
+        compared=[
+            compare(f"{key}, {name}", exact(count), stated, 0.0)
+            for key, counts in counted.items()
+            for name, count, stated in zip(COUNTS, counts, STATED[key][1], strict=True)
+        ],
+        notes=[note],
+        panels=[_figure(counted)],
     )  # fmt: skip
 
 
-def _figure(counted: dict[str, list[int]], verdict: str) -> str:
-    return plots.bars(
+def _figure(counted: dict[str, list[int]]) -> panels.Panel:
+    return panels.bars(
         TITLE,
-        verdict,
         list(counted),
-        {
-            name: [Estimate(counts[place], counts[place], counts[place], kind="exact") for counts in counted.values()]
-            for place, name in enumerate(COUNTS)
-        },
-        place_label="Network",
+        {name: [exact(counts[place]) for counts in counted.values()] for place, name in enumerate(COUNTS)},
+        x_label="Network",
         y_label="Number",
         paper={name: [STATED[key][1][place] for key in counted] for place, name in enumerate(COUNTS)},
-        logarithmic=True,
+        log_y=True,
     )

@@ -11,14 +11,12 @@ from collections.abc import Sequence
 from functools import partial
 from itertools import combinations, pairwise
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
-from leakscope.papers import tople
-from leakscope.papers.reproduction import Cell, Reproduction, ends
-from leakscope.papers.shokri_curves import Finding, verdict
+from leakscope.core.wording import write
+from leakscope.papers import panels, tople
+from leakscope.papers.reproduction import Cell, Compared, Reproduction, compare
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, Answer, Effort, Plan, Point, Trial, World
 from leakscope.papers.tople_findings import separation, within
-from leakscope.papers.trends import shown
 from leakscope.worlds import Progress
 
 ID = "tople-tab2"
@@ -38,7 +36,7 @@ ON_SHIFTED = Trial("P*", SORTED)
 ADDED = {0: "true parents", 1: "one more", 2: "two more"}
 FIGURES = ("attack", "control", "excess", "on P", "on P*")
 COLUMNS = [
-    "group", "model", *(f"{name}{end}" for name in FIGURES for end in ("", "_low", "_high")), "least", "most", "attack_paper",
+    "group", "model", *FIGURES, "least", "most", "attack_paper",
     "prediction_paper", "draws",
 ]  # fmt: skip
 
@@ -66,8 +64,7 @@ def run(
     plan = Plan("sachs", size, kinds, dict.fromkeys(models, (ON_SHIFTED,)))
     (point,) = tople.over_draws(ID, [plan], draws, effort, seed=seed, progress=progress, workers=workers)
     means = {group: {figure: _mean(point, of, figure) for figure in FIGURES} for group, of in names.items()}
-    words = verdict(_findings(point, names, means), _notes(point, names, means))
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
@@ -77,8 +74,10 @@ def run(
         columns=COLUMNS,
         rows=_rows(point, names, means),
         paper=PAPER,
-        verdict=words,
-        svg=_figure(means, words),
+        statements=[within("attack rises from group to group", _steps(point, names), low=0.0)],
+        compared=_compared(means),
+        notes=_notes(point, names, means),
+        panels=[_figure(means)],
     )  # fmt: skip
 
 
@@ -122,34 +121,32 @@ def _rows(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, 
         singles = {model: [_mean(point, [model], figure) for figure in FIGURES] for model in models}
         attacks = [values[0].value for values in singles.values()]
         name = models[0] if len(models) == 1 else f"mean of {len(models)}"
-        cells = [cell for figure in FIGURES for cell in ends(means[group][figure])]
+        cells = [means[group][figure] for figure in FIGURES]
         rows.append([group, name, *cells, min(attacks), max(attacks), *STATED[group], len(point.answers)])
         if len(models) > 1:
-            rows += [
-                [group, model, *(cell for value in values for cell in ends(value)), *[None] * 4, len(point.answers)]
-                for model, values in singles.items()
-            ]
+            rows += [[group, model, *values, *[None] * 4, len(point.answers)] for model, values in singles.items()]
     return rows
 
 
-def _findings(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[Finding]:
-    """Whether the attack rises from group to group, and attack and prediction are close to the paper's."""
-    steps = [
-        (f"{after} against {before}", point.over_draws(partial(_step, before=names[before], after=names[after])))
+def _steps(point: Point, names: dict[str, list[str]]) -> list[tuple[str, Estimate]]:
+    """How much larger the attack accuracy is on each group than on the one before."""
+    return [
+        (f"{after} minus {before}", point.over_draws(partial(_step, before=names[before], after=names[after])))
         for before, after in pairwise(names)
     ]
-    found = [within("attack rises", "step of", steps, low=0.0)]
-    for figure, place in (("attack", 0), ("on P", 1), ("on P*", 1)):
-        stated = {group: STATED[group][place] for group in names}
-        apart = [(group, _less(means[group][figure], stated[group])) for group in names]
-        name = "attack in percent" if place == 0 else f"prediction {figure} in percent"
-        words = ", ".join(f"{group} {shown(means[group][figure])}, paper {stated[group]:g}" for group in names)
-        found.append(Finding(name, within(name, "", apart, -CLOSE, CLOSE).holds, words))
-    return found
 
 
-def _less(value: Estimate, number: float) -> Estimate:
-    return Estimate(value.value - number, value.low - number, value.high - number)
+def _compared(means: dict[str, dict[str, Estimate]]) -> list[Compared]:
+    return [
+        compare(
+            f"{'attack' if place == 0 else f'prediction {figure}'}, {group} (%)",
+            means[group][figure],
+            STATED[group][place],
+            CLOSE,
+        )
+        for figure, place in (("attack", 0), ("on P", 1), ("on P*", 1))
+        for group in means
+    ]
 
 
 def _step(answer: Answer, before: Sequence[str], after: Sequence[str]) -> Estimate:
@@ -171,25 +168,24 @@ def _notes(point: Point, names: dict[str, list[str]], means: dict[str, dict[str,
             attacks = {model: _mean(point, [model], "attack").value for model in models}
             best = min(attacks, key=lambda model: abs(attacks[model] - STATED[group][0]))
             notes.append(
-                f"{group}: attacks from {min(attacks.values()):.0f} to {max(attacks.values()):.0f} %, closest to the paper "
-                f"{best} ({attacks[best]:.0f} %)"
+                f"{group}: attacks from {min(attacks.values()):.0f} to {max(attacks.values()):.0f} %; closest to the paper is "
+                f"{best} ({attacks[best]:.0f} %)."
             )
-    excess = ", ".join(f"{group} {shown(means[group]['excess'])}" for group in names)
+    excess = ", ".join(f"{group} {write(means[group]['excess'])}" for group in names)
     return [
         *notes,
-        f"points that are membership, the rest of every attack being telling P from P*: {excess}",
+        f"Excess over the never-trained control, in points: {excess}. The rest of every attack reflects the shift.",
         separation(point, NETWORK, ON_SHIFTED, "Sachs"),
     ]
 
 
-def _figure(means: dict[str, dict[str, Estimate]], words: str) -> str:
+def _figure(means: dict[str, dict[str, Estimate]]) -> panels.Panel:
     names = {"attack": 0, "control": None, "on P": 1, "on P*": 1}
-    return plots.bars(
+    return panels.bars(
         TITLE,
-        words,
         list(means),
         {name: [means[group][name] for group in means] for name in names},
-        place_label="Columns of the table, or network",
+        x_label="Columns of the table, or network",
         y_label="Percent",
         paper={name: [STATED[group][place] for group in means] for name, place in names.items() if place is not None},
     )

@@ -24,10 +24,10 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
-from leakscope.papers.reproduction import Cell, Reproduction, ends
-from leakscope.papers.trends import shown
+from leakscope.core.result import Claim
+from leakscope.papers import panels
+from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.worlds import Progress
 
 Floats = NDArray[np.float64]
@@ -109,22 +109,20 @@ def run(
         ),
     ]
     found = _measure(settings, swaps, rounds, few, seed, progress, workers)
-    verdict = _verdict(settings, found)
-    three = [f"{name}{end}" for name in ("causes", "all", "others") for end in ("", "_low", "_high")]
-    ratios = [f"{name}{end}" for name in ("causes/all", "others/all", "bounds") for end in ("", "_low", "_high")]
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
             "worlds": list(worlds), "sizes": list(sizes), "l2": list(penalties), "swaps": swaps, "rounds": rounds,
             "few": few, "norm": 1, "universe": "twice the training records, fresh in each round", "seed": seed,
         },
-        columns=["part", "world", "learner", "size", "l2", *(f"parameters_{name}" for name in SETS), *three, *ratios,
-                 "root_of_parameters"],
+        columns=["part", "world", "learner", "size", "l2", *(f"parameters_{name}" for name in SETS), *SETS, "causes/all",
+                 "others/all", "bounds", "root_of_parameters"],
         rows=[_row(setting, cell) for setting, cell in zip(settings, found, strict=True)],
         paper=PAPER,
-        verdict=verdict,
-        svg=_figure(settings, found, verdict),
+        statements=_statements(settings, found),
+        notes=_notes(settings, found),
+        panels=[_figure(settings, found)],
     )  # fmt: skip
 
 
@@ -206,10 +204,10 @@ def _cell(setting: Setting, swaps: int, rounds: int, few: int, seed: int) -> Fou
 
 
 def _row(setting: Setting, cell: Found) -> list[Cell]:
-    sensitivities = [number for column in range(3) for number in ends(_geometric(cell.moves[:, column]))]
+    sensitivities = [_geometric(cell.moves[:, column]) for column in range(3)]
     ratios = [cell.ratio(0, 1), cell.ratio(2, 1), cell.ratio(0, 1, "bounds")]
     root = float(np.sqrt(cell.parameters[0] / cell.parameters[1]))
-    return [*setting, *cell.parameters, *sensitivities, *(number for ratio in ratios for number in ends(ratio)), root]
+    return [*setting, *cell.parameters, *sensitivities, *ratios, root]
 
 
 def _geometric(values: Floats, confidence: float = 0.95) -> Estimate:
@@ -224,46 +222,60 @@ def _geometric(values: Floats, confidence: float = 0.95) -> Estimate:
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def _verdict(settings: Sequence[Setting], found: Sequence[Found]) -> str:
-    """Where ε_c ≤ ε_a by intervals that hold for all settings at once, and what as many other columns do."""
+def _ratios(found: Sequence[Found], first: int, second: int, of: str = "moves") -> list[Estimate]:
+    """Ratios in all settings, with simultaneous intervals."""
+    return [cell.ratio(first, second, of, 1 - 0.05 / len(found)) for cell in found]
 
-    def ratios_of(first: int, second: int, of: str = "moves") -> list[Estimate]:
-        return [cell.ratio(first, second, of, 1 - 0.05 / len(found)) for cell in found]
 
-    ratios = ratios_of(0, 1)
+def _statements(settings: Sequence[Setting], found: Sequence[Found]) -> list[Claim]:
+    """Whether ε_c ≤ ε_a: refuted by one setting in which it is significantly above."""
+    ratios = _ratios(found, 0, 1)
     less, more = _sides(ratios)
-    words = [f"{_way(less, more)}: ε_c is below ε_a in {len(less)} of {len(found)} settings, and above in {len(more)}"]
+    told = {
+        f"largest ratio, {_place(settings[at])}": ratios[at] for at in sorted(more, key=lambda at: -ratios[at].low)[:1]
+    }
+    told |= {
+        f"smallest ratio, {_place(settings[at])}": ratios[at] for at in sorted(less, key=lambda at: ratios[at].high)[:1]
+    }
+    return [
+        statement(
+            "ε of the causal learner is not above that of the associational one",
+            False if more else True if less else None,
+            told,
+        )
+    ]
+
+
+def _place(at: Setting) -> str:
+    return f"{at.world}, {at.learner}, n = {at.size}, l2 = {at.l2:g}"
+
+
+def _notes(settings: Sequence[Setting], found: Sequence[Found]) -> list[str]:
+    less, more = _sides(_ratios(found, 0, 1))
+    notes = [f"ε_c is significantly below ε_a in {len(less)} of {len(found)} settings, and above in {len(more)}."]
     if more:
-        names = sorted({settings[number].world for number in more})
-        worst = max(more, key=lambda number: ratios[number].low)
-        at = settings[worst]
-        where = f"{at.world}, {at.learner}, n = {at.size}, l2 = {at.l2:g}"
-        words.append(f"above in {', '.join(names)}, most {shown(ratios[worst])} times at {where}")
         largest = max(setting.size for setting in settings)
         still = sum(settings[number].size == largest for number in more)
-        words.append(f"{still} of these at the largest n, {largest:,}")
-    bounds, _ = _sides(ratios_of(0, 1, "bounds"))
-    words.append(f"by the proven bounds it is below in {len(bounds)}, which grow with the number of parameters")
-    few, _ = _sides(ratios_of(2, 1))
-    words.append(f"as many columns that are no causes are below all features in {len(few)}")
-    fewer, greater = _sides(ratios_of(0, 2))
-    words.append(f"the causes are below as many other columns in {len(fewer)}, and above in {len(greater)}")
-    return "; ".join(words)
+        names = sorted({settings[number].world for number in more})
+        notes.append(f"It is above in {', '.join(names)}; {still} of these settings have the largest n, {largest:,}.")
+    bounds, _ = _sides(_ratios(found, 0, 1, "bounds"))
+    few, _ = _sides(_ratios(found, 2, 1))
+    fewer, greater = _sides(_ratios(found, 0, 2))
+    return [
+        *notes,
+        f"By the proven bounds, which grow with the number of parameters, it is below in {len(bounds)} settings.",
+        f"The same number of columns that are no causes is below all features in {len(few)} settings.",
+        f"The causes are below the same number of other columns in {len(fewer)} settings, and above in {len(greater)}.",
+    ]
 
 
 def _sides(ratios: Sequence[Estimate]) -> tuple[list[int], list[int]]:
-    """Numbers of the ratios that are surely below 1, and of those surely above."""
+    """Positions of the ratios that are significantly below 1, and of those above."""
     below = [number for number, ratio in enumerate(ratios) if ratio.high < 1]
     return below, [number for number, ratio in enumerate(ratios) if ratio.low > 1]
 
 
-def _way(less: Sequence[object], more: Sequence[object]) -> str:
-    if not less and not more:
-        return "neither agrees nor differs by the intervals"
-    return "agrees" if not more else "agrees in part" if less else "differs"
-
-
-def _figure(settings: Sequence[Setting], found: Sequence[Found], verdict: str) -> str:
+def _figure(settings: Sequence[Setting], found: Sequence[Found]) -> panels.Panel:
     """The ratio against the training records, for ridge regression at the middle penalty."""
     penalties = sorted({setting.l2 for setting in settings})
     middle = penalties[len(penalties) // 2]
@@ -271,9 +283,8 @@ def _figure(settings: Sequence[Setting], found: Sequence[Found], verdict: str) -
     for setting, cell in zip(settings, found, strict=True):
         if setting.part == "sampled" and setting.learner == "ridge" and setting.l2 == middle:
             series.setdefault(setting.world, []).append((setting.size, cell.ratio(0, 1)))
-    return plots.lines(
+    return panels.lines(
         TITLE,
-        verdict,
         series,
         x_label=f"Training records (ridge regression, l2 = {middle:g})",
         y_label="ε of the causes / ε of all features",

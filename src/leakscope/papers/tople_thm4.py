@@ -24,10 +24,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope import plots
 from leakscope.core.estimate import Estimate
-from leakscope.papers.reproduction import Cell, Reproduction, ends
-from leakscope.papers.trends import shown
+from leakscope.papers import panels
+from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.worlds import Progress
 
 Floats = NDArray[np.float64]
@@ -132,9 +131,8 @@ def run(
     settings = [Setting(network, law, count) for network in networks for law in laws for count in teachers]
     effort = Effort(tuple(gammas), gamma, records, queries, environments, steps)
     found = _measure(settings, effort, draws, seed, progress, workers)
-    verdict = _verdict(settings, found, effort)
     measured = ("epsilon", "causal/this", "agreement", "accuracy", "accuracy_shifted")
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
@@ -142,11 +140,11 @@ def run(
             "gammas": list(gammas), "delta": DELTA, "draws": draws, "test": TEST, "seed": seed,
         },
         columns=["network", "law", "teachers", "ensemble", "gamma", "epsilon_independent",
-                 *(f"{name}{end}" for name in measured for end in ("", "_low", "_high"))],
+                 *measured],
         rows=[row for setting, cell in zip(settings, found, strict=True) for row in _rows(setting, cell, effort)],
         paper=PAPER,
-        verdict=verdict,
-        svg=_figure(settings, found, effort, verdict),
+        **_decide(settings, found, effort),
+        panels=[_figure(settings, found, effort)],
     )  # fmt: skip
 
 
@@ -275,70 +273,69 @@ def _rows(setting: Setting, cell: Found, effort: Effort) -> list[list[Cell]]:
                 mean(cell.shifted[:, column]) if own else None,
             ]
             independent = float(cell.independent[0, column, place])
-            rows.append([*setting, name, gamma, independent, *(number for part in parts for number in ends(part))])
+            rows.append([*setting, name, gamma, independent, *parts])
     return rows
 
 
 # --- what is said -----------------------------------------------------------------------------------------------------
 
 
-def _verdict(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> str:
-    """Where the causal ensemble costs less or more, by intervals that hold for all comparisons at once, and what controls do."""
+def _decide(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> dict[str, Any]:
+    """Where the causal ensemble costs less or more, by simultaneous intervals, and what controls do."""
     places = [
         (setting, cell, place)
         for setting, cell in zip(settings, found, strict=True)
         for place in range(len(effort.gammas))
     ]
     at_once = 1 - 0.05 / (2 * len(places))
-    compared = [
-        (cell.ratio(CAUSAL, name, place, at_once), f"{setting.network}, {setting.law}, {setting.teachers} teachers, γ = "
-         f"{effort.gammas[place]:g}, {name}")
-        for setting, cell, place in places
+
+    def ratios(first: str, second: str) -> list[Estimate]:
+        return [cell.ratio(first, second, place, at_once) for _, cell, place in places]
+
+    compared = {
+        f"{setting.network}, {setting.law}, {setting.teachers} teachers, γ = {effort.gammas[place]:g}, {name}": ratio
         for name in (ON_ALL, NETWORK)
-    ]  # fmt: skip
-    less = [pair for pair in compared if pair[0].high < 1]
-    more = [pair for pair in compared if pair[0].low > 1]
-    words = [
-        f"{_way(less, more)}: ε of the causal ensemble is below that of an associational one in {len(less)} of "
-        f"{len(compared)} comparisons, and above in {len(more)}"
-    ]
-    if less:
-        ratio, where = min(less, key=lambda pair: pair[0].high)
-        words.append(f"least {shown(ratio)} times ({where})")
-    if more:
-        ratio, where = max(more, key=lambda pair: pair[0].low)
-        words.append(f"most {shown(ratio)} times ({where})")
-    alike = [cell.ratio(ON_CAUSES, ON_ALL, place, at_once) for _, cell, place in places]
-    below, above = sum(ratio.high < 1 for ratio in alike), sum(ratio.low > 1 for ratio in alike)
-    words.append(
-        f"with one kind of model, logistic regression, the causes are below all columns in {below} of {len(alike)} and above "
-        f"in {above}"
+        for (setting, _, place), ratio in zip(places, ratios(CAUSAL, name), strict=True)
+    }
+    less = {where: ratio for where, ratio in compared.items() if ratio.high < 1}
+    more = {where: ratio for where, ratio in compared.items() if ratio.low > 1}
+    told = dict(
+        sorted(less.items(), key=lambda pair: pair[1].high)[:1]
+        + sorted(more.items(), key=lambda pair: -pair[1].low)[:1]
     )
-    few = sum(cell.ratio(ON_OTHERS, ON_ALL, place, at_once).high < 1 for _, cell, place in places)
-    words.append(f"as many variables that are no causes are below all columns in {few}")
-    blank = sum(cell.ratio(NOTHING, CAUSAL, place, at_once).high < 1 for _, cell, place in places)
-    words.append(
-        f"a table of no columns, which knows nothing of x, is below the causal table in {blank} of {len(places)}"
-    )
-    return "; ".join(words)
+    alike, few, blank = ratios(ON_CAUSES, ON_ALL), ratios(ON_OTHERS, ON_ALL), ratios(NOTHING, CAUSAL)
+    return {
+        "statements": [
+            statement(
+                "ε of the causal ensemble is not above that of an associational one",
+                False if more else True if less else None,
+                told,
+            )
+        ],
+        "notes": [
+            f"ε of the causal ensemble is significantly below that of an associational one in {len(less)} of {len(compared)} comparisons, and "
+            f"above in {len(more)}.",
+            f"With logistic regression for both, the causes are below all columns in {_below(alike)} of {len(alike)} and above in "
+            f"{sum(ratio.low > 1 for ratio in alike)}.",
+            f"The same number of variables that are no causes is below all columns in {_below(few)}.",
+            f"A table of no columns, which does not depend on x, is below the causal table in {_below(blank)} of {len(places)}.",
+        ],
+    }
 
 
-def _way(less: Sequence[object], more: Sequence[object]) -> str:
-    if not less and not more:
-        return "neither agrees nor differs by the intervals"
-    return "agrees" if not more else "agrees in part" if less else "differs"
+def _below(ratios: Sequence[Estimate]) -> int:
+    return sum(ratio.high < 1 for ratio in ratios)
 
 
-def _figure(settings: Sequence[Setting], found: Sequence[Found], effort: Effort, verdict: str) -> str:
+def _figure(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> panels.Panel:
     """ε of the four ensembles at the student's γ, or at the last one."""
     from leakscope.intervals import mean
 
     place = effort.gammas.index(effort.gamma) if effort.gamma in effort.gammas else len(effort.gammas) - 1
-    return plots.bars(
+    return panels.bars(
         TITLE,
-        verdict,
         [f"{setting.network}, {setting.law}, {setting.teachers}" for setting in settings],
         {name: [mean(cell.epsilon[:, column, place]) for cell in found] for column, name in enumerate(ENSEMBLES)},
-        place_label="Network, law of the records, number of teachers",
+        x_label="Network, law of the records, number of teachers",
         y_label=f"Data-dependent ε at γ = {effort.gammas[place]:g}",
     )

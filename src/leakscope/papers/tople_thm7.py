@@ -19,11 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope import plots
 from leakscope.attribute.result import AttributeFinding, AttributeSide
+from leakscope.core.result import Claim
+from leakscope.core.wording import write
 from leakscope.models import Model
-from leakscope.papers.reproduction import Cell, Reproduction, ends
-from leakscope.papers.trends import shown
+from leakscope.papers import panels
+from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.worlds import Progress
 
 ID = "tople-thm7"
@@ -63,8 +64,8 @@ class Case(NamedTuple):
         return self.found.strongest
 
     @property
-    def words(self) -> str:
-        return f"{shown(self.best.gain)} for {self.feature} ({self.network}, {self.model}, {self.attacker})"
+    def place(self) -> str:
+        return f"{self.feature} of {self.network}, {self.model}, {self.attacker}"
 
 
 class _Effort(NamedTuple):
@@ -99,9 +100,8 @@ def run(
         if progress is not None:
             progress(ID, len(answers), len(networks))
     cases = [case for number in range(len(networks)) for case in answers[number]]
-    verdict = _verdict(cases)
     figures = ("advantage", "gain", "gain_auc", "control", "beyond_control")
-    return Reproduction(
+    return Reproduction.of(
         id=ID,
         title=TITLE,
         settings={
@@ -109,11 +109,12 @@ def run(
             "activation": "relu", "rate": 1e-4, "batch": 128, "confidence": confidence, "seed": seed,
         },
         columns=["network", "model", "role", "feature", "attacker knows", "attack",
-                 *(f"{name}{end}" for name in ("baseline", *figures) for end in ("", "_low", "_high"))],
+                 *("baseline", *figures)],
         rows=[_row(case, found, figures) for case in cases for found in case.found.attacks],
         paper=PAPER,
-        verdict=verdict,
-        svg=plots.stacked(TITLE, verdict, [_figure(cases, role) for role in roles if role != "far"]),
+        statements=_statements(cases),
+        notes=_notes(cases),
+        panels=[_figure(cases, role) for role in roles if role != "far"],
     )  # fmt: skip
 
 
@@ -214,40 +215,45 @@ def _models(
 
 def _row(case: Case, found: AttributeFinding, figures: Sequence[str]) -> list[Cell]:
     cells: list[Cell] = [case.network, case.model, case.role, case.feature, case.attacker, found.attack]
-    cells += ends(case.found.baseline_advantage)
-    for figure in figures:
-        cells += ends(getattr(found, figure))
-    return cells
+    return [*cells, case.found.baseline_advantage, *(getattr(found, figure) for figure in figures)]
 
 
-def _verdict(cases: Sequence[Case]) -> str:
-    """Whether the causal table gains anything about what is no cause, for who knows its causes and for who does not."""
-    table = [case for case in cases if case.model == TABLE and case.role != "cause"]
-    told = [case for case in table if case.attacker == ALL and case.best.gain.low > 0]
-    if told:
-        words = [f"differs: who knows all other features gains by the causal table: {_most(told)}"]
-    else:
-        words = ["agrees for who knows all other features: the causal table adds nothing about what is no cause"]
-    lacking = [case for case in table if case.attacker != ALL and case.best.gain.low > 0]
-    if lacking:
-        words.append(
-            f"differs for who does not know the causes, to whom the answer tells of them: in {len(lacking)} of "
-            f"{sum(case.attacker != ALL for case in table)} cases a gain, the most {_most(lacking)}"
-        )
-    told_by = ((TABLE, "cause", "a cause"), *((model, "near", "what is no cause") for model in (NETWORK, ROUNDED)))
-    for model, role, what in told_by:
+def _statements(cases: Sequence[Case]) -> list[Claim]:
+    """Whether the causal table gains anything about what is no cause, for an attacker with and without its causes."""
+    found = []
+    for knows, who in ((True, "who knows all other features"), (False, "who does not know the causes")):
+        table = [
+            case for case in cases if case.model == TABLE and case.role != "cause" and (case.attacker == ALL) is knows
+        ]
+        told = {case.place: case.best.gain for case in table if case.best.gain.low > 0}
+        most = dict(sorted(told.items(), key=lambda pair: -pair[1].value)[:1])
+        found.append(statement(f"the causal table reveals no non-cause to an attacker {who}", not told, most))
+    return found
+
+
+def _notes(cases: Sequence[Case]) -> list[str]:
+    """How often each model reveals a feature to an attacker who knows all others."""
+    notes = []
+    for model, role, what in (
+        (TABLE, "cause", "a cause"),
+        (NETWORK, "near", "a non-cause"),
+        (ROUNDED, "near", "a non-cause"),
+    ):
         some = [case for case in cases if (case.model, case.role, case.attacker) == (model, role, ALL)]
-        sure = [case for case in some if case.best.gain.low > 0]
-        told_of = f"the {model} gives {what} away to who knows the rest in {len(sure)} of {len(some)} networks"
-        words.append(f"{told_of}, the most {_most(sure)}" if sure else told_of)
-    return "; ".join(words)
+        significant = [case for case in some if case.best.gain.low > 0]
+        most = f", at most {_most(significant)}" if significant else ""
+        notes.append(
+            f"The {model} reveals {what} to an attacker who knows the rest in {len(significant)} of {len(some)} networks{most}."
+        )
+    return notes
 
 
 def _most(cases: Sequence[Case]) -> str:
-    return max(cases, key=lambda case: case.best.gain.value).words
+    best = max(cases, key=lambda case: case.best.gain.value)
+    return f"{write(best.best.gain, 'signed')} ({best.place})"
 
 
-def _figure(cases: Sequence[Case], role: str) -> str:
+def _figure(cases: Sequence[Case], role: str) -> panels.Panel:
     """The largest gain of any attack, by network, model and attacker."""
     chosen = {(case.network, case.model, case.attacker): case for case in cases if case.role == role}
     places = list(dict.fromkeys(case.network for case in cases))
@@ -257,4 +263,4 @@ def _figure(cases: Sequence[Case], role: str) -> str:
             found = [chosen.get((place, model, attacker)) for place in places]
             series[f"{model}: {attacker}"] = [None if case is None else case.best.gain for case in found]
     what = "a cause" if role == "cause" else "the feature nearest to it that is no cause"
-    return plots.bars(what, what, places, series, place_label="Network", y_label=f"Gain of advantage about {what}")
+    return panels.bars(what, places, series, x_label="Network", y_label=f"Gain of advantage about {what}")

@@ -1,15 +1,17 @@
-"""Does a series of measurements rise or fall? Said by their intervals, never by the points."""
+"""Whether a series of measurements rises or falls, decided from intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from itertools import combinations
 from typing import Literal
 
 import numpy as np
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim
+from leakscope.papers.reproduction import statement
 
 Trend = Literal["falls", "rises", "goes both ways", "shows no change"]
 Series = Sequence[tuple[str, Estimate]]  # places in words, with what was measured there
@@ -32,39 +34,49 @@ def trend(points: Sequence[Estimate]) -> Trend:
     return "rises" if rises else "falls" if falls else "shows no change"
 
 
-def describe(name: str, series: Series) -> str:
-    """A trend in words, with the numbers that it rests on.
+def less(first: Estimate, second: Estimate) -> bool | None:
+    """Decide whether one number is below another; None where their intervals overlap.
 
     Examples
     --------
-    >>> describe("leakage", [("n = 10", Estimate(3, 2, 4)), ("n = 20", Estimate(1, 0.5, 1.5))])
-    'leakage falls from 3 [2, 4] at n = 10 to 1 [0.5, 1.5] at n = 20'
+    >>> less(Estimate(1, 0, 2), Estimate(4, 3, 5)), less(Estimate(1, 0, 2), Estimate(2, 1, 3))
+    (True, None)
     """
-    if not series:
-        return f"{name} could not be measured"
-    first, last = (f"{shown(point)} at {place}" for place, point in (series[0], series[-1]))
-    way = trend([point for _, point in series])
-    words = f"{name} {way} from {first} to {last}"
-    if way == "goes both ways":
-        order = sorted(series, key=lambda pair: pair[1].value)
-        least, most = (f"{shown(point)} at {place}" for place, point in (order[0], order[-1]))
-        words += f" (most {most}, least {least})"
-    return words
+    return True if first.high < second.low else False if first.low > second.high else None
 
 
-def judge(expected: Trend, found: Mapping[str, Series]) -> str:
-    """Whether all, some or none of the named series have the expected trend.
+def between(point: Estimate, low: float = -math.inf, high: float = math.inf) -> bool | None:
+    """Decide whether a number lies between two others; None where its interval holds one of them.
 
     Examples
     --------
-    >>> judge("rises", {"leakage": [("a", Estimate(3, 2, 4)), ("b", Estimate(1, 0.5, 1.5))]})
-    'differs: leakage falls from 3 [2, 4] at a to 1 [0.5, 1.5] at b'
+    >>> between(Estimate(0.6, 0.55, 0.65), high=0.5), between(Estimate(0.6, 0.55, 0.65), 0.5), between(Estimate(0.5, 0.4, 0.6), 0.5)
+    (False, True, None)
     """
-    agreeing = [name for name, series in found.items() if trend([point for _, point in series]) == expected]
-    words = "; ".join(describe(name, series) for name, series in found.items())
-    if len(agreeing) == len(found):
-        return f"agrees: {words}"
-    return f"agrees in part ({', '.join(agreeing)}): {words}" if agreeing else f"differs: {words}"
+    if point.low > high or point.high < low:
+        return False
+    return True if low <= point.low and point.high <= high else None
+
+
+def every(decided: Iterable[bool | None]) -> bool | None:
+    """Decide whether all hold: one that does not is enough to refute, one that is open leaves it open."""
+    found = list(decided)
+    return False if False in found else None if None in found else True
+
+
+def follows(name: str, expected: Literal["falls", "rises"], series: Series) -> Claim:
+    """Decide whether a series has the trend that the paper states; open where its intervals show no change.
+
+    Examples
+    --------
+    >>> follows("leakage", "rises", [("n = 10", Estimate(3, 2, 4)), ("n = 20", Estimate(1, 0.5, 1.5))])
+    Claim(code='reproduced', subject={'statement': 'leakage rises'}, outcome='no', estimates={'n = 10': 3.00 [2.00, 4.00], 'n = 20': 1.00 [0.50, 1.50]})
+    """
+    found = trend([point for _, point in series])
+    order = sorted(series, key=lambda pair: pair[1].value)
+    told = [*series[:1], *series[-1:]] if found != "goes both ways" else [series[0], series[-1], order[0], order[-1]]
+    holds = None if found == "shows no change" else found == expected
+    return statement(f"{name} {expected}", holds, dict(told))
 
 
 def slope(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None:
@@ -75,7 +87,7 @@ def slope(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None:
     Examples
     --------
     >>> slope([1, 10, 100], [Estimate(1, 0.9, 1.1), Estimate(0.1, 0.09, 0.11), Estimate(0.01, 0.009, 0.011)])
-    -1.00 [-1.03, -0.97]
+    −1.00 [−1.04, −0.96]
     """
     positive = [(math.log(at), point) for at, point in zip(x, points, strict=True) if at > 0 and point.value > 0]
     if len(positive) < 3:
@@ -86,15 +98,3 @@ def slope(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None:
     halves = np.array([(point.high - point.low) / (2 * point.value) for _, point in positive])  # of log(value)
     half = float(np.sqrt(np.sum((weights * halves) ** 2)))
     return Estimate(value, value - half, value + half, method="least squares of logarithms")
-
-
-def shown(point: Estimate) -> str:
-    """An estimate with three digits, whatever its size, and from a thousand on without decimals.
-
-    Examples
-    --------
-    >>> shown(Estimate(0.12345, 0.1, 0.15)), shown(Estimate(2324.3, 2318.0, 2331.0))
-    ('0.123 [0.1, 0.15]', '2,324 [2,318, 2,331]')
-    """
-    value, low, high = (f"{x:,.0f}" if abs(x) >= 999.5 else f"{x:.3g}" for x in (point.value, point.low, point.high))
-    return f"{value} [{low}, {high}]"

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+import json
 from dataclasses import MISSING
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
 from leakscope.core.result import KINDS, Result, content_fields
 from leakscope.errors import InputError
+from leakscope.record.files import write_all
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -60,7 +64,8 @@ def _make_model(kind: type[Result]) -> type[BaseModel]:
         else:
             default = ... if item.default is MISSING else item.default
         parts[item.name] = (hints[item.name], default)
-    return create_model(kind.__name__, __config__=ConfigDict(extra="forbid"), **parts)
+    config = ConfigDict(extra="forbid")
+    return create_model(kind.__name__, __config__=config, __doc__=inspect.getdoc(kind), **parts)
 
 
 def validate(kind: type[Result], document: dict[str, Any]) -> dict[str, Any]:
@@ -107,3 +112,12 @@ def json_schema(kind: type[Result]) -> dict[str, Any]:
     schema["properties"] = head | schema["properties"]
     schema["required"] = sorted({*schema.get("required", ()), *head})
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": f"Leakscope {kind.kind}"}
+
+
+def write_schemas(folder: str | Path) -> None:
+    """Write ``<kind>.schema.json`` for every kind of result of this package, and remove those of other kinds."""
+    content = {f"{kind}.schema.json": json.dumps(json_schema(class_of(kind)), indent=2) + "\n" for kind in MODULES}
+    for path in Path(folder).glob("*.schema.json"):
+        if path.name not in content:
+            path.unlink()
+    write_all(Path(folder), {name: text.encode() for name, text in content.items()})

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from leakscope.core.checks import check_count
 from leakscope.datasets.dataset import Description
 from leakscope.datasets.synthetic import adult, bits, diabetes130, dogfish, images
 from leakscope.errors import InputError
@@ -46,8 +47,7 @@ def generate(name: str, rows: int | None = None) -> Any:
         raise InputError(f"{name!r} needs no files, so it has no synthetic version: load it without synthetic")
     stand_in = STAND_INS[name]
     wanted = stand_in.rows if rows is None else rows
-    if not isinstance(wanted, int) or not FEWEST <= wanted <= stand_in.rows:
-        raise InputError(f"rows is {rows!r}: give a whole number from {FEWEST:,} to {stand_in.rows:,}")
+    check_count("rows", wanted, FEWEST, stand_in.rows)
     return stand_in.generate(wanted, np.random.default_rng(zlib.crc32(name.encode())))
 
 

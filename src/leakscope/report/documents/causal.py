@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy
+from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Outcome, Result
-from leakscope.core.wording import Style, count, listing, name, number, sentence, write
+from leakscope.core.wording import count, listing, name, number, sentence, write
 from leakscope.report.charts.model import Axis, Chart, Mark, Series
 from leakscope.report.document import Answer, Block, Cell, Document, Item, Items, Row, Table, Tone, Value
 from leakscope.report.documents.caveats import warnings
@@ -147,8 +148,8 @@ def _blocks(found: CausalStudy) -> list[Block]:
     return [*blocks, terms, sources({}, ["tople2020"]), provenance(found)]
 
 
-def _value(estimate: object, style: Style = "number") -> Cell:
-    return None if estimate is None else Value(estimate, style)  # type: ignore[arg-type]
+def _value(estimate: Estimate | None) -> Cell:
+    return None if estimate is None else Value(estimate)
 
 
 def _measure(found: CausalStudy) -> str:
@@ -243,10 +244,10 @@ def _charts(found: CausalStudy) -> list[Chart]:
 
 def _bars(found: CausalStudy, law: str) -> Chart:
     best = [found.strongest(model.name, law) for model in found.models]
-    figures = {
-        "attack": [one and one.accuracy for one in best],
-        "never-trained control": [one and one.control_accuracy for one in best],
-        "blind baseline": [found.blind[law].accuracy] * len(best),
+    figures: dict[str, list[Estimate | None]] = {
+        "attack": [None if one is None else one.accuracy for one in best],
+        "never-trained control": [None if one is None else one.control_accuracy for one in best],
+        "blind baseline": [found.blind[law].accuracy for _ in best],
     }
     return Chart(
         f"Strongest attack against {'P' if law == SAME else 'P*'}",

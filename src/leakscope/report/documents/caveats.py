@@ -286,6 +286,8 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
 
 
     # --- reproduction ---------------------------------------------------------------------------------------------
+    "synthetic_data": lambda v: f"The data are synthetic ({listing(v['data'])}). The numbers can't be compared with the paper's.",
+    "quick_run": lambda v: "This is a quick run with small settings. Its numbers are not those of the figure: do not quote them.",
 
 
 }  # fmt: skip

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from leakscope.comparison.result import Comparison, Version
 from leakscope.core.result import Result
@@ -100,7 +101,7 @@ def _blocks(found: Comparison) -> list[Block]:
     reading = (Items(tuple(map(Item, HOW_TO_READ))), glossary())
     return [
         *blocks,
-        *not_run(left_out),
+        *(replace(block, brief=True) for block in not_run(left_out)),
         Details("How to read this report", reading, open=True),
         sources(cited),
         provenance(found, _call(found)),

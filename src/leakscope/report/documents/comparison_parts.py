@@ -104,9 +104,10 @@ def notes(found: Comparison) -> list[Item]:
     """Give the notes of defenses, each once."""
     said: dict[str, list[str]] = {}
     records = () if found.record_explanations is None else found.record_explanations.versions
-    for version in (*found.compared, *records):
-        for note in version.notes:
-            said.setdefault(note, []).append(version.name)
+    noted = [(one.name, one.notes) for one in found.compared] + [(one.name, one.notes) for one in records]
+    for version, some in noted:
+        for note in some:
+            said.setdefault(note, []).append(version)
     return [Item(name(note, SENTENCE_LENGTH), listing(names, 6)) for note, names in said.items()]
 
 
@@ -115,11 +116,11 @@ def notes(found: Comparison) -> list[Item]:
 
 def utility(found: Comparison) -> Table:
     """List every metric of every version with its change."""
-    metrics = [name(one.metric) for one in found.as_it_is.utility]
+    metrics = [name(one.metric) for one in found.as_it_is.utility.values()]
     rows = []
     for version in found.compared:
         cells: list[Cell] = [name(version.name)]
-        for one in version.utility:
+        for one in version.utility.values():
             cells += [Value(one.value), _change(None if version.risk_change is None else one.change)]
         rows.append(Row(tuple(cells)))
     columns = ["Version", *(column for metric in metrics for column in (metric.capitalize(), f"Change of {metric}"))]

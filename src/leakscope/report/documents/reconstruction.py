@@ -229,7 +229,7 @@ def _membership(found: ReconstructionAudit) -> Table:
         leaks = found.claim("membership", attack=risk.attack).outcome == "yes"
         control = "never trained" if risk.control.kind == "never trained" else "permuted memberships"
         figures = (Value(risk.auc), Value(risk.control.auc), Value(risk.beyond_control, "signed"))
-        rows.append(Row((name(risk.attack), *figures, control), *(("leaks", "risk") if leaks else ("", "plain"))))  # type: ignore[arg-type]
+        rows.append(Row((name(risk.attack), *figures, control), *(("leaks", "risk") if leaks else ("", "plain"))))
     columns = ("Attack", "AUC", "Control AUC", "Beyond control", "Control")
     note = "Members against held-out records, by their explanation. Intervals hold for each row; tags use simultaneous intervals."
     return Table(columns, tuple(rows), "Membership inference", note, brief=True)
