@@ -17,8 +17,9 @@ from typing import Any
 
 import numpy as np
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.ranking import Floats, Numbers, Part, Ranking, Stratum, combine
+from leakscope.ranking import Part, Ranking, Stratum, combine
 
 #: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
 FALSE_ALARMS_NEEDED = 10
@@ -182,7 +183,7 @@ def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
     return Estimate(ranking.auc, float(low[0]), float(high[0]), confidence, n=m + n, method=AUC_METHOD)
 
 
-def auc_ends(value: Floats, deviation: Floats, m: Numbers, n: Numbers, confidence: float) -> tuple[Floats, Floats]:
+def auc_ends(value: Floats, deviation: Floats, m: Indices, n: Indices, confidence: float) -> tuple[Floats, Floats]:
     """Ends of the interval of each of several AUCs, from their standard errors and numbers of members and non-members."""
     from scipy import special
 
@@ -203,7 +204,7 @@ def auc_ends(value: Floats, deviation: Floats, m: Numbers, n: Numbers, confidenc
     return np.maximum(0.0, np.minimum(low, value)), np.minimum(1.0, np.maximum(high, value))
 
 
-def _newcombe(value: Floats, m: Numbers, n: Numbers, z: float, end: float) -> Floats:
+def _newcombe(value: Floats, m: Indices, n: Indices, z: float, end: float) -> Floats:
     """End of the score interval for the AUC: where it is z standard errors (Hanley-McNeil, taken there) from value."""
 
     def excess(theta: Floats) -> Floats:

@@ -12,11 +12,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_confidence, check_share
 from leakscope.core.estimate import Estimate
-from leakscope.evidence import Attack, Floats, Guesses
+from leakscope.evidence import Attack, Guesses
 from leakscope.grouping import GroupColumn, group_risks, order_scores
-from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, split
+from leakscope.ranking import Part, Ranking, Scale, count_below, split
 from leakscope.results import Control, ExposedGroup, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
@@ -111,7 +112,7 @@ def best_threshold(inside: Floats, outside: Floats) -> float:
     return float(s[np.argmax(caught - alarms)])
 
 
-def exposure(scores: Floats, stratum: Numbers, nonmember_scores: Floats, nonmember_stratum: Numbers) -> Floats:
+def exposure(scores: Floats, stratum: Indices, nonmember_scores: Floats, nonmember_stratum: Indices) -> Floats:
     """One minus the share of non-members of the same stratum that score at least as high, and one more counted: in [0, 1).
 
     The share is a conformal p-value: over records that were not trained on it is at most u with probability at most u.

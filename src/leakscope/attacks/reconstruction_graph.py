@@ -12,6 +12,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.influence.graph import ORDERS, Order
 from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered

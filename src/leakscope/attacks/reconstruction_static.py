@@ -17,6 +17,7 @@ from typing import Literal
 import numpy as np
 
 from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 

@@ -33,6 +33,7 @@ import numpy as np
 from scipy.special import logit
 
 from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Loss
 from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered

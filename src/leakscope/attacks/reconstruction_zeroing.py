@@ -25,6 +25,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_number
 from leakscope.errors import InputError
 from leakscope.influence.explanation import Loss
 from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from leakscope.bounds import advantage_from_epsilon
 from leakscope.claimed_epsilon import Pairs, check_claim
+from leakscope.core.arrays import Indices
 from leakscope.core.estimate import Estimate
-from leakscope.crossfit import Hashes, Indices, Sample
+from leakscope.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Evaluated
 from leakscope.results import Bound, EpsilonClaim
 from leakscope.verdict import is_primary

@@ -29,6 +29,7 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.special import expit
 
 from leakscope.core.arrays import Floats, Indices
+from leakscope.core.checks import check_number
 from leakscope.errors import InputError
 from leakscope.influence.linear_models import LinearModels
 from leakscope.learners.linear import read_records
