@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,11 +23,9 @@ FILE = "result.json"
 FILES = ("records.csv", "table.csv", "report.html", FILE)
 
 
-def save(result: Result, folder: Path, include: Sequence[Result] = ()) -> None:
-    """Write a result; on failure none of its files is left half-written."""
-    from leakscope.report.renderers.html import render
-
-    content = {"table.csv": result.to_csv().encode(), "report.html": render(result, include).encode()}
+def save(result: Result, folder: Path, page: str) -> None:
+    """Write a result with its page; on failure none of its files is left half-written."""
+    content = {"table.csv": result.to_csv().encode(), "report.html": page.encode()}
     records = None
     if result.records is not None:
         table = frame_to_csv(result.records).encode()
