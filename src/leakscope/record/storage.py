@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from leakscope.core.result import Result
+from leakscope.core.result import Result, content_fields
 from leakscope.errors import InputError
 from leakscope.failures import cause, describe
 from leakscope.record.files import write_all
@@ -75,10 +76,13 @@ def load(folder: str | Path) -> Result:
     check_version(path, version, kind.schema_version)
     document, records = migrate(kind, version, document), document.pop("records", None)
     try:
+        if missing := [item.name for item in content_fields(kind) if item.name not in document]:
+            raise ValueError(f"{missing[0]}: it is missing")
         parts = validate(kind, document)
-    except InputError as error:
+        result = kind(**parts)
+    except ValueError as error:
         raise InputError(f"{path} is not a whole result: {error}") from None
-    result = kind(**parts, records=read_records(folder, records))
+    result = replace(result, records=read_records(folder, records))
     check_consistent(result, path)
     return result
 
