@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from leakscope.report.figures import draw_figure
 from leakscope.report.studies import figure_words
 from leakscope.report.summary import READINGS_APART, summarize
 from pages import Page
@@ -23,7 +24,6 @@ from leakscope.core.estimate import Estimate
 from leakscope.intervals import FALSE_ALARMS_NEEDED
 from leakscope.report import audit_charts as charts
 from leakscope.report import html
-from leakscope.report.figures import draw_figure
 from leakscope.results import Audit, Bound, Extra, Figure, Point, Roc, Series
 
 SVG = "{http://www.w3.org/2000/svg}"

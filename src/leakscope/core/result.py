@@ -283,7 +283,9 @@ def _cells(column: str, value: Any) -> dict[str, Any]:
         return {key: cell for part in parts for key, cell in part.items()}
     if dataclasses.is_dataclass(value):
         return {f"{column}_{key}": cell for key, cell in flat(value).items()}
-    if isinstance(value, tuple | list):  # texts such as names, and codes; curves and rows of their own are in the JSON only
+    if isinstance(
+        value, tuple | list
+    ):  # texts such as names, and codes; curves and rows of their own are in the JSON only
         texts = [one.code if isinstance(one, Caveat) else one for one in value]
         return {column: "; ".join(texts)} if all(isinstance(one, str) for one in texts) else {}
     return {column: value}
