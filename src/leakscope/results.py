@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Outcome, Result
@@ -227,97 +227,6 @@ class Bound:
         """
         by_ratio = 1.0 if self.epsilon is None else math.exp(min(self.epsilon, 50.0)) * rate + self.delta
         return min(1.0, rate + self.advantage.high, by_ratio)
-
-
-@dataclass(frozen=True)
-class Point:
-    """One point of a figure. ``label`` names it; ``across`` is its place with an interval, where that was measured too."""
-
-    x: float
-    y: Estimate
-    label: str = ""
-    across: Estimate | None = None
-
-
-@dataclass(frozen=True)
-class Series:
-    """Points under one name: a line, or the points of one colour."""
-
-    name: str
-    points: tuple[Point, ...]
-
-
-@dataclass(frozen=True)
-class Figure:
-    """A picture as numbers.
-
-    ``marked`` names the points of a scatter that nothing beats; ``chance`` is where guessing stands on the vertical axis; with
-    ``from_zero`` both axes reach zero.
-    """
-
-    title: str
-    description: str
-    kind: Literal["lines", "scatter"]
-    x_label: str
-    y_label: str
-    series: tuple[Series, ...]
-    logarithmic_x: bool = False
-    logarithmic_y: bool = False
-    marked: tuple[str, ...] = ()
-    chance: float | None = None
-    from_zero: bool = True
-
-
-@dataclass(frozen=True)
-class Number:
-    """A named number, and in ``note`` what it means to somebody who has not read the papers."""
-
-    name: str
-    estimate: Estimate
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Study:
-    """Another measurement beside the attacks of an audit, ready for a report: what `study.make_study` makes of a result.
-
-    Parameters
-    ----------
-    kind
-        Which command made it: ``leakage``, ``reconstruction``, ``frontier``, ``causal``, ``attributes`` or ``comparison``.
-    release
-        What is released: ``parameters``, ``record explanations``, …
-    question, answer
-        In plain words; the answer is drawn from intervals.
-    numbers, figures
-        What was found.
-    bound
-        What no attack on this release, or on anything computed from it, can pass; None where nothing is known.
-    advice
-        What the measured comparisons say would lower the risk, the most useful first.
-    """
-
-    kind: Literal["leakage", "reconstruction", "frontier", "causal", "attributes", "comparison"]
-    release: str
-    question: str
-    answer: str
-    numbers: tuple[Number, ...] = ()
-    figures: tuple[Figure, ...] = ()
-    bound: Bound | None = None
-    advice: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
-    settings: dict[str, Any] = field(default_factory=dict)
-
-    @property
-    def measured(self) -> str:
-        """The model, learner or models that it was measured on, as far as it says so."""
-        name = next((self.settings[key] for key in ("model", "learner", "models") if self.settings.get(key)), "")
-        return " and ".join(map(str, name)) if isinstance(name, list | tuple) else str(name)
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """The same for two studies of one thing."""
-        return self.kind, self.release, self.measured
 
 
 #: What an attack found.

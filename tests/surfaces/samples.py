@@ -126,6 +126,7 @@ def causal(word: str = "") -> Result:
     )
 
 
+@cache
 def diff(word: str = "") -> Result:
     """The change between two audits."""
     return ls.diff(audit(word), replace(audit(word, 1), created="2026-01-02T00:00:00+00:00"))

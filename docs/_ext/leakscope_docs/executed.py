@@ -1,7 +1,7 @@
 """A directive that runs a block of Python when the documentation is built, and shows code, output and picture.
 
-A block prints what is to be seen, and may leave a picture as SVG text in a variable ``picture``; the option ``alt`` says in words
-what it shows. Blocks know nothing of each other. What a block gave is kept under `_made/executed/`, by a digest of the
+A block prints what is to be seen, and may leave a picture in a variable ``picture``, as SVG text or as a figure of matplotlib; the option
+``alt`` says in words what it shows. Blocks know nothing of each other. What a block gave is kept under `_made/executed/`, by a digest of the
 block and of the whole package, so that a change to either runs it again. A block that fails is an error of the build.
 """
 
@@ -92,7 +92,19 @@ def execute(code: str) -> Outcome:
             exec(compile(code, "<executed>", "exec"), names)
         finally:
             os.chdir(before)
-    return Outcome(printed.getvalue().rstrip(), str(names.get("picture", "")))
+    return Outcome(printed.getvalue().rstrip(), _as_svg(names.get("picture", "")))
+
+
+def _as_svg(picture: Any) -> str:
+    """Give a figure of matplotlib as SVG text, the same at every build; text as it is."""
+    if not hasattr(picture, "savefig"):
+        return str(picture)
+    import matplotlib as mpl
+
+    drawn = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "leakscope"}):
+        picture.savefig(drawn, format="svg", metadata={"Date": None})
+    return drawn.getvalue()
 
 
 def digest(code: str) -> str:
