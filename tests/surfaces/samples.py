@@ -28,12 +28,10 @@ from leakscope.learners import Logistic
 NUMBER, CITY, MARKED = 0.867530914, "Qzmarkcity", 7
 HOSTILE = (
     "<script>window.pwned = 1</script>",
-    "\"'><img src=x onerror=window.pwned=1> ' onfocus='window.pwned=1' autofocus='",
-    "</script></title></style></svg><svg onload=window.pwned=1>",
-    "[x](http://example.com) @all #1 `$x$` |a| *b*",
-    "\u202e\u2066evil\u2069 \u200fשלום\u0007\u2028",
-    "=HYPERLINK(1)",
-    "W" * 2000,
+    "\"'><img src=x onerror=window.pwned=1> ' onfocus='window.pwned=1' autofocus='</title></style></svg>",
+    "=HYPERLINK(1) [x](http://example.com) @all `$x$` |a| *b*",
+    "\u202e\u2066evil\u2069 \u200fשלום\u0007\u2028 \x1b[31m",
+    "W" * 500,
 )
 
 
