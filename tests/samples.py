@@ -13,6 +13,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, NotRun
 from leakscope.crossfit import Sample
 from leakscope.evaluation.audit_claims import audit_claims
+from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.provenance import CODE, code_digest
 from leakscope.results import (
     Audit,
@@ -31,7 +32,6 @@ from leakscope.results import (
     Roc,
     Verdict,
 )
-from leakscope.risk import most_exposed
 from leakscope.verdict import choose_strongest, judge, largest_figures, strongest_by_release
 
 Floats = NDArray[np.float64]

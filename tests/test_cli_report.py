@@ -12,9 +12,9 @@ from samples import sample_audit, with_claims
 import leakscope as ls
 from leakscope.audit_diff import diff
 from leakscope.cli import main
+from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.report.renderers import html, markdown
 from leakscope.results import Audit
-from leakscope.risk import most_exposed
 
 FILES = ("result.json", "records.csv", "table.csv", "report.html")
 

@@ -22,11 +22,12 @@ from leakscope.cli import main
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat
 from leakscope.errors import InputError
+from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.intervals import auc as auc_interval
 from leakscope.intervals import difference, proportion
 from leakscope.ranking import Ranking, split
 from leakscope.results import Audit, Control, Risk
-from leakscope.risk import most_exposed, score
+from leakscope.risk import score
 
 N = 400
 MEMBER = np.repeat([True, False], N)

@@ -14,6 +14,8 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+from leakscope.report.studies import figure_words
+from leakscope.report.summary import READINGS_APART, summarize
 from pages import Page
 from samples import around, sample_audit, sample_studies, with_names
 
@@ -22,8 +24,6 @@ from leakscope.intervals import FALSE_ALARMS_NEEDED
 from leakscope.report import audit_charts as charts
 from leakscope.report import html
 from leakscope.report.figures import draw_figure
-from leakscope.report.studies import figure_words
-from leakscope.report.summary import READINGS_APART, summarize
 from leakscope.results import Audit, Bound, Extra, Figure, Point, Roc, Series
 
 SVG = "{http://www.w3.org/2000/svg}"

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from leakscope.report.summary import summarize
 from samples import around, sample_audit, sample_studies, with_names
 
 from leakscope.report import html
-from leakscope.report.summary import summarize
 from leakscope.results import Audit, Extra
 
 AXE = Path(__file__).parents[1] / ".venv/axe/node_modules/axe-core/axe.min.js"

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from leakscope.attacks.references import fit_of
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
+from leakscope.core.arrays import Floats
 from leakscope.core.result import Caveat
 from leakscope.crossfit import Sample
 from leakscope.defenses.defense import gives_labels_only, say_labels
@@ -31,7 +32,7 @@ from leakscope.evaluation.procedure import procedure_risk
 from leakscope.evaluation.references import compared_explanations, fit_of_members, observe_version, special_releases
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
 from leakscope.evaluation.training import Retrain, Show, Trained, answers_in, answers_of, ask, train
-from leakscope.evidence import Attack, Floats
+from leakscope.evidence import Attack
 from leakscope.extra import extra_leakage
 from leakscope.facts import count_copies, describe, label_levels, much_near_overlap, trained_share, warn_about
 from leakscope.fingerprints import fingerprint

@@ -14,8 +14,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.crossfit import Sample
-from leakscope.evidence import Floats, Guesses
+from leakscope.evidence import Guesses
 from leakscope.ranking import Scale
 from leakscope.records import take_rows
 from leakscope.risk import Judged

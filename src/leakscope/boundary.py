@@ -28,14 +28,13 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.errors import InputError
 from leakscope.fingerprints import row_hashes
 from leakscope.keyed import uniforms
 from leakscope.models import Model
 from leakscope.predicting import predict_in_blocks
 
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 #: Labels of points, (n, features) in units of the columns' deviations.
 Ask = Callable[[Floats], Indices]
 

@@ -25,9 +25,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 
-Floats = NDArray[np.float64]
 Numbers = TypeVar("Numbers", float, NDArray[np.float64])
 
 

@@ -20,9 +20,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.core.result import Caveat
-from leakscope.evidence import Floats
 from leakscope.fingerprints import fingerprint
 from leakscope.models import Model
 from leakscope.predicting import predict_in_blocks

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels
-from leakscope.ranking import Booleans, Scale
+from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.evidence import Attack, Evidence, Guesses, Known, Labels
+from leakscope.ranking import Scale
 
-Indices = NDArray[np.intp]
 Hashes = NDArray[np.uint64]
 
 

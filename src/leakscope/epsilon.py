@@ -69,11 +69,11 @@ from numpy.typing import NDArray
 from scipy import special
 
 from leakscope.bounds import gaussian_noise
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_share
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 
-Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 #: ``any``: nothing but (ε, δ)-differential privacy is assumed. ``gaussian``: the trade-off curve of a Gaussian mechanism.
 Curve = Literal["any", "gaussian"]

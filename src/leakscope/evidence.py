@@ -11,11 +11,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.result import NotRun
 from leakscope.errors import InputError
 from leakscope.target import Model
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.int64] | Floats
 
 

@@ -138,7 +138,7 @@ def membership_experiment(
     >>> membership_experiment(Ridge(l2=0.0), X, y, size=10, adversary="fixed threshold").advantage
     0.68 [0.62, 0.74]
     >>> membership_experiment(Ridge(l2=1e6), X, y, size=10, adversary="fixed threshold").advantage
-    0.01 [−0.03, 0.04]
+    0.01 [−0.02, 0.05]
     """
     learner, X, y = as_learner(learner).prepare(X, y)
     _check(learner, len(y), size, models, noise, outsiders, adversary, confidence)

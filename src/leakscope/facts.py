@@ -9,11 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat
 from leakscope.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Observed
-from leakscope.evidence import Floats
 from leakscope.grouping import decile_levels
 from leakscope.records import level_name, plain
 from leakscope.results import AuditedModel, ControlModels, Overlap, Performance

@@ -26,8 +26,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.ranking import Booleans, Floats, Numbers, Scale
+from leakscope.ranking import Scale
 from leakscope.results import GroupRisk
 
 #: Columns of the groups that every audit has: the classes of a classifier, the deciles of the labels of a regression.
@@ -69,15 +70,15 @@ class GroupColumn(NamedTuple):
 
     name: str
     levels: list[str]
-    codes: Numbers
+    codes: Indices
 
 
 @dataclass(frozen=True)
 class Ordered:
     """The records of one stratum by score: their rows, which of them tie, who is a member, and the block of the stratum."""
 
-    rows: Numbers
-    rank: Numbers
+    rows: Indices
+    rank: Indices
     member: Booleans
     block: int
 
@@ -129,8 +130,8 @@ class _Placed(NamedTuple):
 
     auc: Floats
     variance: Floats
-    members: Numbers
-    nonmembers: Numbers
+    members: Indices
+    nonmembers: Indices
 
 
 def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_Placed, _Placed]:
@@ -153,7 +154,7 @@ def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_Placed, _Placed]:
     return placed[0], placed[1]
 
 
-def _sums(codes: Numbers, rank: Numbers, a: Booleans, count: int) -> tuple[tuple[Numbers, Numbers], ...]:
+def _sums(codes: Indices, rank: Indices, a: Booleans, count: int) -> tuple[tuple[Indices, Indices], ...]:
     """Sums of b and b² over the records ``a`` of each group, and of a - b and its square over those of its rest; see the module.
 
     All are whole numbers. Where they pass 64 bits they wrap around, which `_variance` undoes.
@@ -187,12 +188,12 @@ def _sums(codes: Numbers, rank: Numbers, a: Booleans, count: int) -> tuple[tuple
     return (by_group[0], by_group[1]), (by_group[2] + everything.sum(), by_group[3] + (everything * everything).sum())
 
 
-def _total(values: Numbers | Booleans) -> Numbers:
+def _total(values: Indices | Booleans) -> Indices:
     """Sums of the first 0, 1, … values."""
     return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
 
 
-def _ties(*sorted_values: Numbers) -> tuple[Numbers, Numbers]:
+def _ties(*sorted_values: Indices) -> tuple[Indices, Indices]:
     """Where the run of equal values that each one belongs to starts, and where it ends."""
     new = np.zeros(len(sorted_values[0]), bool)
     new[:1] = True
@@ -203,7 +204,7 @@ def _ties(*sorted_values: Numbers) -> tuple[Numbers, Numbers]:
     return starts[run], np.append(starts[1:], len(new))[run]
 
 
-def _variance(total: Numbers, squares: Numbers, count: Numbers) -> Floats:
+def _variance(total: Indices, squares: Indices, count: Indices) -> Floats:
     """Variance of a mean of whole numbers from their sum and the sum of their squares; infinite for fewer than two of them.
 
     The sum of squares about a whole number near the mean is small, and right even where the other sums have wrapped around.
@@ -220,12 +221,12 @@ class _Auc(NamedTuple):
 
     value: Floats
     deviation: Floats
-    members: Numbers
-    nonmembers: Numbers
+    members: Indices
+    nonmembers: Indices
     known: Booleans
 
 
-def _combined(parts: Sequence[_Placed], blocks: Numbers) -> _Auc:
+def _combined(parts: Sequence[_Placed], blocks: Indices) -> _Auc:
     """Mean over strata, as in `ranking.Ranking`."""
     auc, variance, m, n = (np.array(values) for values in zip(*parts, strict=True))
     used = np.minimum(m, n) > 1
@@ -236,7 +237,7 @@ def _combined(parts: Sequence[_Placed], blocks: Numbers) -> _Auc:
     return _Auc(value, deviation, m.sum(axis=0), n.sum(axis=0), used.any(axis=0))
 
 
-def _combine(errors: Floats, weights: Floats, blocks: Numbers) -> Floats:
+def _combine(errors: Floats, weights: Floats, blocks: Indices) -> Floats:
     """`ranking.combine` for each group; the first axis is that of the strata."""
     parts = [(weights * errors)[blocks == block].sum(axis=0) for block in np.unique(blocks)]
     return np.asarray(np.hypot.reduce(parts))
@@ -257,7 +258,7 @@ class _Decided:
     sums: Floats
     squares: Floats
     counts: Floats
-    blocks: Numbers
+    blocks: Indices
 
     @classmethod
     def of(cls, ordered: Sequence[Ordered], says_member: Floats, column: GroupColumn) -> _Decided:

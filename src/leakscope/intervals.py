@@ -9,15 +9,17 @@ Every interval here is proven by a coverage test.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
-from scipy import special
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.ranking import Floats, Numbers, Part, Ranking, Stratum, combine
+from leakscope.ranking import Part, Ranking, Stratum, combine
 
 #: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
 FALSE_ALARMS_NEEDED = 10
@@ -26,7 +28,7 @@ AUC_METHOD, TOO_FEW = "DeLong, logit scale", "too few records"
 
 def normal_quantile(confidence: float) -> float:
     """Two-sided quantile of the standard normal: 1.96 at 95 %."""
-    return float(special.ndtri(0.5 + confidence / 2))
+    return NormalDist().inv_cdf(0.5 + confidence / 2) if confidence < 1 else math.inf
 
 
 def suspicious(auc: Estimate) -> bool:
@@ -60,6 +62,8 @@ def proportion(successes: int, n: int, confidence: float = 0.95, *, independent:
 
 def _clopper_pearson(successes: float, n: int, tail: float) -> tuple[float, float]:
     """Ends of the interval; a number of successes that is not whole is one expected from picking at random."""
+    from scipy import special
+
     low = 0.0 if successes <= 0 else float(special.betaincinv(successes, n - successes + 1, tail))
     high = 1.0 if successes >= n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
     return min(low, successes / n), max(high, successes / n)
@@ -73,6 +77,8 @@ def mean(values: Floats, confidence: float = 0.95) -> Estimate:
     >>> mean(np.array([1.0, 2.0, 3.0, 4.0]))
     2.50 [0.45, 4.55]
     """
+    from scipy import special
+
     n = len(values)
     value = float(np.mean(values))
     spread = float(np.std(values, ddof=1)) / np.sqrt(n) if n > 1 else np.inf
@@ -88,6 +94,8 @@ def mean_of_runs(values: Floats, confidence: float = 0.95) -> Estimate:
     >>> mean_of_runs(np.array([0.80, 0.82, 0.81]))
     0.81 [0.79, 0.83]
     """
+    from scipy import special
+
     n, value = len(values), float(np.mean(values))
     half = float(special.stdtrit(n - 1, (1 + confidence) / 2) * np.std(values, ddof=1) / np.sqrt(n))
     return Estimate(value, value - half, value + half, confidence, n=n, method="Student, over runs")
@@ -175,8 +183,10 @@ def auc(ranking: Ranking, confidence: float = 0.95) -> Estimate:
     return Estimate(ranking.auc, float(low[0]), float(high[0]), confidence, n=m + n, method=AUC_METHOD)
 
 
-def auc_ends(value: Floats, deviation: Floats, m: Numbers, n: Numbers, confidence: float) -> tuple[Floats, Floats]:
+def auc_ends(value: Floats, deviation: Floats, m: Indices, n: Indices, confidence: float) -> tuple[Floats, Floats]:
     """Ends of the interval of each of several AUCs, from their standard errors and numbers of members and non-members."""
+    from scipy import special
+
     z, fewest = normal_quantile(confidence), np.minimum(m, n)
     inside = (value > 0) & (value < 1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -194,7 +204,7 @@ def auc_ends(value: Floats, deviation: Floats, m: Numbers, n: Numbers, confidenc
     return np.maximum(0.0, np.minimum(low, value)), np.minimum(1.0, np.maximum(high, value))
 
 
-def _newcombe(value: Floats, m: Numbers, n: Numbers, z: float, end: float) -> Floats:
+def _newcombe(value: Floats, m: Indices, n: Indices, z: float, end: float) -> Floats:
     """End of the score interval for the AUC: where it is z standard errors (Hanley-McNeil, taken there) from value."""
 
     def excess(theta: Floats) -> Floats:
@@ -341,6 +351,8 @@ def _tpr_bound(ranking: Ranking, fpr: float, confidence: float) -> Estimate:
 @lru_cache(maxsize=1024)  # the same for all attacks of an audit
 def _binomial_quantile(n: int, p: float, level: float) -> int:
     """Smallest k with P(Binomial(n, p) <= k) >= level."""
+    from scipy import special
+
     low, high = -1, n
     while high - low > 1:
         middle = (low + high) // 2

@@ -28,14 +28,13 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.estimate import Estimate
 from leakscope.crossfit import Hashes
 from leakscope.fingerprints import hash_column
 from leakscope.records import Records
 
-Floats = NDArray[np.float64]
 Codes = NDArray[np.uint16]
-Indices = NDArray[np.intp]
 Side = tuple[Records, Indices]
 Metric = Callable[..., Any]
 

@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats, Indices
-from leakscope.core.checks import check_count, check_number
-from leakscope.core.checks import check_seed as check_seed
+from leakscope.core.checks import check_count, check_number, check_seed
 from leakscope.errors import InputError
 from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation, read_points
 

@@ -38,6 +38,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count, check_number, check_seed, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
@@ -45,9 +46,8 @@ from leakscope.intervals import mean, proportion
 from leakscope.learners import Learner, as_learner
 from leakscope.models import Model, to_probabilities
 from leakscope.records import read_features, read_labels, take_rows
-from leakscope.worlds import Indices, Progress, Worlds, design_generator, retrain
+from leakscope.worlds import Progress, Worlds, design_generator, retrain
 
-Floats = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
 #: Orders of moments that are tried; any subset gives a valid ε.

@@ -10,9 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
-Booleans = NDArray[np.bool_]
-Numbers = NDArray[np.intp]
+from leakscope.core.arrays import Booleans, Floats, Indices
 
 
 @dataclass(frozen=True)
@@ -29,8 +27,8 @@ class Scale:
     Within a block errors are therefore added as if they were one, and only independent blocks average out.
     """
 
-    stratum: Numbers
-    block: Numbers
+    stratum: Indices
+    block: Indices
 
     def take(self, rows: NDArray[Any]) -> Scale:
         return Scale(self.stratum[rows], self.block[rows])
@@ -67,7 +65,7 @@ def split(values: Floats, member: Booleans, scale: Scale | None = None) -> list[
     return [Part(values[rows & member], values[rows & ~member], block) for rows, block in scale.strata()]
 
 
-def combine(errors: Floats, weights: Floats, blocks: Numbers) -> float:
+def combine(errors: Floats, weights: Floats, blocks: Indices) -> float:
     """Error of a weighted mean over strata: errors add up within a block, squares of errors between blocks.
 
     Examples
@@ -81,7 +79,7 @@ def combine(errors: Floats, weights: Floats, blocks: Numbers) -> float:
     return float(np.hypot.reduce(parts))
 
 
-def count_below(ordered: Floats, wanted: Floats, side: Literal["left", "right"] = "left") -> Numbers:
+def count_below(ordered: Floats, wanted: Floats, side: Literal["left", "right"] = "left") -> Indices:
     """How many of the ordered numbers lie below each of the wanted ones, which are ordered too.
 
     Equal numbers are looked up once, which makes scores with many ties as quick as they are to sort.
@@ -162,7 +160,7 @@ class Ranking:
     """
 
     strata: tuple[Stratum, ...]
-    blocks: Numbers
+    blocks: Indices
 
     @classmethod
     def of(cls, parts: Sequence[Part]) -> Ranking:

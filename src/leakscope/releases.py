@@ -31,8 +31,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
-from leakscope.evidence import Floats, Labels
+from leakscope.evidence import Labels
 from leakscope.predicting import BLOCK, predict_in_blocks
 from leakscope.records import take_rows
 from leakscope.target import Model, Records

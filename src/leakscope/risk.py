@@ -12,18 +12,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_confidence, check_share
 from leakscope.core.estimate import Estimate
-from leakscope.evidence import Attack, Floats, Guesses
+from leakscope.evidence import Attack, Guesses
 from leakscope.grouping import GroupColumn, group_risks, order_scores
-from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, split
-from leakscope.results import Control, ExposedGroup, ExposedRecord, GroupRisk, Histogram, Risk, Roc
+from leakscope.ranking import Part, Ranking, Scale, count_below, split
+from leakscope.results import Control, ExposedGroup, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
 #: Groups with fewer judged members or non-members than this are pooled.
 SMALLEST_GROUP = 20
-#: How many of the most exposed records a report names.
-EXPOSED_RECORDS = 10
 SMALL_GROUPS = "(small groups)"
 #: The level of records that belong to no reported group; no level of a user's can be called so.
 NOT_SHOWN = "\0not shown"  # numpy drops a null at the end when it compares
@@ -113,7 +112,7 @@ def best_threshold(inside: Floats, outside: Floats) -> float:
     return float(s[np.argmax(caught - alarms)])
 
 
-def exposure(scores: Floats, stratum: Numbers, nonmember_scores: Floats, nonmember_stratum: Numbers) -> Floats:
+def exposure(scores: Floats, stratum: Indices, nonmember_scores: Floats, nonmember_stratum: Indices) -> Floats:
     """One minus the share of non-members of the same stratum that score at least as high, and one more counted: in [0, 1).
 
     The share is a conformal p-value: over records that were not trained on it is at most u with probability at most u.
@@ -130,20 +129,6 @@ def exposure(scores: Floats, stratum: Numbers, nonmember_scores: Floats, nonmemb
         at_least = len(ordered) - np.searchsorted(ordered, scores[rows], side="left")
         shown[rows] = 1 - (1 + at_least) / (len(ordered) + 1)
     return shown
-
-
-def most_exposed(records: pd.DataFrame) -> tuple[ExposedRecord, ...]:
-    """The ten training records with the first ranks; of those that share a rank, those that come first.
-
-    Examples
-    --------
-    >>> most_exposed(pd.DataFrame({"id": ["ann", "bob"], "score": [0.5, 0.9], "rank": [2, 1]}))[0]
-    ExposedRecord(id='bob', score=0.9, rank=1, shared=1)
-    """
-    top = records.nsmallest(EXPOSED_RECORDS, "rank", keep="first")
-    sizes = records["rank"].value_counts()
-    rows = zip(top["id"], top["score"], top["rank"], strict=True)
-    return tuple(ExposedRecord(str(name), float(score), int(rank), int(sizes[rank])) for name, score, rank in rows)
 
 
 @dataclass(frozen=True)

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from leakscope.attacks.membership_given_score import given_score, tree_on_score
 from leakscope.auditing import recorded
+from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.result import Caveat, NotRun
 from leakscope.core.wording import name as safe_text
 from leakscope.crossfit import Sample
@@ -28,7 +28,6 @@ from leakscope.evaluation.concluding import try_attacks
 from leakscope.evaluation.evaluate import Case, Control, Observed
 from leakscope.evaluation.prepare import FEWEST, judged_groups
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, read_rates
-from leakscope.evidence import Floats
 from leakscope.facts import few_judged
 from leakscope.failures import cause
 from leakscope.fingerprints import fingerprint
@@ -37,8 +36,6 @@ from leakscope.records import Records, as_array, read_groups, read_ids, row_name
 from leakscope.repeats import Repeats, find_repeats
 from leakscope.results import Audit, AuditedModel, Basis, Overlap, Risk
 from leakscope.risk import FALSE_POSITIVE_RATES, most_exposed_group
-
-Booleans = NDArray[np.bool_]
 
 #: Names of a score that tell a reader nothing.
 PLAIN_NAMES = ("score", "scores")

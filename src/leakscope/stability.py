@@ -29,13 +29,11 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.keyed import uniforms
 from leakscope.models import Model
 from leakscope.records import take_rows
 from leakscope.target import predict_in_blocks
-
-Floats = NDArray[np.float64]
-Indices = NDArray[np.intp]
 
 COPIES = 8
 #: Noise in a column of numbers with fractions, in units of its spread.

@@ -23,9 +23,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.target import Model
 
-Floats = NDArray[np.float64]
 Pair = tuple[NDArray[Any], NDArray[Any]]
 
 

@@ -21,6 +21,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.cache import Observations, open_cache
+from leakscope.core.arrays import Indices
 from leakscope.core.checks import check_count, check_seed
 from leakscope.errors import InputError, TrainingError, resource_error
 from leakscope.failures import cause, describe, frames, safe_warnings
@@ -28,7 +29,6 @@ from leakscope.fingerprints import fingerprint
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread, run_tasks
 
-Indices = NDArray[np.intp]
 Observe = Callable[[Any, int, Indices], Mapping[str, Any]]
 Progress = Callable[[str, int, int], None]
 

@@ -31,8 +31,8 @@ import numpy as np
 
 from leakscope.attacks.attribute_learned import boosted_trees
 from leakscope.attribute.evidence import AttributeAttack, AttributeEvidence
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
-from leakscope.evidence import Floats
 
 Sees = Literal["output", "label"]
 

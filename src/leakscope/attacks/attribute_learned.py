@@ -15,8 +15,7 @@ import numpy as np
 from leakscope.attacks.membership_explanation_learned import Components
 from leakscope.attacks.membership_learned import log_odds
 from leakscope.attribute.evidence import AttributeAttack, AttributeEvidence
-from leakscope.evidence import Floats
-from leakscope.ranking import Booleans, Numbers
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.workers import one_thread
 
 TREES, LEAVES, RATE = 40, 8, 0.15
@@ -49,7 +48,7 @@ def imputation() -> AttributeAttack:
 
 
 def boosted_trees(
-    known: Floats, level: Numbers, asked: Floats, categorical: Booleans, levels: int, rng: np.random.Generator
+    known: Floats, level: Indices, asked: Floats, categorical: Booleans, levels: int, rng: np.random.Generator
 ) -> Floats:
     """Probability of each level for the records asked about, (n, levels), by trees fitted to known records.
 

@@ -25,7 +25,8 @@ from leakscope.attacks.references import (
     log_tempered,
     references_in,
 )
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.models import Task
 
 SOURCE = "Lassila et al. 2025"

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Labels
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses, Labels
 from leakscope.releases import LOSSES
 
 #: Losses with a bound of their own; for any other, B is the largest loss that the attacker knows of.

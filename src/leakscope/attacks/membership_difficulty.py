@@ -18,7 +18,8 @@ from leakscope.attacks.references import (
     bounded_log_loss,
     references_in,
 )
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.models import Task
 
 SOURCE = "Watson et al. 2022"

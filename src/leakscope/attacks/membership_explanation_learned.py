@@ -32,10 +32,10 @@ import numpy as np
 
 from leakscope.attacks.membership_explanation_norm import log_norm
 from leakscope.attacks.membership_learned import confidences, label_and_confidences, smallest_leaf, thin
+from leakscope.core.arrays import Booleans, Floats
 from leakscope.errors import InputError
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels
+from leakscope.evidence import Attack, Evidence, Guesses, Known, Labels
 from leakscope.explanations.settings import parse
-from leakscope.ranking import Booleans
 from leakscope.workers import one_thread
 
 Features = Callable[[Evidence | Known], Floats]

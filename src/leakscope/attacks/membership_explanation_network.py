@@ -32,9 +32,10 @@ from numpy.typing import NDArray
 
 from leakscope.adapters import seeded_torch
 from leakscope.attacks.membership_learned import thin
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.errors import InputError, MissingExtraError
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
+from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.explanations.settings import parse
 
 Shown = Mapping[str, NDArray[np.float32]]

@@ -12,7 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.membership_learned import log_odds, thin
-from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses
 from leakscope.explanations.settings import parse
 
 #: Leaves at most. More follow chance where there is little to find: one number needs fewer than many do.

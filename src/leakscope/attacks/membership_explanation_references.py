@@ -44,7 +44,8 @@ from leakscope.attacks.references import (
     references_in,
     statistics_of_phi,
 )
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.explanations.settings import parse
 from leakscope.models import Task
 

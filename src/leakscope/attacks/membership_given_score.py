@@ -9,7 +9,8 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
-from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses
 
 #: Leaves of the tree at most: a single number has few places where members can gather, and more leaves would fit chance.
 LEAVES = 8

@@ -18,7 +18,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses, Known, Labels
 from leakscope.releases import LOSSES
 
 Looks = Literal["confidences", "label and confidences", "loss"]

@@ -38,10 +38,10 @@ from leakscope.attacks.membership_learned import thin
 from leakscope.attacks.membership_lira import log_density_ratio
 from leakscope.attacks.membership_rmia import log_ratio
 from leakscope.attacks.references import MEAN_IN, MEAN_OUT, REFERENCES, phi_of_loss, references_in
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.errors import InputError
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
+from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.models import Task
-from leakscope.ranking import Booleans, Numbers
 from leakscope.workers import one_thread
 
 Classifier = Literal["logistic regression", "boosted trees"]
@@ -176,7 +176,7 @@ class _Logistic:
     def decision_function(self, features: Floats) -> Floats:
         return np.asarray(self.design(features) @ self.weights)
 
-    def loss_unseen(self, features: Floats, member: Booleans, part: Numbers) -> float:
+    def loss_unseen(self, features: Floats, member: Booleans, part: Indices) -> float:
         """Sum of the log-loss where each part is predicted from the others, by one Newton step from the weights of all."""
         design, total = self.design(features), 0.0
         for number in range(PARTS):

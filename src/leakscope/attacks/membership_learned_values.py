@@ -14,7 +14,8 @@ import numpy as np
 
 from leakscope.attacks.membership_explanation_learned import boosted_trees
 from leakscope.attacks.membership_learned import thin
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.workers import one_thread
 
 SOURCE = "Shokri et al. 2017, for values"

@@ -31,7 +31,8 @@ from leakscope.attacks.references import (
     phi_of_loss,
     references_in,
 )
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.models import Task
 
 SOURCE = "Carlini et al. 2022, Algorithm 1"

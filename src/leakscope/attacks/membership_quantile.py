@@ -26,7 +26,8 @@ from leakscope.attacks.references import (
     phi_of_loss,
     references_in,
 )
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.models import Task
 from leakscope.workers import one_thread
 

@@ -21,7 +21,8 @@ from leakscope.attacks.references import (
     OTHER_REFERENCES,
     references_in,
 )
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Labels
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses, Labels
 from leakscope.models import Task
 
 SOURCE = "Watson et al. 2022, with a fitted difficulty"

@@ -26,8 +26,9 @@ from leakscope.attacks.references import (
     log_likelihood_of_loss,
     references_in,
 )
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known
+from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.models import Task
 
 SOURCE = "Zarifzadeh et al. 2024, section 3"

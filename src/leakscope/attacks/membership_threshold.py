@@ -16,7 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.evidence import Attack, Evidence, Floats, Guesses
+from leakscope.core.arrays import Floats
+from leakscope.evidence import Attack, Evidence, Guesses
 from leakscope.releases import LOSSES
 
 SOURCE = "Yeom et al. 2018"

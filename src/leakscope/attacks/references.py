@@ -31,8 +31,9 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Floats, Guesses, Known, Labels
+from leakscope.evidence import Evidence, Guesses, Known, Labels
 from leakscope.models import Task
 
 #: Name of the release that holds these statistics.

@@ -11,10 +11,10 @@ import numpy as np
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
+from leakscope.evaluation.exposed_records import EXPOSED_RECORDS
 from leakscope.intervals import normal_quantile
 from leakscope.provenance import CODE, MODEL_FILE, MODEL_PARAMETERS
 from leakscope.results import Audit
-from leakscope.risk import EXPOSED_RECORDS
 
 if TYPE_CHECKING:
     import pandas as pd

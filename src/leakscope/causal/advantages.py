@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.causal.generalisation import read_losses
+from leakscope.core.checks import check_count, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.intervals import mean
@@ -167,8 +168,9 @@ def advantage_by_size(
     made = as_learner(learner)
     if made.task != "classification":
         raise InputError(f"{made.name} is trained for regression: its loss has no bound, give a classifier.")
-    if repeats < 2 or test < 1:
-        raise InputError("intervals need 2 repeats or more, and 1 test record or more.")
+    check_count("repeats", repeats, least=2)
+    check_count("test", test)
+    check_share("confidence", confidence)
     if not sizes or min(sizes) < 1:
         raise InputError(f"training sets hold 1 record or more, not {', '.join(map(str, sizes)) or 'none'}.")
     found = []

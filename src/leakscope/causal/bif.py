@@ -19,7 +19,8 @@ from pathlib import Path
 
 import numpy as np
 
-from leakscope.causal.network import LARGEST_TABLE, Floats, Network
+from leakscope.causal.network import LARGEST_TABLE, Network
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.records import list_names
 

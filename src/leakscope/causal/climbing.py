@@ -31,7 +31,8 @@ from scipy.special import xlogy
 
 from leakscope import intervals
 from leakscope.causal.counting import count_table
-from leakscope.causal.network import LARGEST_TABLE, Floats, configurations, topological_order
+from leakscope.causal.network import LARGEST_TABLE, configurations, topological_order
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError

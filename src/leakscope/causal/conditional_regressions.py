@@ -26,7 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-from leakscope.causal.conditional_tests import Floats, Integers, Outcome, both, pseudo_inverse
+from leakscope.causal.conditional_tests import Integers, Outcome, both, pseudo_inverse
+from leakscope.core.arrays import Floats
 
 ROWS = 2**15  # rows of a design that are worked on at once
 PENALTY = 1e-2  # precision of a normal prior on coefficients: keeps them finite where classes are separable

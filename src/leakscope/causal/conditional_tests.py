@@ -28,7 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, special
 
-Floats = NDArray[np.float64]
+from leakscope.core.arrays import Floats
+
 Integers = NDArray[np.int64]
 
 EXPECTED_COUNT = 5.0  # from this expectation on in every cell, counts are compared with the chi squared law

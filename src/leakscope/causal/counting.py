@@ -8,7 +8,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.causal.network import Floats, Network, small_configurations
+from leakscope.causal.network import Network, small_configurations
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 
 Counts = NDArray[np.int64]

@@ -34,13 +34,13 @@ from itertools import combinations
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
+from leakscope.core.checks import check_count, check_number, check_seed, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.intervals import difference, mean, normal_quantile
 
-Floats = NDArray[np.float64]
 #: Records to predictions, one for each.
 Predict = Callable[[Any], Any]
 #: Two arrays of predictions or labels to the loss of each record; symmetric.
@@ -79,6 +79,7 @@ def generalisation_errors(
     >>> generalisation_errors([0.0], np.zeros(100), np.zeros(100), bound=1.0).in_distribution
     0.00 [-0.04, 0.04]
     """
+    check_share("confidence", confidence)
     own, p, pstar = (
         read_losses(losses, name)
         for losses, name in ((training, "the training set"), (test_p, "P"), (test_pstar, "P*"))
@@ -114,6 +115,7 @@ def discrepancy(
     >>> discrepancy(models, narrow, wide, lambda a, b: (a - b) ** 2)  # 4·4 - 4·1
     12.24 [11.36, 13.12]
     """
+    check_share("confidence", confidence)
     if len(models) < 2:
         raise InputError("a discrepancy compares pairs of models: give two or more.")
     said = [(_predictions(model, test_p), _predictions(model, test_pstar)) for model in models]
@@ -154,12 +156,11 @@ def linear_discrepancy(
         raise InputError(
             f"records of P have {tables[0].shape[1]} columns and those of P* {tables[1].shape[1]}: make them equal."
         )
-    if not (math.isfinite(radius) and radius > 0):
-        raise InputError(f"radius is a number above 0, not {radius!r}.")
-    if resamples < 20:
-        raise InputError(f"a quantile needs 20 resamples or more, not {resamples!r}.")
+    check_number("radius", radius, least=0, open_ends=True)
+    check_count("resamples", resamples, least=20)
+    check_share("confidence", confidence)
     moments = [table.T @ table / len(table) for table in tables]
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(check_seed(seed))
     largest = np.empty(resamples)
     for number in range(resamples):
         largest[number] = _spectral(

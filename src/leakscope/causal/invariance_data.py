@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.causal.conditional_tests import Floats, Integers
+from leakscope.causal.conditional_tests import Integers
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.records import bad_values, list_names, plain, read_features, read_labels, row_name
 

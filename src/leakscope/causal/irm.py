@@ -38,13 +38,13 @@ from numpy.typing import NDArray
 from scipy import special
 
 from leakscope import intervals
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_number
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.learners.linear import read_records
 from leakscope.workers import one_thread
 
-Floats = NDArray[np.float64]
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 #: Features and labels of one environment.
 Environment = tuple[Any, Any]

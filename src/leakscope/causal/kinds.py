@@ -19,12 +19,11 @@ from scipy import special
 
 from leakscope.causal.encoding import one_hot
 from leakscope.causal.table_model import CausalTable, Table
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.records import Records
 from leakscope.workers import one_thread
-
-Floats = NDArray[np.float64]
 
 WIDTHS, RATE, STEPS, BATCH = (128, 512, 128), 1e-4, 10_000, 128
 

@@ -24,6 +24,7 @@ import numpy as np
 
 from leakscope import intervals
 from leakscope.blind import blind_guesses
+from leakscope.core.checks import check_share
 from leakscope.core.estimate import Estimate
 from leakscope.evaluation.evaluate import Case, Evaluated, evaluate
 from leakscope.evaluation.paired import Paired
@@ -106,6 +107,7 @@ def try_membership(
     most
         Members judged at most.
     """
+    check_share("confidence", confidence)
     drawing, guessing = _seeds(seed)
     rng = np.random.default_rng(drawing)
     paired = Paired.draw(pair.samples, nonmembers, most, rng)
@@ -126,6 +128,7 @@ def try_blind(
     confidence: float = 0.95,
 ) -> Blind:
     """Run the blind baseline of an audit (`blind`) on the records that `try_membership` judges with the same seed."""
+    check_share("confidence", confidence)
     drawing, guessing = _seeds(seed)
     paired = Paired.draw(samples, nonmembers, most, np.random.default_rng(drawing))
     members, others = join_records(*paired.members), join_records(*paired.nonmembers)

@@ -21,10 +21,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.records import list_names
-
-Floats = NDArray[np.float64]
 
 #: Rows of published tables are rounded to seven digits; a row further from 1 than this is a mistake.
 ROUNDED = 1e-4

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.causal.network import Floats, Network
+from leakscope.causal.network import Network
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.errors import InputError
 from leakscope.records import list_names, row_name

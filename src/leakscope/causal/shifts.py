@@ -12,7 +12,8 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from leakscope.causal.network import Floats, Network
+from leakscope.causal.network import Network
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
 from leakscope.errors import InputError
 

@@ -16,11 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.causal.counting import count_table
-from leakscope.causal.network import LARGEST_TABLE, Floats, configurations
+from leakscope.causal.network import LARGEST_TABLE, configurations
+from leakscope.core.arrays import Floats, Indices
 from leakscope.errors import InputError
 from leakscope.learners.linear import check_size
-
-Indices = NDArray[np.intp]
 
 FLOOR = 1e-12  # probabilities are taken to be at least that: log-odds stay within ±27.7
 

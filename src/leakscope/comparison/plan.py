@@ -8,9 +8,10 @@ from functools import partial
 from typing import Any, Literal
 
 from leakscope.comparison.result import AS_IT_IS
+from leakscope.core.arrays import Floats
 from leakscope.core.result import NotRun
 from leakscope.defenses import DEFENSES, Defended, Defense, find
-from leakscope.defenses.defense import Floats, gives_labels_only, say_labels
+from leakscope.defenses.defense import gives_labels_only, say_labels
 from leakscope.errors import InputError
 from leakscope.failures import describe
 from leakscope.target import Learner, Target

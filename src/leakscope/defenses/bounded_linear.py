@@ -31,6 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, softmax
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
 from leakscope.defenses.encoding import PUBLIC_ENCODING, Encoding, LinearOutputs, make_encoding
 from leakscope.errors import InputError
@@ -38,8 +39,6 @@ from leakscope.failures import describe
 from leakscope.models import Model, Task
 from leakscope.target import Target
 from leakscope.workers import one_thread
-
-Floats = NDArray[np.float64]
 
 ALWAYS = (
     "the number of records is public",

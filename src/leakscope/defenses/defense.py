@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_chec
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.target import Learner, Target
@@ -20,7 +21,6 @@ from leakscope.target import Learner, Target
 if TYPE_CHECKING:
     from leakscope.reconstruction.release import RecordRelease
 
-Floats = NDArray[np.float64]
 #: What is done to the model's answers before they leave: (n, k) probabilities, or (n,) values, to the same shape.
 Answers = Callable[[Floats], Floats]
 Setting = float | int | str

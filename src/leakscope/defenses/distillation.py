@@ -24,7 +24,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.defenses.defense import Defended, Floats, make_learner, read_settings
+from leakscope.core.arrays import Floats
+from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, split_last
 from leakscope.errors import InputError
 from leakscope.models import Model

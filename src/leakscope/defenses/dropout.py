@@ -24,7 +24,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.adapters import seeded_torch
-from leakscope.defenses.defense import Defended, Floats, make_learner, read_settings
+from leakscope.core.arrays import Floats
+from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.encoding import Encoding, last_step, make_encoding
 from leakscope.defenses.retraining import NOTHING_PROVEN, known_class
 from leakscope.errors import InputError, MissingExtraError

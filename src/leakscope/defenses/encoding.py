@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from leakscope.adapters import EstimatorOutputs
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.target import Target
-
-Floats = NDArray[np.float64]
 
 PUBLIC_ENCODING = "how columns are encoded (their categories, means and scales) is public"
 #: More columns than this do not fit into memory as a dense table.

@@ -25,7 +25,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.defenses.defense import Defended, Floats, make_learner, read_settings
+from leakscope.core.arrays import Floats
+from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN
 from leakscope.errors import InputError
 from leakscope.models import Model

@@ -26,9 +26,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.causal import irm as invariant
+from leakscope.core.arrays import Floats
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.causal_features import Column, environment_column
-from leakscope.defenses.defense import Defended, Floats, make_learner, read_settings
+from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.encoding import Encoding, make_encoding
 from leakscope.defenses.fewer_features import Blanking, blank_columns
 from leakscope.defenses.retraining import NOTHING_PROVEN

@@ -22,8 +22,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.defenses.defense import Defended, Floats, read_settings
+from leakscope.defenses.defense import Defended, read_settings
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.keyed import uniforms
 from leakscope.target import Target

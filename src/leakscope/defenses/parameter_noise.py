@@ -38,11 +38,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.bounds import gaussian_noise, laplace_noise
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
 from leakscope.defenses.bounded_linear import (
     SLACK,
     BoundedRows,
-    Floats,
     check_fields,
     least_squares,
     make_rows,

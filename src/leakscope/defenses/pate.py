@@ -20,8 +20,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_share
-from leakscope.defenses.defense import Defended, Floats, Guarantee, make_learner, read_settings
+from leakscope.defenses.defense import Defended, Guarantee, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER
 from leakscope.errors import InputError
 from leakscope.failures import cause, describe

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from leakscope.defenses.defense import Defended, Floats, read_settings
+from leakscope.core.arrays import Floats
+from leakscope.defenses.defense import Defended, read_settings
 from leakscope.target import Target
 
 #: By how much the predicted class is put ahead of another that would have taken its place.

@@ -14,7 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from leakscope.defenses.defense import Defended, Floats, read_settings
+from leakscope.core.arrays import Floats
+from leakscope.defenses.defense import Defended, read_settings
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.target import Target
 

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from leakscope.defenses.defense import Defended, Floats, read_settings
+from leakscope.core.arrays import Floats
+from leakscope.defenses.defense import Defended, read_settings
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.target import Target
 

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.defenses.encoding import Encoding, last_step, make_encoding
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.models import Model, Task, to_probabilities
 from leakscope.target import Target
 
-Floats = NDArray[np.float64]
 Layers = tuple[tuple[Floats, Floats], ...]
 
 #: Encoded values beyond this, which 32 bits can't square, are cut off.

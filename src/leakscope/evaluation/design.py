@@ -28,7 +28,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.crossfit import Hashes, Indices, Sample
+from leakscope.core.arrays import Indices
+from leakscope.crossfit import Hashes, Sample
 from leakscope.errors import InputError
 from leakscope.target import Target
 

@@ -15,8 +15,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.crossfit import Indices, Sample, cross_guess, scale_of
-from leakscope.evidence import Attack, Floats, Known, Labels
+from leakscope.core.arrays import Floats, Indices
+from leakscope.crossfit import Sample, cross_guess, scale_of
+from leakscope.evidence import Attack, Known, Labels
 from leakscope.ranking import Scale
 from leakscope.results import Risk
 from leakscope.risk import FALSE_POSITIVE_RATES, Confidence, Judged, Trial, assess

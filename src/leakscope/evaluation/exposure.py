@@ -23,10 +23,10 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from leakscope import intervals
+from leakscope.core.arrays import Floats
 from leakscope.crossfit import Sample
 from leakscope.evaluation.evaluate import Evaluated
 from leakscope.evaluation.training import Fits
-from leakscope.evidence import Floats
 from leakscope.models import Task
 from leakscope.records import Records
 from leakscope.results import Named

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.blind import as_numbers
-from leakscope.evidence import Floats
+from leakscope.core.arrays import Floats
 from leakscope.models import Model
 from leakscope.records import Records, join_records
 from leakscope.target import Learner, Target

@@ -12,7 +12,8 @@ from functools import reduce
 
 import numpy as np
 
-from leakscope.crossfit import Indices, Sample
+from leakscope.core.arrays import Indices
+from leakscope.crossfit import Sample
 from leakscope.errors import InputError
 from leakscope.evaluation.evaluate import Case, Control, KnownNonmembers, Observed, Shown
 from leakscope.models import Model

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Floats
 from leakscope.evaluation.training import Fits
-from leakscope.evidence import Floats
 from leakscope.models import Task
 from leakscope.ranking import Ranking, split
 from leakscope.results import Procedure

@@ -23,10 +23,11 @@ import numpy as np
 from leakscope import intervals
 from leakscope.attacks.membership_explanation_references import explanation_table, references_of
 from leakscope.attacks.references import OF_EXPLANATION, OTHER_REFERENCES, REFERENCES, combine, fit_of, from_references
+from leakscope.core.arrays import Floats
 from leakscope.crossfit import Sample
 from leakscope.evaluation.evaluate import Control, Observed
 from leakscope.evaluation.training import Show, Shown, Trained, answers_in
-from leakscope.evidence import Attack, Floats, Labels
+from leakscope.evidence import Attack, Labels
 from leakscope.models import Task
 from leakscope.releases import from_answers, needs_model
 from leakscope.results import Fit

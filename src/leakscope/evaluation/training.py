@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from leakscope.attacks.membership_explanation_references import explanation_statistics
 from leakscope.attacks.references import fit_of
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError, TrainingError
 from leakscope.evaluation.design import Design
 from leakscope.evaluation.other_kind import own_or_other_kind
 from leakscope.evaluation.rounds import Rounds, Stop, TimeOverError
-from leakscope.evidence import Floats, Labels
+from leakscope.evidence import Labels
 from leakscope.failures import cause
 from leakscope.fingerprints import fingerprint
 from leakscope.models import Model, Task

@@ -41,6 +41,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_confidence, check_count, check_number, check_seed
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
@@ -50,7 +51,6 @@ from leakscope.explanations.settings import LARGEST, FeatureExplanation, Output,
 from leakscope.models import Model, Outputs, Task
 from leakscope.records import take_rows
 
-Floats = NDArray[np.float64]
 Function = Callable[[NDArray[Any]], Floats]
 DERIVATIVES = ("gradient", "smoothgrad")
 #: Numbers that go through the model at a time.

@@ -9,12 +9,12 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.explanations.noise import NOISE, draw
 from leakscope.explanations.settings import FeatureExplanation
 from leakscope.models import to_probabilities
 
-Floats = NDArray[np.float64]
 Link = Literal["softmax", "sigmoid", "scores", "values"]
 #: Of a rule of Gauss and Legendre at most: those of more take long to compute, and gain little.
 POINTS = 128

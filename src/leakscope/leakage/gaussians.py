@@ -74,23 +74,14 @@ def canonical(mean_in: Floats, covariance_in: Floats, mean_out: Floats, covarian
     return Canonical(Pair(scale, shift), mean_out, to_canonical)
 
 
-def divergences(pair: Pair) -> tuple[Floats, Floats]:
-    """D(p1‖p0) and D(p0‖p1), in nats [farokhi2020, Remark 3, corrected].
+def symmetric_divergence(pair: Pair) -> Floats:
+    """Give D(p1‖p0) + D(p0‖p1), in nats; the logarithms cancel [farokhi2020, Remark 3, corrected].
 
     Examples
     --------
-    >>> [float(value.round(6)) for value in divergences(Pair(np.array([1.0]), np.array([0.2])))]
-    [0.02, 0.02]
+    >>> float(symmetric_divergence(Pair(np.array([1.0]), np.array([0.2]))).round(6))
+    0.04
     """
-    scale, shift = pair
-    log_scale, squared = np.log(scale), shift * shift
-    forward = 0.5 * (scale - 1 - log_scale + squared).sum(axis=-1)
-    backward = 0.5 * (1 / scale - 1 + log_scale + squared / scale).sum(axis=-1)
-    return forward, backward
-
-
-def symmetric_divergence(pair: Pair) -> Floats:
-    """D(p1‖p0) + D(p0‖p1), in nats; the logarithms cancel."""
     scale, shift = pair
     with np.errstate(divide="ignore"):
         value: Floats = 0.5 * (scale + 1 / scale - 2 + shift * shift * (1 + 1 / scale)).sum(axis=-1)
@@ -124,24 +115,11 @@ def renyi_divergence(pair: Pair, order: float) -> Floats:
     return np.where(finite.all(axis=-1), np.where(finite, value, 0.0).sum(axis=-1), np.inf)
 
 
-def mutual_information(pair: Pair, share: float) -> Floats:
-    r"""Mutual information, in nats, between a draw and the bit that says which Gaussian it came from, to two percent.
-
-    ``share`` is :math:`\alpha_1`, the probability of p1. With :math:`r = e^\ell` it is the mean over p0 of
-    :math:`f(r) = \alpha_1r\ln r - (\alpha_1r+\alpha_0)\ln(\alpha_1r+\alpha_0)` [farokhi2020, Eq. 3].
-
-    Examples
-    --------
-    >>> far_apart = Pair(np.array([1.0]), np.array([50.0]))
-    >>> float(mutual_information(far_apart, 0.5).round(3)), float(np.log(2).round(3))
-    (0.693, 0.693)
-    """
-    return symmetric_divergence(pair) * information_per_divergence(pair, share)
-
-
 def information_per_divergence(pair: Pair, share: float, points: int = POINTS) -> Floats:
-    r"""Mutual information over symmetric divergence: :math:`\alpha_0\alpha_1/2` where both vanish, never over twice that.
+    r"""Give mutual information over symmetric divergence, to two percent: :math:`\alpha_0\alpha_1/2` where both vanish, never over twice that.
 
+    The mutual information, in nats, is that between a draw and the bit that says which Gaussian it came from, and ``share`` is :math:`\alpha_1`, the probability of
+    p1. With :math:`r = e^\ell` it is the mean over p0 of :math:`f(r) = \alpha_1r\ln r - (\alpha_1r+\alpha_0)\ln(\alpha_1r+\alpha_0)` [farokhi2020, Eq. 3].
     Under the even mixture :math:`\ell\tanh(\ell/2)` has the mean :math:`\tfrac12(D(p_1\|p_0)+D(p_0\|p_1))`, and near
     :math:`\ell=0` it is proportional to what the information takes the mean of: the quotient of the two means over the same
     points is exact for small leakage, where either mean alone is not.

@@ -13,9 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.adapters import EstimatorOutputs, Layout, estimator_name, estimator_task, frozen_parts
+from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.failures import cause, describe
-from leakscope.learners.linear import Floats, check_size, read_values
+from leakscope.learners.linear import check_size, read_values
 from leakscope.models import Aligned, Model, Task
 from leakscope.records import read_pair
 from leakscope.target import EstimatorFit

@@ -64,15 +64,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_number
 from leakscope.errors import InputError
-from leakscope.learners.linear import Floats
 from leakscope.learners.logistic import Logistic
 from leakscope.learners.ridge import Ridge
 from leakscope.models import Task
 from leakscope.workers import one_thread
-
-Indices = NDArray[np.intp]
 
 CLOSE = 1e-7  # relative change of weights and outputs at which they are in balance
 NEAR = 1e-3  # the same after the last step, beyond which there is no balance to speak of

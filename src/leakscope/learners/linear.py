@@ -8,11 +8,10 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_number
 from leakscope.errors import InputError
 from leakscope.records import as_matrix, bad_values, list_names, read_features, read_labels
-
-Floats = NDArray[np.float64]
 
 INTERCEPT = "the intercept"
 LARGEST = 1e100  # squares of larger values leave the range of float64

@@ -20,20 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.errors import InputError
-from leakscope.learners.linear import (
-    Floats,
-    check_settings,
-    check_size,
-    check_unique,
-    no_solution,
-    read_records,
-    with_ones,
-)
+from leakscope.learners.linear import check_settings, check_size, check_unique, no_solution, read_records, with_ones
 from leakscope.models import Task
 from leakscope.workers import one_thread
-
-Indices = NDArray[np.intp]
 
 GRADIENT = 1e-10  # largest gradient at the end, beside the mean length of the records
 STEP = 1e-6  # largest change of a log-odds by a further step, beside the largest log-odds or 1

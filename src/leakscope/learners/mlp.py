@@ -36,14 +36,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count, check_number
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.learners.linear import check_size, read_records, read_values
 from leakscope.workers import one_thread
 
-Floats = NDArray[np.float64]
 Weights = NDArray[np.floating[Any]]
-Indices = NDArray[np.intp]
 Shape = tuple[int, int]
 
 STACK = 16  # networks at a time: more are no quicker, and fewer leave more of the time to Python

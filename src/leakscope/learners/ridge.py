@@ -13,19 +13,10 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats, Indices
 from leakscope.learners.least_squares import Swaps, check_solved, solve_sets
-from leakscope.learners.linear import (
-    Floats,
-    check_settings,
-    check_size,
-    check_unique,
-    read_records,
-    read_values,
-    with_ones,
-)
+from leakscope.learners.linear import check_settings, check_size, check_unique, read_records, read_values, with_ones
 from leakscope.models import Task
-
-Indices = NDArray[np.intp]
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Booleans
 from leakscope.core.estimate import Estimate
 from leakscope.intervals import mean, proportion
 from leakscope.papers.reproduction import Cell
@@ -42,7 +43,6 @@ from leakscope.worlds import Progress
 Size = Literal["small", "base", "big"]
 Points = NDArray[Any]  # float32, which is what networks compute with
 Labels = NDArray[np.intp]
-Booleans = NDArray[np.bool_]
 
 #: Neurons of each hidden layer.
 WIDTHS: dict[Size, tuple[int, ...]] = {"small": (5,), "base": (50, 50), "big": (100, 100, 100)}

@@ -17,9 +17,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.evidence import Floats
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_curves import (
     NO_NUMBERS,
@@ -31,7 +31,6 @@ from leakscope.papers.shokri_curves import (
     state,
 )
 from leakscope.papers.shokri_targets import GAPS, Case, Stopped, over_targets, watch
-from leakscope.ranking import Booleans
 from leakscope.worlds import Progress
 
 ID = "shokri-fig3"

@@ -16,17 +16,18 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscope.attacks import explanation_norm
+from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.core.wording import write
-from leakscope.evidence import Floats, Guesses
+from leakscope.evidence import Guesses
 from leakscope.intervals import mean, median
 from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_dimensions import magnitude
 from leakscope.papers.shokri_targets import Case, Stopped, accuracy, auc, judge, moved, pool, targets, watch
 from leakscope.papers.trends import between, every
-from leakscope.ranking import Booleans, Scale
+from leakscope.ranking import Scale
 from leakscope.risk import Judged
 from leakscope.workers import one_thread, run_tasks
 from leakscope.worlds import Progress

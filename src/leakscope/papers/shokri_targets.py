@@ -30,10 +30,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.errors import InputError, MissingExtraError
-from leakscope.evidence import Attack, Floats, Guesses
+from leakscope.evidence import Attack, Guesses
 from leakscope.ranking import Scale, split
 from leakscope.records import Records
 from leakscope.releases import observe

@@ -24,13 +24,12 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.worlds import Progress
-
-Floats = NDArray[np.float64]
 
 ID = "tople-thm3"
 TITLE = "Noise for privacy: models of the causes against models of all features"

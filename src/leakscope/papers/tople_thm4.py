@@ -24,12 +24,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.worlds import Progress
-
-Floats = NDArray[np.float64]
 
 ID = "tople-thm4"
 TITLE = "Votes of teachers: what causal and associational ensembles cost"

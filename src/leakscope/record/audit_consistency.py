@@ -125,7 +125,7 @@ def _unlike_settings(audit: Audit, basis: Basis) -> Iterator[str]:
 
 
 def _unlike_records(audit: Audit) -> Iterator[str]:
-    from leakscope.risk import most_exposed
+    from leakscope.evaluation.exposed_records import most_exposed
 
     if audit.records is None:
         yield "records.csv is missing"

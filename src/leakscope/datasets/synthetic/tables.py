@@ -13,7 +13,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-Floats = NDArray[np.float64]
+from leakscope.core.arrays import Floats
+
 Weights = Sequence[float] | NDArray[np.floating[Any]]
 
 

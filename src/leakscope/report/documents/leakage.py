@@ -154,7 +154,7 @@ def _blocks(found: Leakage) -> list[Block]:
     blocks: list[Block] = [_figures(found)]
     if len(found.points) > 1:
         table, more = _tables(found)
-        blocks += [table, *_charts(found), more]
+        blocks.append(Details("Comparison of settings", (table, *_charts(found), more), open=True))
     if found.goals:
         blocks.append(Items(tuple(map(_goal, found.goals)), "Goal", brief=True, most=8))
     if steps := advise(found):
@@ -250,7 +250,7 @@ def _chart(found: Leakage, along: str, others: Sequence[str]) -> Chart:
     positive = {value for point in found.points if (value := getattr(point, along))}
     logarithmic = len(positive) > 1  # zero has no place on a logarithmic axis
     lines: dict[str, list[Mark]] = {}
-    for point in sorted(found.points, key=lambda point: getattr(point, along) or 0):
+    for point in sorted(found.points, key=lambda point: [getattr(point, one) or 0 for one in (*others, along)]):
         place = getattr(point, along) or 0
         if place or not logarithmic:
             rest = ", ".join(f"{one} {number(getattr(point, one) or 0)}" for one in others)

@@ -114,7 +114,7 @@ def _answer(found: ReconstructionAudit) -> Answer:
 
 
 def _blocks(found: ReconstructionAudit) -> list[Block]:
-    blocks: list[Block] = [_attacks(found), _curves(found)]
+    blocks: list[Block] = [Details("Reconstruction attacks", (_attacks(found), _curves(found)), open=True)]
     if steps := advise(found):
         blocks.append(Items(tuple(steps), "What lowers reconstruction", "steps", brief=True))
     blocks.append(_self_revealing(found))
