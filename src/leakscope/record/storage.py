@@ -77,11 +77,11 @@ def load(folder: str | Path) -> Result:
     kind, version = class_of(document.pop("kind", None)), document.pop("schema_version", None)
     check_version(path, version, kind.schema_version)
     document, records = migrate(kind, version, document), document.pop("records", None)
+    frame = read_records(folder, records)
     try:
-        parts = validate(kind, document)
-    except InputError as error:
+        result = kind(**validate(kind, document), records=frame)
+    except ValueError as error:
         raise InputError(f"{path} is not a whole result: {error}") from None
-    result = kind(**parts, records=read_records(folder, records))
     check_consistent(result, path)
     return result
 
