@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -75,14 +74,13 @@ def load(folder: str | Path) -> Result:
     kind, version = class_of(document.pop("kind", None)), document.pop("schema_version", None)
     check_version(path, version, kind.schema_version)
     document, records = migrate(kind, version, document), document.pop("records", None)
+    frame = read_records(folder, records)
     try:
         if missing := [item.name for item in content_fields(kind) if item.name not in document]:
             raise ValueError(f"{missing[0]}: it is missing")
-        parts = validate(kind, document)
-        result = kind(**parts)
+        result = kind(**validate(kind, document), records=frame)
     except ValueError as error:
         raise InputError(f"{path} is not a whole result: {error}") from None
-    result = replace(result, records=read_records(folder, records))
     check_consistent(result, path)
     return result
 
