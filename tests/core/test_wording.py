@@ -38,7 +38,8 @@ wild = st.floats(-1e12, 1e12, allow_subnormal=False)
 
 
 def estimates(ends: st.SearchStrategy[float]) -> st.SearchStrategy[Estimate]:
-    return st.lists(ends, min_size=3, max_size=3).map(sorted).map(lambda three: Estimate(three[1], three[0], three[2]))
+    rising = st.lists(ends, min_size=3, max_size=3).map(sorted).filter(lambda three: three[0] < three[2])
+    return rising.map(lambda three: Estimate(three[1], three[0], three[2]))
 
 
 def read(text: str) -> float:
@@ -58,7 +59,7 @@ def interval(estimate: Estimate, style: Style) -> tuple[float, float]:
 
 
 @given(estimates(st.one_of(usual, wild)), Styles)
-@example(Estimate(0.05, 0.05, 0.05), "percent")
+@example(Estimate(0.05, 0.03, 0.07), "percent")
 @example(Estimate(0.2, 1e-9, 0.3), "signed")
 def test_the_written_interval_contains_the_interval(estimate: Estimate, style: Style) -> None:
     low, high = interval(estimate, style)
@@ -95,8 +96,8 @@ def test_a_bound_stays_a_bound(end: float, style: Style) -> None:
     ("estimate", "style", "text"),
     [
         (Estimate(0.612, 0.583, 0.641), "number", "0.61 [0.58, 0.65]"),
-        (Estimate(0.6123, 0.6111, 0.6135), "number", "0.6123 [0.6111, 0.6135]"),
-        (Estimate(-0.0, -0.0, 0.0), "number", "0.00 [0.00, 0.00]"),
+        (Estimate(0.6123, 0.6111, 0.6135), "number", "0.612 [0.611, 0.614]"),
+        (Estimate(-0.0, -0.0, 0.0), "number", "0.00"),
         (Estimate(2.0, 2.0, 2.0, kind="exact", unit="bits"), "number", "2.00 bits"),
         (Estimate(1.2, 0.9, 1.5, unit="bits"), "number", "1.20 [0.90, 1.50] bits"),
         (Estimate(1.2, 0.9, math.inf), "number", "1.20 [0.90, ∞]"),
