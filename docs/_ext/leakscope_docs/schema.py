@@ -29,11 +29,15 @@ SCHEMAS = Path(__file__).parents[2] / "schema"
 
 def schema_part() -> str:
     """The results first, then every part that they are made of, as Markdown."""
-    results, parts = [], {}
+    results, parts, names = [], {}, {}
     for path in sorted(SCHEMAS.glob("*.schema.json")):
-        schema = json.loads(path.read_text(encoding="utf-8"))
-        results.append(_describe(RESULT.format(path.name.split(".")[0]), schema, schema["$defs"]))
-        parts |= {name: _describe(name, schema["$defs"][name], schema["$defs"]) for name in _in_order(schema)}
+        kind, schema = path.name.split(".")[0], json.loads(path.read_text(encoding="utf-8"))
+        results.append(_describe(RESULT.format(kind), schema, schema["$defs"]))
+        for name in _in_order(schema):
+            part = schema["$defs"][name]
+            shared = names.setdefault(name, part) == part
+            heading = name if shared else f"{name} of {kind}"  # two kinds may have parts of one name
+            parts[heading] = _describe(heading, part, schema["$defs"])
     return "\n".join([*results, *parts.values()])
 
 
