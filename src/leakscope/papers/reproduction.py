@@ -38,6 +38,8 @@ class Reproduction(Result):
 
     Parameters
     ----------
+    id, title
+        Short name, such as ``farokhi-fig1``, and what the figure, table or statement shows.
     rows
         The table: column to cell; a cell that could not be measured is None.
     compared
