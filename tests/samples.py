@@ -165,7 +165,10 @@ def with_names(audit: Audit, name: str) -> Audit:
         strongest=risk,
         risks=(replace(risk, auc=plain.auc), *audit.risks),
         not_run=(NotRun(name, name, name),),
-        warnings=(Caveat("not_cloneable", {"model": name, "error": name}), Caveat("no_groups_to_compare", {"column": name})),
+        warnings=(
+            Caveat("not_cloneable", {"model": name, "error": name}),
+            Caveat("no_groups_to_compare", {"column": name}),
+        ),
         target=replace(audit.target, model=name),
         overlap=Overlap(1, (name,)),
         settings=audit.settings | {name: name, "groups": [name]},

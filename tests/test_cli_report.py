@@ -116,7 +116,11 @@ def test_wrong_input_is_one_sentence_and_nothing_is_written(
 
 @pytest.mark.parametrize(
     "spoil",
-    [lambda text: text[:100], lambda text: text.replace('"schema_version": 4', '"schema_version": 99'), lambda text: "[]"],
+    [
+        lambda text: text[:100],
+        lambda text: text.replace('"schema_version": 4', '"schema_version": 99'),
+        lambda text: "[]",
+    ],
     ids=["truncated", "newer", "something else"],
 )
 @pytest.mark.parametrize("place", ["audit", "diff"])

@@ -92,7 +92,9 @@ def outcomes(found: Diff) -> set[str]:
 )
 def test_two_audits_of_one_model_rarely_differ(shifts: dict[tuple[str, str], float], repeats: int) -> None:
     rng = np.random.default_rng(1)
-    false = sum(outcomes(diff(audit_of(shifts, rng), audit_of(shifts, rng))) != {"not_significant"} for _ in range(repeats))
+    false = sum(
+        outcomes(diff(audit_of(shifts, rng), audit_of(shifts, rng))) != {"not_significant"} for _ in range(repeats)
+    )
     assert false <= stats.binom.ppf(0.999, repeats, 0.05)
 
 

@@ -65,7 +65,7 @@ def score(
     >>> member = np.repeat([True, False], 1000)
     >>> figures = score(rng.normal(member, 1.0), member)
     >>> figures.auc
-    0.75 [0.73, 0.77]
+    0.75 [0.72, 0.78]
     """
     check_confidence(confidence)
     for fpr in fprs:

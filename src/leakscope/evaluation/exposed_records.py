@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import Counter
+from collections.abc import Sequence
+from heapq import nsmallest
+from typing import TYPE_CHECKING, Any
 
 from leakscope.results import ExposedRecord
 
@@ -22,7 +25,11 @@ def most_exposed(records: pd.DataFrame) -> tuple[ExposedRecord, ...]:
     >>> most_exposed(pd.DataFrame({"id": ["ann", "bob"], "score": [0.5, 0.9], "rank": [2, 1]}))[0]
     ExposedRecord(id='bob', score=0.9, rank=1, shared=1)
     """
-    top = records.nsmallest(EXPOSED_RECORDS, "rank", keep="first")
-    sizes = records["rank"].value_counts()
-    rows = zip(top["id"], top["score"], top["rank"], strict=True)
-    return tuple(ExposedRecord(str(name), float(score), int(rank), int(sizes[rank])) for name, score, rank in rows)
+    return first_ranks(*(records[name].tolist() for name in ("id", "score", "rank")))
+
+
+def first_ranks(ids: Sequence[Any], scores: Sequence[float], ranks: Sequence[int]) -> tuple[ExposedRecord, ...]:
+    """Give the same from columns."""
+    sizes = Counter(ranks)
+    first = nsmallest(EXPOSED_RECORDS, range(len(ranks)), key=ranks.__getitem__)
+    return tuple(ExposedRecord(str(ids[at]), float(scores[at]), int(ranks[at]), sizes[ranks[at]]) for at in first)
