@@ -127,7 +127,7 @@ class Choice:
     alike: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class CausalStudy(Result):
     """Causal and associational models compared.
 

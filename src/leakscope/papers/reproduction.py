@@ -32,7 +32,7 @@ class PaperNumber:
     agrees: bool
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Reproduction(Result):
     """A figure, table or statement of a paper, measured again.
 
