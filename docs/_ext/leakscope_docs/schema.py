@@ -29,12 +29,12 @@ SCHEMAS = Path(__file__).parents[2] / "schema"
 
 def schema_part() -> str:
     """The results first, then every part that they are made of, as Markdown."""
-    results, parts = [], {}
+    results, parts = [], dict[str, None]()  # two kinds may have parts of one name with other fields
     for path in sorted(SCHEMAS.glob("*.schema.json")):
         schema = json.loads(path.read_text(encoding="utf-8"))
         results.append(_describe(RESULT.format(path.name.split(".")[0]), schema, schema["$defs"]))
-        parts |= {name: _describe(name, schema["$defs"][name], schema["$defs"]) for name in _in_order(schema)}
-    return "\n".join([*results, *parts.values()])
+        parts |= dict.fromkeys(_describe(name, schema["$defs"][name], schema["$defs"]) for name in _in_order(schema))
+    return "\n".join([*results, *parts])
 
 
 def _in_order(schema: dict[str, Any]) -> list[str]:

@@ -39,7 +39,7 @@ class Reproduction(Result):
     Parameters
     ----------
     id, title
-        Name and title of the reproduction.
+        Short name, such as ``farokhi-fig1``, and what the figure, table or statement shows.
     rows
         The table: column to cell; a cell that could not be measured is None.
     compared
