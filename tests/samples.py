@@ -13,6 +13,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, NotRun
 from leakscope.crossfit import Sample
 from leakscope.evaluation.audit_claims import audit_claims
+from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.provenance import CODE, code_digest
 from leakscope.results import (
     Audit,
@@ -31,7 +32,6 @@ from leakscope.results import (
     Roc,
     Verdict,
 )
-from leakscope.risk import most_exposed
 from leakscope.verdict import choose_strongest, judge, largest_figures, strongest_by_release
 
 Floats = NDArray[np.float64]
@@ -165,7 +165,10 @@ def with_names(audit: Audit, name: str) -> Audit:
         strongest=risk,
         risks=(replace(risk, auc=plain.auc), *audit.risks),
         not_run=(NotRun(name, name, name),),
-        warnings=(Caveat("not_cloneable", {"model": name, "error": name}), Caveat("no_groups_to_compare", {"column": name})),
+        warnings=(
+            Caveat("not_cloneable", {"model": name, "error": name}),
+            Caveat("no_groups_to_compare", {"column": name}),
+        ),
         target=replace(audit.target, model=name),
         overlap=Overlap(1, (name,)),
         settings=audit.settings | {name: name, "groups": [name]},

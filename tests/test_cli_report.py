@@ -12,9 +12,9 @@ from samples import sample_audit, with_claims
 import leakscope as ls
 from leakscope.audit_diff import diff
 from leakscope.cli import main
+from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.report.renderers import html, markdown
 from leakscope.results import Audit
-from leakscope.risk import most_exposed
 
 FILES = ("result.json", "records.csv", "table.csv", "report.html")
 
@@ -116,7 +116,11 @@ def test_wrong_input_is_one_sentence_and_nothing_is_written(
 
 @pytest.mark.parametrize(
     "spoil",
-    [lambda text: text[:100], lambda text: text.replace('"schema_version": 4', '"schema_version": 99'), lambda text: "[]"],
+    [
+        lambda text: text[:100],
+        lambda text: text.replace('"schema_version": 4', '"schema_version": 99'),
+        lambda text: "[]",
+    ],
     ids=["truncated", "newer", "something else"],
 )
 @pytest.mark.parametrize("place", ["audit", "diff"])

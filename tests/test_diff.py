@@ -22,11 +22,12 @@ from leakscope.cli import main
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat
 from leakscope.errors import InputError
+from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.intervals import auc as auc_interval
 from leakscope.intervals import difference, proportion
 from leakscope.ranking import Ranking, split
 from leakscope.results import Audit, Control, Risk
-from leakscope.risk import most_exposed, score
+from leakscope.risk import score
 
 N = 400
 MEMBER = np.repeat([True, False], N)
@@ -91,7 +92,9 @@ def outcomes(found: Diff) -> set[str]:
 )
 def test_two_audits_of_one_model_rarely_differ(shifts: dict[tuple[str, str], float], repeats: int) -> None:
     rng = np.random.default_rng(1)
-    false = sum(outcomes(diff(audit_of(shifts, rng), audit_of(shifts, rng))) != {"not_significant"} for _ in range(repeats))
+    false = sum(
+        outcomes(diff(audit_of(shifts, rng), audit_of(shifts, rng))) != {"not_significant"} for _ in range(repeats)
+    )
     assert false <= stats.binom.ppf(0.999, repeats, 0.05)
 
 

@@ -23,9 +23,10 @@ import pytest
 from faulty import Faulty
 from retraining import FOLDERS, Keyed, Ridge, dask_cluster, observe, records, same_bits, trainings
 
-from leakscope import errors, storage
+from leakscope import errors
 from leakscope.cli import main
 from leakscope.errors import EndpointError, InputError, TrainingError
+from leakscope.record import files
 from leakscope.worlds import leave_one_out, retrain
 
 SHARED = Path("/dev/shm")
@@ -333,9 +334,9 @@ def test_a_full_disk_while_saving_is_a_fault_of_the_machine(tmp_path: Path, monk
     def fail(*_: Any) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(storage.os, "replace", fail)
+    monkeypatch.setattr(files.os, "replace", fail)
     with pytest.raises(errors.ResourceError, match=r"can't write to .*: No space left on device"):
-        storage.write_all(tmp_path / "out", {"audit.json": b"{}"})
+        files.write_all(tmp_path / "out", {"result.json": b"{}"})
 
 
 # --- standard output ---

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         toys,
         worlds,
     )
-    from leakscope.attribute import attributes
+    from leakscope.attribute import attribute_inference, attributes
     from leakscope.audit_diff import diff
     from leakscope.auditing import audit
     from leakscope.comparison import Comparison, compare
@@ -71,6 +71,7 @@ _HOMES = {
     "Target": "target",
     "Verdict": "results",
     "attacks": "",
+    "attribute_inference": "attribute",
     "attributes": "attribute",
     "audit": "auditing",
     "audit_scores": "scores",
@@ -106,7 +107,7 @@ _HOMES = {
 
 __all__ = [
     "Attack", "Audit", "Comparison", "Estimate", "Evidence", "GateResult", "Guesses", "InputError", "Known", "Learner", "Model",
-    "Oracle", "Records", "Risk", "Target", "Verdict", "attacks", "attributes", "audit", "audit_scores",
+    "Oracle", "Records", "Risk", "Target", "Verdict", "attacks", "attribute_inference", "attributes", "audit", "audit_scores",
     "bounds", "causal", "claimed_epsilon", "compare", "datasets", "defenses", "diff", "epsilon", "experiment", "explain", "explanations", "frontier", "gate", "influence",
     "leakage", "learners", "load", "load_model", "make_target", "pate", "reconstruct", "reconstruction", "remote_model", "score",
     "sensitivity", "split", "toys", "worlds",

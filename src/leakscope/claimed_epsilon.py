@@ -161,7 +161,7 @@ def check_claim(
     >>> import numpy as np
     >>> found = check_claim(1.0, pairs=[Pairs("loss", np.ones(500), np.zeros(500))], auc=Estimate(0.73, 0.70, 0.76))
     >>> found.refuted, found.bound
-    (True, at least 4.683)
+    (True, at least 4.68)
     >>> round(found.figures[0].limit, 4), round(found.figures[0].epsilon, 4), found.figures[0].above
     (0.7311, 0.8473, False)
     """

@@ -86,21 +86,22 @@ def read_gate(
 
 def prepare(policy: Policy | None, scope: Scope | None, junit: Path | None) -> None:
     """Refuse before any work what can't be judged or can't be written."""
-    from leakscope.record.junit import check_junit
-
     if policy is not None and scope is not None:
         policy.check(scope)
     if junit is not None:
+        from leakscope.record.junit import check_junit
+
         check_junit(junit)
 
 
 def decide(policy: Policy, studied: Result, junit: Path | None) -> GateResult:
     """Judge a result, and write the outcome as JUnit XML too where that is asked for."""
     from leakscope.record.gate import judge_policy
-    from leakscope.record.junit import write_junit
 
     result = judge_policy(policy, studied)
     if junit is not None:
+        from leakscope.record.junit import write_junit
+
         write_junit(junit, result, studied)
     return result
 

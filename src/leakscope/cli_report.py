@@ -44,14 +44,18 @@ def report(
 
 def render(result: Result, form: str, others: Sequence[Result] = ()) -> str:
     """Give a result in one of the formats."""
-    from leakscope.report.renderers import html, markdown, text
-
     match form:
         case "html":
+            from leakscope.report.renderers import html
+
             return html.render(result, others)
         case "md":
+            from leakscope.report.renderers import markdown
+
             return markdown.render(result, others)
         case "text":
+            from leakscope.report.renderers import text
+
             return text.render(result, others, full=True) + "\n"
         case "csv":
             return result.to_csv()

@@ -210,9 +210,9 @@ def epsilons(votes: Any, gamma: float, delta: float) -> tuple[Estimate, Estimate
     Ten queries on which 100 teachers agree cost little, and ten on which they are divided cost what any ten may:
 
     >>> epsilons(np.tile([100, 0], (10, 1)), gamma=0.2, delta=1e-5)
-    (at most 0.37, at most 2.00)
+    (at most 0.366, at most 2)
     >>> epsilons(np.tile([50, 50], (10, 1)), gamma=0.2, delta=1e-5)
-    (at most 2.00, at most 2.00)
+    (at most 2, at most 2)
     """
     table = np.asarray(votes)
     if table.ndim != 2 or not len(table) or table.shape[1] < 2 or table.dtype.kind not in "iu" or table.min() < 0:
@@ -246,7 +246,7 @@ def gamma_for(epsilon: float, queries: int, delta: float) -> float:
     --------
     >>> gamma = gamma_for(4.0, queries=100, delta=1e-5)
     >>> round(gamma, 3), epsilons(np.tile([1, 0], (100, 1)), gamma, 1e-5)[1]
-    (0.077, at most 4.00)
+    (0.077, at most 4)
     """
     _check_privacy(epsilon, delta, "epsilon")
     check_count("queries", queries)

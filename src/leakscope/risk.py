@@ -18,13 +18,11 @@ from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack, Guesses
 from leakscope.grouping import GroupColumn, group_risks, order_scores
 from leakscope.ranking import Part, Ranking, Scale, count_below, split
-from leakscope.results import Control, ExposedGroup, ExposedRecord, GroupRisk, Histogram, Risk, Roc
+from leakscope.results import Control, ExposedGroup, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
 #: Groups with fewer judged members or non-members than this are pooled.
 SMALLEST_GROUP = 20
-#: How many of the most exposed records a report names.
-EXPOSED_RECORDS = 10
 SMALL_GROUPS = "(small groups)"
 #: The level of records that belong to no reported group; no level of a user's can be called so.
 NOT_SHOWN = "\0not shown"  # numpy drops a null at the end when it compares
@@ -67,7 +65,7 @@ def score(
     >>> member = np.repeat([True, False], 1000)
     >>> figures = score(rng.normal(member, 1.0), member)
     >>> figures.auc
-    0.75 [0.73, 0.77]
+    0.75 [0.72, 0.78]
     """
     check_confidence(confidence)
     for fpr in fprs:
@@ -131,20 +129,6 @@ def exposure(scores: Floats, stratum: Indices, nonmember_scores: Floats, nonmemb
         at_least = len(ordered) - np.searchsorted(ordered, scores[rows], side="left")
         shown[rows] = 1 - (1 + at_least) / (len(ordered) + 1)
     return shown
-
-
-def most_exposed(records: pd.DataFrame) -> tuple[ExposedRecord, ...]:
-    """The ten training records with the first ranks; of those that share a rank, those that come first.
-
-    Examples
-    --------
-    >>> most_exposed(pd.DataFrame({"id": ["ann", "bob"], "score": [0.5, 0.9], "rank": [2, 1]}))[0]
-    ExposedRecord(id='bob', score=0.9, rank=1, shared=1)
-    """
-    top = records.nsmallest(EXPOSED_RECORDS, "rank", keep="first")
-    sizes = records["rank"].value_counts()
-    rows = zip(top["id"], top["score"], top["rank"], strict=True)
-    return tuple(ExposedRecord(str(name), float(score), int(rank), int(sizes[rank])) for name, score, rank in rows)
 
 
 @dataclass(frozen=True)

@@ -21,11 +21,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from leakscope.attacks import membership_residual, membership_rmia
 from leakscope.core.estimate import Estimate, largest
-from leakscope.evidence import Attack
 from leakscope.intervals import difference, normal_quantile, suspicious
 from leakscope.results import (
     Basis,
@@ -41,10 +39,11 @@ from leakscope.results import (
     SupportCode,
     Verdict,
 )
-from leakscope.risk import Confidence
 
-#: The attacks with reference models that get the larger part of the error.
-PRIMARY = (membership_rmia.NAME, membership_residual.NAME)
+if TYPE_CHECKING:
+    from leakscope.evidence import Attack
+    from leakscope.risk import Confidence
+
 #: Shares of the error that the AUC of the primary attack gets, and its true-positive rates together.
 AUC_SHARE, RATES_SHARE = 0.5, 0.3
 #: Share of copies in the holdout from which on they are named before a lack of records.
@@ -75,15 +74,24 @@ def confidences_for_choice(confidence: float, attacks: Sequence[Attack], rates: 
     >>> [(round(one.auc, 4), round(one.rates, 4)) for one in found]
     [(0.975, 0.995), (0.9975, 0.9975)]
     """
+    from leakscope.risk import Confidence  # late: a saved audit is judged without the attacks
+
     error, figures = 1 - confidence, 1 + rates
-    first = sum(attack.name in PRIMARY for attack in attacks)
+    first = sum(is_primary(attack) for attack in attacks)
     others = len(attacks) - first
     if not first or not others:
         each = confidence_for_choice(confidence, len(attacks), figures)
         return [Confidence(each, each)] * len(attacks)
     rest = 1 - error * (1 - AUC_SHARE - RATES_SHARE) / (others * figures)
     primary = Confidence(1 - error * AUC_SHARE / first, 1 - error * RATES_SHARE / (first * rates))
-    return [primary if attack.name in PRIMARY else Confidence(rest, rest) for attack in attacks]
+    return [primary if is_primary(attack) else Confidence(rest, rest) for attack in attacks]
+
+
+def is_primary(attack: Attack) -> bool:
+    """Tell whether an attack is one of those with reference models that get the larger part of the error."""
+    from leakscope.attacks import membership_residual, membership_rmia
+
+    return attack.name in (membership_rmia.NAME, membership_residual.NAME)
 
 
 def choose_strongest(risks: Sequence[Risk] | Sequence[ReleaseRisk]) -> int:

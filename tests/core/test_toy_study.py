@@ -60,7 +60,8 @@ def test_it_loads_equal(unfair, tmp_path):
     assert loaded.records.equals(unfair.records)
 
 
-def test_its_json_follows_its_schema(unfair, tmp_path):
+@pytest.mark.usefixtures("unfair")
+def test_its_json_follows_its_schema(tmp_path):
     document = json.loads((tmp_path / "result.json").read_text())
     jsonschema.validate(document, json_schema(Coin))
 

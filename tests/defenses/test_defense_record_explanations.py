@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from leakscope.comparison.page import render_summary
-from leakscope.comparison.summary import summarize
 from scipy import stats
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression

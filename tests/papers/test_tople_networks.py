@@ -18,10 +18,6 @@ from leakscope.papers import (
     tople,
     tople_fig3a,
     tople_fig3b,
-    tople_fig3c,
-    tople_fig4a,
-    tople_fig4b,
-    tople_fig4c,
     tople_tab1,
     tople_tab2,
 )
@@ -42,8 +38,6 @@ from leakscope.papers.tople import (
     pooled,
 )
 from leakscope.papers.tople_findings import separation, short, within
-
-MODULES = (tople_tab1, tople_tab2, tople_fig3a, tople_fig3b, tople_fig3c, tople_fig4a, tople_fig4b, tople_fig4c)
 
 
 def around(value, half=0.005):
@@ -299,12 +293,6 @@ def test_table_2_tries_every_addition():
 
 
 # --- settings -----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("module", MODULES)
-def test_full_and_quick_have_the_same_settings(module):
-    assert set(module.FULL) == set(module.QUICK)
-    assert set(module.PAPER) == {"source", "statement", "numbers"}
 
 
 @pytest.mark.parametrize("draws", [1, 0, True, 2.5])

@@ -5,7 +5,6 @@ import math
 import numpy as np
 import pytest
 
-from leakscope import papers
 from leakscope.bounds import laplace_epsilon
 from leakscope.causal import load_network
 from leakscope.learners import Ridge
@@ -169,10 +168,3 @@ def test_theorem_4_on_little_data():
     assert table["ensemble"].tolist()[::2] == list(thm4.ENSEMBLES)
     assert (table["epsilon"].gt(0) & (table["epsilon"] <= table["epsilon_independent"] * (1 + 1e-9))).all()
     assert table["agreement"].between(1 / 3, 1).all()
-
-
-def test_both_are_in_the_registry_with_settings_of_one_kind():
-    for module in (thm3, thm4):
-        assert papers.reproductions()[module.ID] is module
-        assert set(module.QUICK) == set(module.FULL)
-        assert set(module.PAPER) == {"source", "statement", "numbers"}

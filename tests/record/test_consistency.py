@@ -18,10 +18,10 @@ import leakscope as ls
 from leakscope.cli import main
 from leakscope.core.result import Caveat
 from leakscope.evaluation.claims import promised
+from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.record.schema import DIGEST
 from leakscope.record.storage import content_digest
 from leakscope.results import Audit
-from leakscope.risk import most_exposed
 from leakscope.verdict import judge
 
 

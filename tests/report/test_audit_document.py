@@ -15,6 +15,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Result
 from leakscope.core.wording import write
 from leakscope.evaluation.claims import promised
+from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.intervals import FALSE_ALARMS_NEEDED
 from leakscope.record.conditions import Condition
 from leakscope.report.document import Chart, Details, Items, Row, Table, Text, Value, walk
@@ -26,7 +27,6 @@ from leakscope.report.documents.audit_steps import MEASURED, next_steps
 from leakscope.report.documents.caveats import SENTENCES
 from leakscope.report.documents.releases import in_pairs, in_plain_words, release_name
 from leakscope.results import Audit, Basis, Bound, Fit, Overlap, Performance, Risk, Roc
-from leakscope.risk import most_exposed
 from leakscope.verdict import judge, strongest_by_release
 
 Kind = Literal["leaks", "not_detected", "inconclusive"]

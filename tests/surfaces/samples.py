@@ -21,19 +21,20 @@ from sklearn.tree import DecisionTreeClassifier
 import leakscope as ls
 from leakscope.attribute import attributes
 from leakscope.core.result import Result
+from leakscope.intervals import proportion
 from leakscope.leakage import sweep
 from leakscope.learners import Logistic
+from leakscope.papers import panels
+from leakscope.papers.reproduction import Reproduction, compare, statement
 
 #: A value of the record in row `MARKED` of each set.
 NUMBER, CITY, MARKED = 0.867530914, "Qzmarkcity", 7
 HOSTILE = (
     "<script>window.pwned = 1</script>",
-    "\"'><img src=x onerror=window.pwned=1> ' onfocus='window.pwned=1' autofocus='",
-    "</script></title></style></svg><svg onload=window.pwned=1>",
-    "[x](http://example.com) @all #1 `$x$` |a| *b*",
-    "\u202e\u2066evil\u2069 \u200fשלום\u0007\u2028",
-    "=HYPERLINK(1)",
-    "W" * 2000,
+    "\"'><img src=x onerror=window.pwned=1> ' onfocus='window.pwned=1' autofocus='</title></style></svg>",
+    "=HYPERLINK(1) [x](http://example.com) @all `$x$` |a| *b*",
+    "\u202e\u2066evil\u2069 \u200fשלום\u0007\u2028 \x1b[31m",
+    "W" * 500,
 )
 
 
@@ -132,7 +133,27 @@ def diff(word: str = "") -> Result:
     return ls.diff(audit(word), replace(audit(word, 1), created="2026-01-02T00:00:00+00:00"))
 
 
+@cache
+def reproduction(word: str = "") -> Result:
+    """A reproduction with bars, lines and a number of the paper."""
+    shares = [proportion(count, 200) for count in (20, 60)]
+    places = [f"set {at}{word}" for at in range(2)]
+    return Reproduction.of(
+        id=f"toy{word}", title=f"A figure of a paper{word}",
+        paper={"source": f"somebody{word}", "statement": f"It rises{word}.", "numbers": f"10 and 35{word}"},
+        columns=[f"set{word}", "share", "share of the paper"],
+        rows=[[place, share, stated] for place, share, stated in zip(places, shares, (0.1, 0.35), strict=True)],
+        settings={f"records{word}": 200}, statements=[statement(f"it rises{word}", True, {"second": shares[1]})],
+        compared=[compare(place, share, stated, 0.01) for place, share, stated in zip(places, shares, (0.1, 0.35), strict=True)],
+        panels=[
+            panels.bars(f"Shares{word}", places, {f"ours{word}": shares}, x_label="Set", y_label="Share", paper={f"ours{word}": (0.1, 0.35)}),
+            panels.lines(f"By size{word}", {f"ours{word}": [(10, shares[0]), (100, shares[1])]}, x_label="Records", y_label="Share"),
+        ],
+        notes=[f"The data were generated{word}."],
+    )  # fmt: skip
+
+
 KINDS: dict[str, Callable[..., Result]] = {
     "attributes": attributes_of, "audit": audit, "causal": causal, "comparison": comparison, "diff": diff, "frontier": frontier,
-    "leakage": leakage, "reconstruction": reconstruction,
+    "leakage": leakage, "reconstruction": reconstruction, "reproduction": reproduction,
 }  # fmt: skip

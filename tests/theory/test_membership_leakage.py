@@ -234,9 +234,7 @@ def test_black_box_tells_no_more_than_white_box(data, size):
         for space in ("parameters", "function")
     )
     # the removal of the bias moves both by less than their errors
-    slack = (white.records["kl_high"] - white.records["kl"]) + (
-        black.records["kl"] - black.records["kl_low"]
-    )
+    slack = (white.records["kl_high"] - white.records["kl"]) + (black.records["kl"] - black.records["kl_low"])
     assert (black.records["kl"] <= white.records["kl"] + slack).all()
     assert black.rho_kl.value < white.rho_kl.value
 

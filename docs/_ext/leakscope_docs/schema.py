@@ -56,7 +56,7 @@ def _describe(name: str, part: dict[str, Any], kinds: dict[str, Any]) -> str:
     for field, kind in part["properties"].items():
         needed = field in part.get("required", ())
         common = PLAIN.get(field, "") if "schema_version" in part["properties"] else ""
-        meaning = meanings.get(field) or common or as_markdown(kind.get("description", "")) or _by_type(kind, kinds)
+        meaning = as_markdown(kind.get("description", "")) or meanings.get(field) or common or _by_type(kind, kinds)
         rows.append(f"| `{field}` | {_type(kind)}{'' if needed else _otherwise(kind)} | {meaning} |")
     return f"## {name}\n\n{lead}\n\n| Field | Type | Meaning |\n|---|---|---|\n" + "\n".join(rows) + "\n"
 

@@ -74,13 +74,13 @@ def column(X: Any, name: Any) -> pd.Series[Any]:
 
 
 def read_levels(X: Any, name: Any) -> tuple[Indices, NDArray[Any]]:
-    """Code of each record's level, and the levels in order; a column that can't be guessed at is refused."""
+    """Code of each record's level, and the levels in order; a column that can't be inferred is refused."""
     values = column(X, name)
     if missing := int(values.isna().sum()):
         raise InputError(f"the sensitive column {name!r} has {missing} missing values: drop these records or fill them")
     distinct = pd.unique(values)
     if len(distinct) < 2:
-        raise InputError(f"the sensitive column {name!r} has the same value in all records: there is nothing to guess")
+        raise InputError(f"the sensitive column {name!r} has the same value in all records: name another column")
     if len(distinct) > MOST_LEVELS:
         hint = (
             "train the model on bins of it (pandas.cut)" if pd.api.types.is_numeric_dtype(values) else "merge the rare"

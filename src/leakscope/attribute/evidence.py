@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.evidence import Labels
 
-#: ``ask(rows, level)``: what the model says of these of the records in question with that level in the sensitive column,
+#: ``ask(rows, level)``: outputs of the model for these of the judged records with that level in the sensitive column,
 #: (records, fillings, outputs); columns that the attacker does not know are filled from other records of that level.
 Ask = Callable[[slice, int], Floats]
 
@@ -37,7 +37,7 @@ class AttributeEvidence:
     labels
         True labels, codes of classes or values, or None where the attacker does not know them.
     output
-        What the model says of the records: probabilities (n, classes), or values (n, 1).
+        Outputs of the model for the records: probabilities (n, classes), or values (n, 1).
     reference
         Records whose level is known.
     levels

@@ -33,10 +33,10 @@ from leakscope.ranking import combine
 
 
 class Judgement(NamedTuple):
-    """Guesses about some records beside the truth.
+    """The levels that an attack infers for some records, and the true ones.
 
-    ``probability`` is (records, levels); ``said`` is the level guessed, ``level`` the true one, ``half`` the half in which
-    the record was asked about.
+    ``probability`` is (records, levels); ``said`` is the inferred level, ``level`` the true one, ``half`` the half in which
+    the record was judged.
     """
 
     probability: Floats

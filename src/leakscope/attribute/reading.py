@@ -19,7 +19,7 @@ from leakscope.models import Model
 from leakscope.records import as_array, read_features, take_rows
 from leakscope.target import make_target, predict_in_blocks
 
-#: With fewer records on a side no interval says anything.
+#: With fewer records on a side, intervals are too wide to be of use.
 FEWEST = 40
 #: How often the columns that the attacker does not know are filled for one query.
 FILLINGS = 16
@@ -29,9 +29,9 @@ RECORDS, TRAIN = "the data", "the training set"
 
 @dataclass(frozen=True, eq=False)
 class JudgedRecords:
-    """What is known of the judged records: those given first, then those trained on.
+    """The judged records: held-out ones first, then training records.
 
-    ``level`` is the truth that no attack sees for a record it is asked about; ``features`` are the columns that the
+    ``level`` is the true level, which an attack does not see for the records that it is judged on; ``features`` are the columns that the
     attacker knows, as numbers.
     """
 
@@ -52,13 +52,13 @@ class JudgedRecords:
         return FILLINGS if self.columns.unknown else 1
 
     def predict(self, X: Any) -> Floats:
-        """What the model says, as released: (n, classes), or (n, 1) for regression."""
+        """Outputs of the model, as released: (n, classes), or (n, 1) for regression."""
         parts = [answers for _, answers in predict_in_blocks(self.model, X, where=RECORDS)]
         found = np.concatenate(parts).reshape(len(X), -1)
         return found if self.digits is None else np.round(found, self.digits)
 
     def output(self, donors: Indices | None = None) -> Floats:
-        """What the model says of all records; with ``donors``, of each with the sensitive value of another record."""
+        """Outputs for all records; with ``donors``, for each with the sensitive value of another record."""
         rows = np.arange(len(self.level))
         return self.predict(
             take_rows(self.X, rows) if donors is None else replaced(self.X, rows, [self.columns.sensitive], donors)

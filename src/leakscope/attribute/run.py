@@ -185,7 +185,7 @@ def _choose(attacks: Sequence[AttributeAttack] | None, knows_label: bool) -> tup
     return chosen
 
 
-# --- guessing ---------------------------------------------------------------------------------------------------------
+# --- attacks ----------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,7 @@ class _Guesses:
 
 
 def _guess(judged: JudgedRecords, attacks: Sequence[AttributeAttack], rng: np.random.Generator) -> _Guesses:
-    """Let the baseline and every attack guess each half of the records, knowing the other."""
+    """Run the baseline and every attack on each half of the records, with the other as reference."""
     from leakscope.attacks import imputation
 
     shuffled, output = rng.permutation(len(judged.level)), judged.output()

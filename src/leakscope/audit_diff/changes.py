@@ -168,7 +168,7 @@ def at_confidence(estimate: Estimate, confidence: float, ends: Ends | None = SHA
     Examples
     --------
     >>> at_confidence(Estimate(0.7, 0.65, 0.745), 0.999)
-    0.70 [0.61, 0.77]
+    0.70 [0.61, 0.78]
     >>> at_confidence(Estimate(1.0, 0.99, 1.0), 0.999)
     1.00 [0.97, 1.00]
     """

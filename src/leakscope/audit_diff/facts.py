@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from heapq import nsmallest
+from typing import Any
 
 import numpy as np
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
+from leakscope.evaluation.exposed_records import EXPOSED_RECORDS
 from leakscope.intervals import normal_quantile
 from leakscope.provenance import CODE, MODEL_FILE, MODEL_PARAMETERS
 from leakscope.results import Audit
-from leakscope.risk import EXPOSED_RECORDS
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 #: Follow from other settings, or are compared by themselves.
 _NOT_SETTINGS = ("attacks", "confidence after the choice")
@@ -119,31 +117,35 @@ def compare_records(old: Audit, new: Audit, confidence: float) -> ExposureChange
 
     Ids that merely number the rows name the same people only if the training records are the same.
     """
-    if old.records is None or new.records is None:
+    tables = [side.record_columns("id", "score", "rank") for side in (old, new)]
+    if tables[0] is None or tables[1] is None:
         return None
-    if not same_data(old, new).get("training records") and (
-        _are_row_numbers(old.records) or _are_row_numbers(new.records)
-    ):
+    if not same_data(old, new).get("training records") and any(_are_row_numbers(table[0]) for table in tables if table):
         return None
-    before, after = (
-        table.assign(id=table["id"].astype(str)).drop_duplicates("id") for table in (old.records, new.records)
-    )
-    both = before.merge(after, on="id", suffixes=("_old", "_new"))
-    if both.empty:
+    before, after = (_by_id(*table) for table in tables if table is not None)
+    both = [name for name in before if name in after]
+    if not both:
         return None
     # Records that share the last of the first ranks are as exposed as those that a report has room for.
-    last = before["rank"].nsmallest(EXPOSED_RECORDS).max()
-    known = set(before.loc[before["rank"] <= last, "id"])
-    fresh = sum(record.id not in known for record in new.exposed)
-    found = rank_correlation(both["score_old"].to_numpy(), both["score_new"].to_numpy(), confidence)
+    last = nsmallest(EXPOSED_RECORDS, (rank for _, rank in before.values()))[-1]
+    fresh = sum(record.id not in before or before[record.id][1] > last for record in new.exposed)
+    scores = [np.array([side[name][0] for name in both]) for side in (before, after)]
+    found = rank_correlation(*scores, confidence)
     if found is None:  # there is no order, and so nobody who is most exposed
         return ExposureChange(len(both), 0, 0, None)
     return ExposureChange(len(both), len(new.exposed), fresh, found)
 
 
-def _are_row_numbers(records: pd.DataFrame) -> bool:
-    ids = records["id"].astype(str).tolist()
-    return ids == [str(row) for row in range(len(ids))]
+def _by_id(ids: Sequence[Any], scores: Sequence[float], ranks: Sequence[int]) -> dict[str, tuple[float, int]]:
+    """Score and rank by id; of records with one id, those of the first."""
+    found: dict[str, tuple[float, int]] = {}
+    for name, score, rank in zip(ids, scores, ranks, strict=True):
+        found.setdefault(str(name), (score, rank))
+    return found
+
+
+def _are_row_numbers(ids: Sequence[Any]) -> bool:
+    return all(str(name) == str(row) for row, name in enumerate(ids))
 
 
 def rank_correlation(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any], confidence: float) -> Estimate | None:
@@ -158,13 +160,17 @@ def rank_correlation(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any], 
     >>> rank_correlation(x, x + rng.normal(size=300), 0.95)
     0.71 [0.64, 0.77]
     """
-    import pandas as pd
-
     n = len(first)
     if n < FEWEST_SHARED or np.ptp(first) == 0 or np.ptp(second) == 0:
         return None
-    value = float(np.clip(np.corrcoef(pd.Series(first).rank(), pd.Series(second).rank())[0, 1], -1, 1))
+    value = float(np.clip(np.corrcoef(_ranks(first), _ranks(second))[0, 1], -1, 1))
     inner = float(np.clip(value, -1 + 1e-12, 1 - 1e-12))  # equal ranks: Fisher's z is not finite there
     half = normal_quantile(confidence) * float(np.sqrt((1 + inner**2 / 2) / (n - 3)))
     low, high = (float(np.tanh(np.arctanh(inner) + side * half)) for side in (-1, 1))
     return Estimate(value, min(low, value), max(high, value), confidence, n=n, method="Bonett-Wright")
+
+
+def _ranks(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Ranks; equal values share the mean of theirs."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])

@@ -34,7 +34,7 @@ class ClaimChange:
         return None if self.change is None or not self.risky else self.change.outcome
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Diff(Result):
     """What changed between two results of one kind.
 

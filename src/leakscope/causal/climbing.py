@@ -239,7 +239,7 @@ def parent_confidence(
     >>> sachs = load_network("sachs")
     >>> sizes = [len(of) for of in sachs.levels.values()]
     >>> parent_confidence(draw(sachs, 5000, seed=1), sachs.names, sizes, "Akt", resamples=5)["PKA"].neighbour
-    1.00 [0.48, 1.00]
+    1.00 [0.47, 1.00]
     """
     names = tuple(names)
     check_count("resamples", resamples)

@@ -77,7 +77,7 @@ def generalisation_errors(
     >>> found.in_distribution, found.out_of_distribution
     (0.10 [0.08, 0.12], 0.40 [0.38, 0.42])
     >>> generalisation_errors([0.0], np.zeros(100), np.zeros(100), bound=1.0).in_distribution
-    0.00 [-0.04, 0.04]
+    0.00 [−0.04, 0.04]
     """
     check_share("confidence", confidence)
     own, p, pstar = (
@@ -113,7 +113,7 @@ def discrepancy(
     >>> narrow, wide = rng.normal(size=(4000, 1)), 2 * rng.normal(size=(4000, 1))
     >>> models = [lambda X: X[:, 0], lambda X: -X[:, 0], lambda X: 0 * X[:, 0]]
     >>> discrepancy(models, narrow, wide, lambda a, b: (a - b) ** 2)  # 4·4 - 4·1
-    12.24 [11.36, 13.12]
+    12.2 [11.3, 13.2]
     """
     check_share("confidence", confidence)
     if len(models) < 2:
@@ -149,7 +149,7 @@ def linear_discrepancy(
     --------
     >>> rng = np.random.default_rng(0)
     >>> linear_discrepancy(rng.normal(size=(4000, 1)), 2 * rng.normal(size=(4000, 1)), radius=1.0)
-    12.24 [11.55, 12.93]
+    12.2 [11.5, 13.0]
     """
     tables = [_table(X_p, "P"), _table(X_pstar, "P*")]
     if tables[0].shape[1] != tables[1].shape[1]:

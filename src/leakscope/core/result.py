@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import name
@@ -79,6 +79,29 @@ class NotRun:
     reason: str
 
 
+class SavedRecords(Protocol):
+    """A table of records in a file: all of it as a data frame, or some columns as lists, which takes no pandas."""
+
+    def frame(self) -> pd.DataFrame: ...
+
+    def columns(self, *names: str) -> list[list[Any]]: ...
+
+
+class _Records:
+    """The field for records: a saved table becomes a data frame when it is first looked at."""
+
+    def __get__(self, result: Any, owner: type) -> Any:
+        if result is None:
+            return None
+        held = vars(result).get("_records")
+        if hasattr(held, "frame"):
+            vars(result)["_records"] = held = held.frame()
+        return held
+
+    def __set__(self, result: Any, records: Any) -> None:
+        vars(result)["_records"] = records
+
+
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Result:
     """What a study returns.
@@ -118,7 +141,7 @@ class Result:
     seconds: dict[str, float] = field(default_factory=dict)
     created: str = ""
     command: str = ""
-    records: pd.DataFrame | None = None
+    records: pd.DataFrame | None = _Records()  # type: ignore[assignment]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -153,6 +176,13 @@ class Result:
                 return claim
         about = "".join(f", {key} {value!r}" for key, value in subject.items())
         raise InputError(f"the result has no claim {code!r}{about}: it has {', '.join(sorted(self.codes))}")
+
+    def record_columns(self, *names: str) -> list[list[Any]] | None:
+        """Give columns of the records as lists; None without records."""
+        held: pd.DataFrame | SavedRecords | None = vars(self)["_records"]
+        if held is None:
+            return None
+        return held.columns(*names) if hasattr(held, "frame") else [held[name].tolist() for name in names]
 
     # --- as data ------------------------------------------------------------------------------------------------------
 
@@ -283,7 +313,9 @@ def _cells(column: str, value: Any) -> dict[str, Any]:
         return {key: cell for part in parts for key, cell in part.items()}
     if dataclasses.is_dataclass(value):
         return {f"{column}_{key}": cell for key, cell in flat(value).items()}
-    if isinstance(value, tuple | list):  # texts such as names, and codes; curves and rows of their own are in the JSON only
+    if isinstance(
+        value, tuple | list
+    ):  # texts such as names, and codes; curves and rows of their own are in the JSON only
         texts = [one.code if isinstance(one, Caveat) else one for one in value]
         return {column: "; ".join(texts)} if all(isinstance(one, str) for one in texts) else {}
     return {column: value}

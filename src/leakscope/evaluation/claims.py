@@ -19,7 +19,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Evaluated
 from leakscope.results import Bound, EpsilonClaim
-from leakscope.verdict import PRIMARY
+from leakscope.verdict import is_primary
 
 
 def pair_records(half: Indices, judged: int, alone: NDArray[np.bool_]) -> tuple[Indices, Indices, Indices]:
@@ -59,7 +59,7 @@ def bound_epsilon(
     inside, outside, half = pair_records(sample.half, sample.judged, stand_alone(hashes, sample))
     if not len(inside):
         return None
-    used = [one for one in found if one.trial.attack.name in PRIMARY] or found
+    used = [one for one in found if is_primary(one.trial.attack)] or found
     pairs = []
     for one in used:
         attack, score = one.trial.attack, one.trial.target.guesses.score

@@ -12,13 +12,14 @@ import numpy as np
 
 from leakscope.crossfit import Sample
 from leakscope.evaluation.evaluate import Case, Evaluated, Observed, evaluate
+from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.evaluation.exposure import Exposures, count_named, p_values, record_table
 from leakscope.evaluation.settings import Clock, Settings
 from leakscope.evidence import Attack
 from leakscope.records import Records
 from leakscope.releases import Progress
 from leakscope.results import Basis, Risk
-from leakscope.risk import Confidence, most_exposed, with_band
+from leakscope.risk import Confidence, with_band
 from leakscope.verdict import choose_strongest, confidences_for_choice, judge, largest_figures, strongest_by_release
 from leakscope.versions import versions
 

@@ -117,7 +117,7 @@ class Goal:
     last: Estimate
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class Leakage(Result):
     """How much trained models reveal about the membership of a record, at one setting or at several.
 

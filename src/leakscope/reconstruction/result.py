@@ -74,7 +74,7 @@ class DefendedRelease:
     usefulness: Usefulness
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
 class ReconstructionAudit(Result):
     """What record explanations reveal of a training set.
 

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from leakscope.core.estimate import Estimate, largest
 from leakscope.evaluation.audit_claims import audit_claims
+from leakscope.evaluation.exposed_records import first_ranks
 from leakscope.provenance import CODE, code_digest
 from leakscope.results import Audit, Basis, Largest, ReleaseRisk, Risk
 from leakscope.verdict import choose_strongest, judge, strongest_by_release
@@ -125,15 +128,15 @@ def _unlike_settings(audit: Audit, basis: Basis) -> Iterator[str]:
 
 
 def _unlike_records(audit: Audit) -> Iterator[str]:
-    from leakscope.risk import most_exposed
-
-    if audit.records is None:
+    columns = audit.record_columns("id", "score", "rank")
+    if columns is None:
         yield "records.csv is missing"
         return
-    scores = audit.records.sort_values("rank", kind="stable")["score"]
-    if not (scores.between(0, 1).all() and scores.is_monotonic_decreasing):
+    _, scores, ranks = columns
+    ordered = np.array(scores)[np.argsort(ranks, kind="stable")]
+    if not ((ordered >= 0) & (ordered <= 1)).all() or (np.diff(ordered) > 0).any():
         yield "the ranks of records.csv do not follow from its scores"
-    if most_exposed(audit.records) != audit.exposed:
+    if first_ranks(*columns) != audit.exposed:
         yield "“exposed” is not what records.csv says"
     refuted = audit.verdict.kind == "claim_refuted"
     if any(bound.contradicted != refuted for bound in audit.bounds):

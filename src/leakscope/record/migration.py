@@ -31,9 +31,9 @@ def migrate(kind: type[Result], version: int, document: dict[str, Any]) -> dict[
 def read_old(folder: Path) -> Result:
     """Read an audit of schema version 1, 2 or 3."""
     from leakscope.evaluation.audit_claims import audit_claims
+    from leakscope.evaluation.exposed_records import most_exposed
     from leakscope.record.consistency import check_consistent
     from leakscope.results import Audit
-    from leakscope.risk import most_exposed
 
     path = folder / OLD_FILE
     document = read_json(path, digest=False)

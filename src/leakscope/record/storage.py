@@ -18,7 +18,7 @@ from leakscope.errors import InputError
 from leakscope.failures import cause, describe
 from leakscope.record.files import write_all
 from leakscope.record.schema import DIGEST, class_of, validate
-from leakscope.record.tables import column_types, frame_from_csv, frame_to_csv
+from leakscope.record.tables import SavedTable, column_types, frame_to_csv
 
 FILE = "result.json"
 FILES = ("records.csv", "table.csv", "report.html", FILE)
@@ -77,11 +77,11 @@ def load(folder: str | Path) -> Result:
     kind, version = class_of(document.pop("kind", None)), document.pop("schema_version", None)
     check_version(path, version, kind.schema_version)
     document, records = migrate(kind, version, document), document.pop("records", None)
+    frame = read_records(folder, records)
     try:
-        parts = validate(kind, document)
-    except InputError as error:
+        result = kind(**validate(kind, document), records=frame)
+    except ValueError as error:
         raise InputError(f"{path} is not a whole result: {error}") from None
-    result = kind(**parts, records=read_records(folder, records))
     check_consistent(result, path)
     return result
 
@@ -119,7 +119,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def read_records(folder: Path, stated: Any) -> Any:
+def read_records(folder: Path, stated: Any) -> SavedTable | None:
     """Read ``records.csv``, which must be the one that the result was saved with."""
     if stated is None:
         return None
@@ -133,8 +133,8 @@ def read_records(folder: Path, stated: Any) -> Any:
             raise InputError(
                 f"{path} is not the one that the result was saved with: restore both or run the study again"
             )
-        return frame_from_csv(table, dict(stated["columns"]))
-    except (ValueError, TypeError, KeyError) as error:
+        return SavedTable(table, {str(name): str(kind) for name, kind in stated["columns"].items()})
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
         if isinstance(error, InputError):
             raise
         raise InputError(f"{path} can't be read ({describe(error)})") from cause(error)

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +16,8 @@ if TYPE_CHECKING:
 
 #: What a spreadsheet takes for the start of a formula; the apostrophe is escaped too, so that reading can undo it.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "'")
+#: Types of columns besides whole numbers.
+TEXT, FLOAT = "text", "float64"
 
 
 def frame_to_csv(frame: pd.DataFrame) -> str:
@@ -29,9 +34,56 @@ def _inert(value: Any) -> Any:
 def column_types(frame: pd.DataFrame) -> dict[str, str]:
     """Give the type of each column, by which `frame_from_csv` reads it back: an integer type, ``float64`` or ``text``."""
     return {
-        str(name): str(kind) if (kind := frame[name].dtype).kind in "iu" else "float64" if kind.kind == "f" else "text"
+        str(name): str(kind) if (kind := frame[name].dtype).kind in "iu" else FLOAT if kind.kind == "f" else TEXT
         for name in frame.columns
     }
+
+
+@dataclass(frozen=True)
+class SavedTable:
+    r"""A table as `frame_to_csv` wrote it, with the types of its columns.
+
+    Examples
+    --------
+    >>> SavedTable(b'"id","score"\n"b",0.5\n"\'=1",\n', {"id": "text", "score": "float64"}).columns("id", "score")
+    [['b', '=1'], [0.5, nan]]
+    """
+
+    table: bytes
+    types: dict[str, str]
+
+    def __post_init__(self) -> None:
+        unknown = [
+            kind for kind in self.types.values() if kind not in (TEXT, FLOAT) and not kind.lstrip("u").startswith("int")
+        ]
+        if unknown or next(self._rows(), []) != list(self.types):
+            raise ValueError("it has other columns")
+
+    def frame(self) -> pd.DataFrame:
+        """Give all of it."""
+        return frame_from_csv(self.table, self.types)
+
+    def columns(self, *names: str) -> list[list[Any]]:
+        """Give some columns, every number with all its bits."""
+        return [_read(self._cells[name], self.types[name]) for name in names]
+
+    @cached_property
+    def _cells(self) -> dict[str, tuple[str, ...]]:
+        _, *rows = self._rows()
+        return dict(zip(self.types, zip(*rows, strict=True) if rows else [()] * len(self.types), strict=True))
+
+    def _rows(self) -> Iterator[list[str]]:
+        return csv.reader(io.StringIO(self.table.decode(), newline=""))
+
+
+def _read(cells: Sequence[str], kind: str) -> list[Any]:
+    if kind == FLOAT:
+        return [float(text or "nan") for text in cells]
+    return [_as_written(text) for text in cells] if kind == TEXT else [int(text) for text in cells]
+
+
+def _as_written(text: str) -> str:
+    return text.removeprefix("'")
 
 
 def frame_from_csv(table: bytes, types: dict[str, str]) -> pd.DataFrame:
@@ -52,10 +104,10 @@ def frame_from_csv(table: bytes, types: dict[str, str]) -> pd.DataFrame:
     if list(read.columns) != list(types):
         raise ValueError("it has other columns")
     for name, kind in types.items():
-        if kind == "float64":  # every bit, as pandas does not promise
+        if kind == FLOAT:  # every bit, as pandas does not promise
             read[name] = np.array([text or "nan" for text in read[name]], dtype=np.float64)
-        elif kind != "text":
+        elif kind != TEXT:
             read[name] = read[name].astype(np.dtype(kind))
         else:
-            read[name] = read[name].map(lambda text: text[1:] if text.startswith("'") else text).astype("str")
+            read[name] = read[name].map(_as_written).astype("str")
     return read

@@ -233,7 +233,7 @@ def _strongest(audit: Audit) -> Details:
         for rate, tpr in risk.tpr_at_fpr.items()
     ]
     said = [
-        f"{name(risk.attack)}, on {release_name(risk.release, audit.target.task).lower()} ({name(risk.release)}).",
+        f"Attack: {name(risk.attack)}. Release: {name(risk.release)}, {release_name(risk.release, audit.target.task).lower()}.",
         in_pairs(risk),
     ]
     said += [found] if (found := identified(risk)) else []

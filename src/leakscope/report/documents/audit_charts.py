@@ -139,7 +139,7 @@ def groups(audit: Audit, shown: Sequence[GroupRisk], out: Sequence[GroupRisk]) -
     names = {"plain": "groups", "strong": "significantly more exposed"}
     return Chart(
         "AUC within each group",
-        f"{count(len(out), 'group is', 'groups are')} significantly more exposed than the rest.",
+        f"{count(len(out), 'group is', 'groups are') if out else 'No group is'} significantly more exposed than the rest.",
         Axis("AUC", from_zero=False),
         Axis(
             "",

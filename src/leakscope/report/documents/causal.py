@@ -9,7 +9,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Outcome, Result
 from leakscope.core.wording import count, listing, name, number, sentence, write
 from leakscope.report.charts.model import Axis, Chart, Mark, Series
-from leakscope.report.document import Answer, Block, Cell, Document, Item, Items, Row, Table, Tone, Value
+from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, Items, Row, Table, Tone, Value
 from leakscope.report.documents.caveats import warnings
 from leakscope.report.documents.common import glossary, not_run, provenance, sources
 
@@ -129,13 +129,14 @@ def _blocks(found: CausalStudy) -> list[Block]:
         blocks.append(_attributes(found))
     if found.claim("causal_leaks_less").outcome == "yes":
         step = (
-            f"{sentence(f'use {name(found.models[0].name, 40)} instead of {name(found.models[1].name, 40)}')} It leaks significantly less for one "
+            f"{sentence(f'use {name(found.models[0].name, 40)} instead of {name(found.models[1].name, 40)}')} It leaks significantly less for at least one "
             "distribution of non-members and for none significantly more."
         )
         blocks.append(Items((Item(step),), "What to do next", "steps", brief=True))
     if found.warnings:
         blocks.append(warnings(found))
-    blocks += [*_charts(found)]
+    if charts := _charts(found):
+        blocks.append(Details("Charts", charts, open=True))
     if found.choice is not None:
         blocks.append(_choice(found))
     if found.noise is not None:
@@ -174,8 +175,11 @@ def _attacks(found: CausalStudy, law: str) -> Table:
             rows.append(Row((name(model.name), name(best.attack, 40), *figures)))
     rows.append(Row(("blind baseline", "boosted trees", Value(found.blind[law].accuracy), None, None)))
     columns = ("Model", "Strongest attack", "Accuracy", "Control", "Excess")
-    note = "The strongest attack has the largest excess AUC. Intervals are simultaneous over the attacks. An accuracy of 0.5 is chance."
-    return Table(columns, tuple(rows), f"Membership inference against {_LAWS[law]}", note, brief=True)
+    note = (
+        f"Members against {_LAWS[law]}. The strongest attack has the largest excess AUC. Intervals are simultaneous over the attacks. An accuracy of "
+        "0.5 is chance."
+    )
+    return Table(columns, tuple(rows), f"Membership inference against {law}", note, brief=True)
 
 
 def _attributes(found: CausalStudy) -> Table:
@@ -220,7 +224,7 @@ def _noise(found: CausalStudy) -> Table:
     return Table(("Figure", "Value"), tuple(rows), "Noise for differential privacy", note)
 
 
-def _charts(found: CausalStudy) -> list[Chart]:
+def _charts(found: CausalStudy) -> tuple[Chart, ...]:
     """Utility against leakage for every kind of model, and the accuracy of the strongest attack with its controls."""
     series = []
     for law, legend in ((SAME, "P"), (SHIFTED, "P*")):
@@ -231,7 +235,7 @@ def _charts(found: CausalStudy) -> list[Chart]:
                 marks.append(Mark(worth, best.excess_auc, name(model.name, 40)))
         series += [Series(legend, tuple(marks), "points")] if marks else []
     if not series:
-        return []
+        return ()
     utility = Chart(
         "Utility and leakage",
         "Each point is a kind of model. Models further right predict better; models further down leak less.",
@@ -239,7 +243,7 @@ def _charts(found: CausalStudy) -> list[Chart]:
         Axis("Excess AUC of the strongest attack"),
         tuple(series),
     )
-    return [utility, *(_bars(found, law) for law in (SAME, SHIFTED))]
+    return (utility, *(_bars(found, law) for law in (SAME, SHIFTED)))
 
 
 def _bars(found: CausalStudy, law: str) -> Chart:

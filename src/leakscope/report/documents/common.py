@@ -85,7 +85,11 @@ def provenance(result: Result, call: str = "") -> Details:
     command = result.command or call
     blocks = [Text((name(command, 2000),), "Reproduce", code=True)] if command else []
     tables = tuple(
-        Items(tuple(Item(name(value, SENTENCE_LENGTH), name(key)) for key, value in rows.items()), title, style="terms")
+        Items(
+            tuple(Item(name(value, SENTENCE_LENGTH), name(key)) for key, value in rows.items() if value),
+            title,
+            style="terms",
+        )
         for title, rows in parts.items()
         if rows
     )

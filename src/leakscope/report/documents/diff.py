@@ -71,10 +71,6 @@ def _figure(figure: str) -> str:
     return _FIGURES.get(head, head.replace("_", " "))
 
 
-def _style(figure: str) -> Style:
-    return "percent" if figure.startswith(("tpr_at_fpr", "accuracy")) else "number"
-
-
 def _headline(found: Diff) -> str:
     if found.outcome == "not_comparable":
         return " ".join(describe(caveat) for caveat in found.not_comparable)
@@ -88,7 +84,7 @@ def _headline(found: Diff) -> str:
     ]
     maybe = _changed(found, "shift_possible")
     if maybe and not up and not down:
-        said.append(f"These figures changed significantly, but a change of the records may be the reason: {maybe}.")
+        said.append(f"These figures changed significantly, but the change can't be attributed to the model: {maybe}.")
     return " ".join(part for part in said if part)
 
 
@@ -114,7 +110,7 @@ def _arrow(change: Change) -> str:
 
 
 def _sentences(found: Diff) -> list[str]:
-    said = [describe(release.doubt) for release in found.releases[:1] if release.doubt is not None]
+    said = [describe(release.doubt) for release in found.releases if release.doubt is not None][:1]
     if found.outcome == "not_significant" and found.releases:
         most = max(max(-release.auc.difference.low, release.auc.difference.high) for release in found.releases)
         said.append(f"Changes of up to {math.ceil(100 * most - 1e-9) / 100:.2f} in AUC are not excluded.")
@@ -135,9 +131,7 @@ def _blocks(found: Diff) -> list[Block]:
     if found.groups:
         blocks.append(_group_table(found.groups))
     if found.performance:
-        rows = [
-            replace(_row((change.figure,), change, _style(change.figure)), tone="plain") for change in found.performance
-        ]
+        rows = [replace(_row((change.figure,), change), tone="plain") for change in found.performance]
         blocks.append(Table(("Metric", "Old", "New", "Change"), tuple(rows), "Performance of the model", brief=True))
     if found.exposure is not None:
         blocks.append(_exposure(found))
@@ -170,10 +164,7 @@ def _row(head: tuple[str, ...], change: Change, style: Style = "number") -> Row:
 def _release_table(releases: Sequence[ReleaseChange], found: Diff) -> Table:
     rows = []
     for release in releases:
-        rows += [
-            _row((name(release.release), _figure(change.figure)), change, _style(change.figure))
-            for change in release.changes
-        ]
+        rows += [_row((name(release.release), _figure(change.figure)), change) for change in release.changes]
         for change in release.beyond:
             cells = (
                 name(release.release),
@@ -214,7 +205,7 @@ def _claim_table(found: Diff) -> Table:
 
 def _group_table(groups: Sequence[GroupChange]) -> Table:
     ordered = sorted(groups, key=lambda group: -abs(group.gap.difference.value))
-    rows = [_row((f"{name(group.column)} = {name(group.level)}",), group.gap) for group in ordered]
+    rows = [_row((f"{name(group.column)} = {name(group.level)}",), group.gap, "signed") for group in ordered]
     return Table(
         ("Group", "Old gap", "New gap", "Change"),
         tuple(rows),

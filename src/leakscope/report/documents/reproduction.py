@@ -9,7 +9,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Outcome, Result
 from leakscope.core.wording import SENTENCE_LENGTH, Style, count, listing, name, number, sentence
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
-from leakscope.report.document import Answer, Block, Cell, Document, Item, Items, Row, Table, Text, Tone, Value
+from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, Items, Row, Table, Text, Tone, Value
 from leakscope.report.documents.caveats import warnings
 from leakscope.report.documents.common import provenance
 
@@ -82,7 +82,8 @@ def _blocks(found: Reproduction) -> list[Block]:
     if found.notes:
         notes = tuple(Item(sentence(note)) for note in found.notes)
         blocks.append(Items(notes, "Notes", brief=True, most=6))
-    blocks += [_chart(panel) for panel in found.panels]
+    if found.panels:
+        blocks.append(Details("Figures", tuple(_chart(panel) for panel in found.panels), open=True))
     if found.rows:
         blocks.append(_measured(found))
     about = [found.paper[key] for key in ("numbers", "columns") if found.paper.get(key)]
