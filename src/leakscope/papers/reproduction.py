@@ -38,6 +38,8 @@ class Reproduction(Result):
 
     Parameters
     ----------
+    id, title
+        Name of the reproduction, such as ``farokhi-fig1``, and its title.
     rows
         The table: column to cell; a cell that could not be measured is None.
     compared
