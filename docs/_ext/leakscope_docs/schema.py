@@ -38,12 +38,12 @@ def schema_part() -> str:
 
 
 def _in_order(schema: dict[str, Any]) -> list[str]:
-    """The parts in the order in which a reader meets them."""
+    """Give the names of the parts in the order in which a reader meets them."""
     found: list[str] = []
     waiting = [schema]
     while waiting:
         text = json.dumps({"properties": waiting.pop(0).get("properties", {})})
-        for name in re.findall(r'"#/\$defs/(\w+)"', text):
+        for name in re.findall(r'"#/\$defs/([^"]+)"', text):
             if name not in found:
                 found.append(name)
                 waiting.append(schema["$defs"][name])
@@ -95,7 +95,7 @@ def as_markdown(text: str) -> str:
 def _type(kind: dict[str, Any]) -> str:
     if "$ref" in kind:
         name = kind["$ref"].rsplit("/", 1)[-1]
-        return f"[{name}](#{name.lower()})"
+        return f"[{name}](#{name.lower().replace(' ', '-')})"
     if "anyOf" in kind:
         return " or ".join(_type(other) for other in kind["anyOf"])
     if "enum" in kind:
