@@ -23,9 +23,10 @@ test-data: $(VENV)/all  ## the tests on real data; LEAKSCOPE_DATA names the fold
 	@test -d "$(LEAKSCOPE_DATA)" || { echo "make test-data: set LEAKSCOPE_DATA to a folder that holds the data sets" >&2; exit 2; }
 	$(BIN)/pytest --numprocesses 2 -m "data and not slow"
 
-check: $(VENV)/all      ## style and types
+check: $(VENV)/all      ## style, layers and types
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/lint-imports
 	$(BIN)/mypy
 
 fix: $(VENV)/all        ## mend style
@@ -51,7 +52,7 @@ golden: $(VENV)/all     ## write the golden text of every kind of document to te
 	cd tests && ../$(BIN)/python -m surfaces.golden
 
 clean:           ## remove what make made
-	rm -rf $(VENV) .race demo build dist docs/_build docs/_made src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) .race demo build dist docs/_build docs/_made src/*.egg-info .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
 
 $(VENV)/core: pyproject.toml constraints.txt
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

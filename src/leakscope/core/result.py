@@ -227,8 +227,9 @@ class Result:
             Other results that the report shows too.
         """
         from leakscope.record.storage import save
+        from leakscope.report.renderers import html
 
-        save(self, Path(folder), include)
+        save(self, Path(folder), html.render(self, include))
 
     # --- for people ---------------------------------------------------------------------------------------------------
 

@@ -110,7 +110,7 @@ def json_schema(kind: type[Result]) -> dict[str, Any]:
         },
     }  # fmt: skip
     schema["properties"] = head | schema["properties"]
-    schema["required"] = sorted({*schema.get("required", ()), *head})
+    schema["required"] = sorted(schema["properties"])
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema, "title": f"Leakscope {kind.kind}"}
 
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from leakscope.core.result import Result
+from leakscope.core.result import Result, content_fields
 from leakscope.errors import InputError
 from leakscope.failures import cause, describe
 from leakscope.record.files import write_all
@@ -24,11 +23,9 @@ FILE = "result.json"
 FILES = ("records.csv", "table.csv", "report.html", FILE)
 
 
-def save(result: Result, folder: Path, include: Sequence[Result] = ()) -> None:
-    """Write a result; on failure none of its files is left half-written."""
-    from leakscope.report.renderers.html import render
-
-    content = {"table.csv": result.to_csv().encode(), "report.html": render(result, include).encode()}
+def save(result: Result, folder: Path, page: str) -> None:
+    """Write a result with its page; on failure none of its files is left half-written."""
+    content = {"table.csv": result.to_csv().encode(), "report.html": page.encode()}
     records = None
     if result.records is not None:
         table = frame_to_csv(result.records).encode()
@@ -79,6 +76,8 @@ def load(folder: str | Path) -> Result:
     document, records = migrate(kind, version, document), document.pop("records", None)
     frame = read_records(folder, records)
     try:
+        if missing := [item.name for item in content_fields(kind) if item.name not in document]:
+            raise ValueError(f"{missing[0]}: it is missing")
         result = kind(**validate(kind, document), records=frame)
     except ValueError as error:
         raise InputError(f"{path} is not a whole result: {error}") from None

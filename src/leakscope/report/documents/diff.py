@@ -110,7 +110,8 @@ def _arrow(change: Change) -> str:
 
 
 def _sentences(found: Diff) -> list[str]:
-    said = [describe(release.doubt) for release in found.releases if release.doubt is not None][:1]
+    doubts = [release.doubt for release in found.releases if release.doubt is not None]
+    said = [describe(doubt) for doubt in doubts[:1]]
     if found.outcome == "not_significant" and found.releases:
         most = max(max(-release.auc.difference.low, release.auc.difference.high) for release in found.releases)
         said.append(f"Changes of up to {math.ceil(100 * most - 1e-9) / 100:.2f} in AUC are not excluded.")

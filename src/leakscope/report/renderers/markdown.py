@@ -98,7 +98,8 @@ def _content(block: Text | KeyFigures | Table | Items) -> list[str]:
     if isinstance(block, Text):
         if block.code:
             return code("\n".join(block.paragraphs))
-        return [line for part in block.paragraphs for line in (escape(part), "")][:-1]
+        lines = [line for part in block.paragraphs for line in (escape(part), "")]
+        return lines[:-1]
     if isinstance(block, KeyFigures):
         rows = [(figure.name, cell_text(figure.value), figure.note) for figure in block.figures]
         return lines_of_table(("figure", "value", "meaning"), rows)

@@ -204,9 +204,9 @@ def test_audit_report_diff_and_gate(people, places, run):
         assert run("report", first, "--format", form, "--out", places / f"report.{form}")[0] == 0
     assert run("diff", first, second)[0] == 0
     assert run("gate", first, "--fail-if", "auc.high > 0.0", "--junit", places / "gate.xml")[0] == 1
-    document = json.loads((first / "audit.json").read_text())
+    document = json.loads((first / "result.json").read_text())
     document["risks"] = PERSON
-    (first / "audit.json").write_text(json.dumps(document))
+    (first / "result.json").write_text(json.dumps(document))
     assert run("gate", first, "--fail-if", "auc.high > 0.9")[0] == 2
 
 

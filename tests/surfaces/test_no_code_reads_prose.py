@@ -1,0 +1,117 @@
+"""Sentences are made at the very end and never read: no code of studies, records or reports matches, slices or parses one."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import leakscope
+
+ROOT = Path(leakscope.__file__).parent
+PLACES = (
+    "attribute", "audit_diff", "causal_study", "comparison", "evaluation", "frontier_study", "leakage", "reconstruction", "record", "report",
+    "auditing.py", "scores.py", "verdict.py", "facts.py", "results.py", "core/result.py", *(path.name for path in ROOT.glob("cli*.py")),
+)  # fmt: skip
+FILES = sorted(
+    path for place in PLACES for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))
+)
+#: Files that read text which people wrote, or escape it: conditions, times and addresses on the command line, Markdown.
+READ_INPUT = {"record/conditions.py", "cli_audit.py", "cli_shared.py", "report/renderers/markdown.py"}
+#: Fields that hold sentences, and functions that give them.
+PROSE = {
+    "sentence",
+    "sentences",
+    "headline",
+    "technical",
+    "reasons",
+    "reason",
+    "paragraphs",
+    "note",
+    "description",
+    "because",
+    "said",
+}
+MAKERS = {"describe", "technical", "write", "written", "sentence", "in_plain_words", "identified", "in_pairs"}
+READING = {"removeprefix", "removesuffix", "startswith", "endswith", "partition", "rpartition", "split", "rsplit", "find", "index",
+           "search", "match", "fullmatch", "findall", "finditer"}  # fmt: skip
+
+
+def reads_prose(source: str) -> list[int]:
+    """Lines that look inside a sentence: by a method, a slice, ``in`` or a comparison, or that look for one."""
+    tree = ast.parse(source)
+    aliases = _aliases(tree)
+
+    def prose(node: ast.AST) -> bool:
+        return any(
+            (isinstance(one, ast.Attribute) and one.attr in PROSE)
+            or (isinstance(one, ast.Name) and one.id in aliases)
+            or (isinstance(one, ast.Call) and getattr(one.func, "id", getattr(one.func, "attr", "")) in MAKERS)
+            for one in ast.walk(node)
+        )
+
+    found = set()
+    for node in ast.walk(tree):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and node.func.attr in READING
+            and (prose(node.func.value) or any(map(_is_sentence, node.args)))
+        ):
+            found.add(node.lineno)
+        if isinstance(node, ast.Compare):
+            inside = [
+                one
+                for one, sign in zip([node.left, *node.comparators[:-1]], node.ops, strict=True)
+                if isinstance(sign, ast.In | ast.NotIn)
+            ]
+            if any(map(_is_sentence, inside)) or (inside and any(map(prose, node.comparators))):
+                found.add(node.lineno)
+        if isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Slice) and prose(node.value):
+            found.add(node.lineno)
+    return sorted(found)
+
+
+def _is_sentence(node: ast.AST) -> bool:
+    """Whether a constant is text of several words."""
+    return isinstance(node, ast.Constant) and isinstance(node.value, str) and len(node.value.split()) > 1
+
+
+def _aliases(tree: ast.Module) -> set[str]:
+    """Names that prose is assigned to, or that run over it."""
+    pairs = [(target, node.value) for node in ast.walk(tree) if isinstance(node, ast.Assign) for target in node.targets]
+    pairs += [(node.target, node.iter) for node in ast.walk(tree) if isinstance(node, ast.For | ast.comprehension)]
+    return {
+        target.id
+        for target, value in pairs
+        if isinstance(target, ast.Name) and isinstance(value, ast.Attribute) and value.attr in PROSE
+    }
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'verdict.sentence.removeprefix("leaks:")',
+        'found = re.search(r"AUC of up to", shown)',
+        '"more records" in text',
+        'any("nothing to compare" in said for said in findings.reasons)',
+        'text = verdict.sentence\nif text.startswith("leaks"): pass',
+        "verdict.reasons[0][:5]",
+        'write(estimate).split(" [")[0]',
+        'describe(caveat).startswith("The")',
+    ],
+)
+def test_code_that_reads_prose_is_found(line: str) -> None:
+    assert reads_prose(line)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def test_no_code_reads_prose(path: Path) -> None:
+    source = path.read_text(encoding="utf-8")
+    assert reads_prose(source) == []
+    if str(path.relative_to(ROOT)) not in READ_INPUT:
+        imported = [
+            name.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import) for name in node.names
+        ]
+        assert "re" not in imported, "a regular expression reads text: use codes, or name the file in READ_INPUT"
