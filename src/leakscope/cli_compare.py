@@ -11,6 +11,7 @@ import typer
 
 from leakscope.cli_audit import check_options, command_line
 from leakscope.cli_shared import (
+    Budget,
     Cluster,
     Confidence,
     Drop,
@@ -30,6 +31,7 @@ from leakscope.cli_shared import (
     TrustPickle,
     Workers,
     progress_bars,
+    seconds,
 )
 from leakscope.errors import InputError
 
@@ -85,6 +87,7 @@ def compare(
         str | None, typer.Option(help="Column that tells environments apart, for irm and causal-features.")
     ] = None,
     references: References = None,
+    budget: Budget = None,
     random_split: RandomSplit = False,
     shadows: Shadows = None,
     retrain: Retrain = True,
@@ -127,7 +130,7 @@ def compare(
         found = run(
             target, chosen, explanations=() if explanations is None else explanations.split(","),
             record_explanations=record_explanations, price=price,
-            references=references, random_split=random_split, shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
+            references=references, budget=seconds(budget, "--budget"), random_split=random_split, shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
             cluster=cluster, cache=cache, command=command_line(context), progress=progress,
         )  # fmt: skip
     if out is not None:

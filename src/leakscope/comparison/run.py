@@ -13,7 +13,7 @@ from leakscope.comparison.attacking import Case, attacks_on
 from leakscope.comparison.choosing import recommend
 from leakscope.comparison.claims import does_it_leak
 from leakscope.comparison.combining import combine
-from leakscope.comparison.measuring import measure_all
+from leakscope.comparison.measuring import Measured, measure_all
 from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
 from leakscope.comparison.result import Comparison
@@ -48,6 +48,7 @@ def compare(
     record_explanations: RecordRelease | bool | None = None,
     price: float = PRICE,
     references: int | None = None,
+    budget: float | None = None,
     random_split: bool = False,
     retrain: bool = True,
     drop_overlap: bool = False,
@@ -81,6 +82,11 @@ def compare(
         the mean squared error as a share of what it is.
     references
         Reference models that the attacker trains *with* the defense for every learner, an even number; 4 by default, 0 for none.
+    budget
+        Seconds of training. Each round trains one pair of references for every learner, until the next round would end later: up to
+        ``references``, by default up to 64. The first round is always trained, and all versions have the same number of references.
+        Ctrl-C after the first round ends the training in the same way. Without a budget the learners are trained one after the other,
+        and Ctrl-C leaves out the versions that were not measured.
     retrain
         Train the never-trained controls and the reference models. Without, the permuted control stands in.
     margin
@@ -99,7 +105,7 @@ def compare(
     """
     references = instead_of_shadows(references, shadows)
     settings = Settings(
-        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split)
+        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split), budget
     ).checked()
     _check(target, price)
     check_references(settings)
@@ -117,7 +123,10 @@ def compare(
         )  # fmt: skip
     case, alone, warnings, obstacles = _prepare(target, settings, planned, explained, clock)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache)
-    seen, failed = measure_all(case, planned, explained, again, clock, progress)
+    planned_references = case.design.numbers.references
+    measured = measure_all(case, planned, explained, again, clock, progress, settings.budget)
+    seen, failed, case = measured.seen, measured.failed, measured.case
+    warnings += _stopped(measured, planned_references)
     with clock("compare"):
         found, limits = combine(case, seen, alone, price, settings.margin)
     held_out = seen[0].quality.answers.reshape(len(case.target.nonmembers), -1)
@@ -140,6 +149,14 @@ def compare(
     return Comparison(tuple(found), (*refused, *failed), recommendation, tuple(warnings), run, by_records)
 
 
+def _stopped(measured: Measured, planned: int) -> list[str]:
+    """That Ctrl-C ended the training of reference models."""
+    if measured.stopped != "interrupt":
+        return []
+    used = measured.case.design.numbers.references
+    return [f"training was interrupted: {used} of {planned} reference models were used"]
+
+
 def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[str], price: float) -> dict[str, Any]:
     """How all was measured."""
     target = case.target
@@ -153,6 +170,7 @@ def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[s
         "price": price,
         "metric": metric,
         "references": case.design.numbers.references,
+        "budget": settings.budget,
         "random split": settings.random_split,
         "retrain": settings.retrain,
         "margin": settings.margin,
