@@ -17,6 +17,7 @@ from leakscope.cli_shared import (
     Id,
     Json,
     Label,
+    References,
     Retrain,
     Seed,
     Train,
@@ -49,6 +50,7 @@ def frontier(
     records: Annotated[int, typer.Option(help="Held-out records to measure faithfulness on.")] = 300,
     id: Id = None,  # noqa: A002
     drop: Drop = None,
+    references: References = None,
     retrain: Retrain = True,
     drop_overlap: DropOverlap = False,
     confidence: Confidence = 0.95,
@@ -84,7 +86,7 @@ def frontier(
     sets = read_sets((train, holdout), loaded, label=label, groups=None, id_column=id, drop=drop)
     with progress_bars() as progress:
         found = run(
-            loaded, sets.train, sets.holdout, names, beside=beside, baseline=baseline, records=records, retrain=retrain,
+            loaded, sets.train, sets.holdout, names, beside=beside, baseline=baseline, records=records, references=references, retrain=retrain,
             drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed, workers=workers,
             cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip

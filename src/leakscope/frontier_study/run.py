@@ -38,6 +38,7 @@ def frontier(
     beside: str | None = None,
     baseline: float = 0.0,
     records: int = 300,
+    references: int | None = None,
     retrain: bool = True,
     drop_overlap: bool = False,
     confidence: float = 0.95,
@@ -52,7 +53,7 @@ def frontier(
 
     Parameters
     ----------
-    model, train, holdout, fit, task, classes, outputs, retrain, drop_overlap, workers, cluster, cache
+    model, train, holdout, fit, task, classes, outputs, references, retrain, drop_overlap, workers, cluster, cache
         See :func:`leakscope.audit`; one audit is run for all settings.
     settings
         Explanations or their names, such as ``["gradient", "gradient:top=5", "smoothgrad:sigma=0.5"]``; by default all
@@ -84,7 +85,7 @@ def frontier(
     ['gradient']
     """
     check_seed(seed)
-    AuditSettings(confidence=confidence, margin=margin).checked()
+    AuditSettings(confidence=confidence, margin=margin, references=references).checked()
     chosen = None if settings is None else _read(settings)
     target = make_target(model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs)
     beside = _prediction(target.model, beside)
@@ -92,7 +93,7 @@ def frontier(
     scores, not_run = _score(bench, usual_settings(bench) if chosen is None else chosen, progress)
     found = audit(
         model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs, releases=[beside, *scores],
-        references=0, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers, cluster=cluster,
+        references=references, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers, cluster=cluster,
         cache=cache, progress=progress,
     )  # fmt: skip
     random = np.random.default_rng([seed, 1]).normal(size=bench.flat.shape)
@@ -106,6 +107,7 @@ def frontier(
         "margin": margin,
         "confidence": confidence,
         "seed": int(seed),
+        "references": found.settings["references"],
         "retrained": found.target.control_models is not None,
     }
     return Frontier(
