@@ -18,7 +18,7 @@ from leakscope.attacks.references import fit_of
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
 from leakscope.crossfit import Sample
 from leakscope.defenses.defense import gives_labels_only, say_labels
-from leakscope.evaluation.claims import bound_epsilon
+from leakscope.evaluation.claims import bound_epsilon, stand_alone
 from leakscope.evaluation.concluding import Tried, try_attacks
 from leakscope.evaluation.design import Numbers
 from leakscope.evaluation.evaluate import Evaluated
@@ -300,7 +300,9 @@ def _claim(claimed: Bound | None, found: Sequence[Evaluated], prepared: Prepared
     if claimed is None and not settings.random_split:
         return None
     epsilon, delta = (None, 0.0) if claimed is None else (claimed.epsilon, claimed.delta)
-    return bound_epsilon(found, prepared.case.sample, prepared.hashes, epsilon, delta, settings.confidence)
+    sample = prepared.case.sample
+    alone = stand_alone(prepared.hashes, sample)
+    return bound_epsilon([one.trial for one in found], sample, alone, epsilon, delta, settings.confidence)
 
 
 def _train(

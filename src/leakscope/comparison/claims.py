@@ -1,10 +1,7 @@
 """Claimed ε beside what the attacks show: a lower bound above the claim means that the guarantee is broken.
 
-Members and non-members are paired within each half. Where training set and holdout were split at random, which record of a pair
-is the member is a fair coin, and turning it over is the swap of one record: so that the attacks on one trained model bound ε
-(`leakscope.epsilon`). Records that stand in the data more than once are left out, since for them the coin is not fair. If the
-two sets differ by themselves, the bound speaks of that and not of the training: it is held against models that never saw the
-members, and against the blind baseline.
+The bound is that of an audit (`evaluation.claims`), for the swap of one record. Where the blind baseline or the never-trained control
+suggests a distribution shift, the bound need not be about the training.
 """
 
 from __future__ import annotations
@@ -17,12 +14,10 @@ from numpy.typing import NDArray
 
 from leakscope.comparison.attacking import Case, Outcome
 from leakscope.defenses.defense import Guarantee
-from leakscope.epsilon import epsilon_from_pairs
-from leakscope.evaluation.claims import pair_records
+from leakscope.evaluation.claims import bound_epsilon
 from leakscope.intervals import auc, suspicious
 from leakscope.results import Basis, Estimate
-from leakscope.risk import Judged, assess_groups, most_exposed_group
-from leakscope.telling import finite
+from leakscope.risk import assess_groups, most_exposed_group
 from leakscope.verdict import judge
 from leakscope.verdict_text import headline
 
@@ -30,20 +25,11 @@ from leakscope.verdict_text import headline
 def smallest_epsilon(
     case: Case, outcome: Outcome, alone: NDArray[np.bool_], delta: float, confidence: float
 ) -> Estimate:
-    """The largest lower bound on ε by any attack, for the swap of one record; it pays for the choice of attack."""
-    each = 1 - (1 - confidence) / len(outcome.trials)
-    found = [_bound(case, trial.target, trial.attack.fixed_scale, alone, delta, each) for trial in outcome.trials]
-    return finite(max(found, key=lambda bound: bound.value))
-
-
-def _bound(
-    case: Case, judged: Judged, fixed_scale: bool, alone: NDArray[np.bool_], delta: float, confidence: float
-) -> Estimate:
-    inside, outside, half = pair_records(case.sample.half, case.sample.judged, alone)
-    if not len(inside):
+    """The lower bound on ε for the swap of one record, as in an audit."""
+    found = bound_epsilon(outcome.trials, case.sample, alone, None, delta, confidence)
+    if found is None:
         return Estimate(0.0, 0.0, 0.0, confidence, "lower bound", n=0, method="no record stands in the data once")
-    score = judged.guesses.score
-    return epsilon_from_pairs(score[inside], score[outside], delta, confidence, half=None if fixed_scale else half)
+    return found.bound
 
 
 def hold_claim(

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from leakscope.claimed_epsilon import Pairs, check_claim
 from leakscope.crossfit import Hashes, Indices, Sample
-from leakscope.evaluation.evaluate import Evaluated
 from leakscope.results import Claim
+from leakscope.risk import Trial
 from leakscope.telling import finite
 from leakscope.verdict import PRIMARY
 
@@ -46,21 +46,24 @@ def stand_alone(hashes: tuple[Hashes, Hashes], sample: Sample) -> NDArray[np.boo
 
 
 def bound_epsilon(
-    found: Sequence[Evaluated],
+    trials: Sequence[Trial],
     sample: Sample,
-    hashes: tuple[Hashes, Hashes],
+    alone: NDArray[np.bool_],
     epsilon: float | None,
     delta: float,
     confidence: float,
 ) -> Claim | None:
-    """The lower bound on ε by the primary attack, or by all of them where it did not run; None where no record can be paired."""
-    inside, outside, half = pair_records(sample.half, sample.judged, stand_alone(hashes, sample))
+    """The lower bound on ε by the primary attack, or by all of them where it did not run; None where no record can be paired.
+
+    Audits, comparisons and audits of scores all take it from here. ``alone`` says which judged records occur once (`stand_alone`).
+    """
+    inside, outside, half = pair_records(sample.half, sample.judged, alone)
     if not len(inside):
         return None
-    used = [one for one in found if one.trial.attack.name in PRIMARY] or found
+    used = [one for one in trials if one.attack.name in PRIMARY] or trials
     pairs = []
     for one in used:
-        attack, score = one.trial.attack, one.trial.target.guesses.score
+        attack, score = one.attack, one.target.guesses.score
         pairs.append(Pairs(attack.name, score[inside], score[outside], None if attack.fixed_scale else half))
     tested = check_claim(epsilon or 0.0, delta, pairs=pairs, confidence=confidence)
     assert tested.bound is not None
