@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from scipy import special
 
-from leakscope.ranking import Booleans, Floats, Numbers, Part, Ranking, Scale, Stratum, combine, split
+from leakscope.ranking import Booleans, Floats, Numbers, Part, Ranking, Scale, Stratum, combine
 from leakscope.results import Estimate
 
 #: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
@@ -279,32 +279,31 @@ def auc_beyond_control(
     >>> auc_beyond_control(member, (hardness + member, one), (hardness, one))(0.95)
     0.26 [0.25, 0.28]
     """
-    rankings = [Ranking.of(split(scores, member, scale)) for scores, scale in (target, control)]
-    value = rankings[0].auc - rankings[1].auc
-    if not all(ranking.weights.any() for ranking in rankings):
+    (ranking, ours), (rival, theirs) = (_deviations(scores, member, scale) for scores, scale in (target, control))
+    value = ranking.auc - rival.auc
+    if not (ranking.weights.any() and rival.weights.any()):
         return lambda confidence: Estimate(value, -1.0, 1.0, confidence, n=len(member), method=TOO_FEW)
-    ours, theirs = (
-        _deviations(scores, member, scale, ranking.weights)
-        for (scores, scale), ranking in zip((target, control), rankings, strict=True)
-    )
     squares = (ours - theirs) ** 2
-    if len(np.unique(control[1].block)) > 1:
+    if len(np.unique(rival.blocks)) > 1:
         squares[member] += theirs[member] ** 2
     errors = np.array([np.sqrt(squares[rows].sum()) for rows, _ in target[1].strata()])
-    deviation = combine(errors, np.ones(len(errors)), rankings[0].blocks)
-    return partial(_paired_estimate, value, deviation, rankings[0])
+    return partial(_paired_estimate, value, combine(errors, np.ones(len(errors)), ranking.blocks), ranking)
 
 
-def _deviations(scores: Floats, member: Booleans, scale: Scale, weights: Floats) -> Floats:
-    """What each record adds to the error of the AUC: the squares add up to DeLong's variance."""
-    found = np.zeros(len(scores))
-    for (rows, _), weight in zip(scale.strata(), weights, strict=True):
-        if not weight:
-            continue
-        sides = rows & member, rows & ~member
-        for side, placed in zip(sides, placements_in_order(Part(scores[sides[0]], scores[sides[1]])), strict=True):
-            found[side] = weight * (placed - placed.mean()) / np.sqrt(len(placed) * (len(placed) - 1.0))
-    return found
+def _deviations(scores: Floats, member: Booleans, scale: Scale) -> tuple[Ranking, Floats]:
+    """The ranking, and what each record adds to the error of its AUC: the squares add up to DeLong's variance."""
+    rows, strata, blocks = [], [], []
+    for of_stratum, block in scale.strata():
+        sides = [np.flatnonzero(of_stratum & side) for side in (member, ~member)]
+        rows.append([side[np.argsort(scores[side])] for side in sides])
+        strata.append(Stratum(*(scores[side] for side in rows[-1])))
+        blocks.append(block)
+    ranking, found = Ranking(tuple(strata), np.array(blocks, np.intp)), np.zeros(len(scores))
+    for weight, stratum, sides in zip(ranking.weights, strata, rows, strict=True):
+        if weight:
+            for side, placed in zip(sides, stratum.placements, strict=True):
+                found[side] = weight * (placed - placed.mean()) / np.sqrt(len(side) * (len(side) - 1.0))
+    return ranking, found
 
 
 def placements_in_order(part: Part) -> tuple[Floats, Floats]:

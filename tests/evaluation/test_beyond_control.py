@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+import leakscope as ls
 from leakscope import intervals
 from leakscope.ranking import Ranking, Scale, split
 
@@ -161,3 +162,26 @@ def test_a_control_of_too_few_records_says_nothing():
     each = Scale(np.repeat(np.arange(3), 2), np.repeat(np.arange(3), 2))
     found = intervals.auc_beyond_control(member, (np.arange(6.0), whole(6)), (np.arange(6.0), each))(0.95)
     assert (found.low, found.high, found.method) == (-1.0, 1.0, intervals.TOO_FEW)
+
+
+@pytest.mark.parametrize("references", [0, 2])
+def test_an_audit_pairs_all_records_and_the_most_exposed_group(references):
+    toy = ls.toys.lookup(n=100)
+    found = ls.audit(toy.model, toy.train, toy.holdout, fit=toy.fit, references=references, workers=1)
+    for risk in found.risks:
+        assert risk.beyond_control.method == "DeLong, paired"
+        assert risk.beyond_control.value == pytest.approx(risk.auc.value - risk.control.auc.value)
+    assert found.basis.exposed.beyond_control.method == "DeLong, paired"
+    permuted = ls.audit(toy.model, toy.train, toy.holdout, fit=toy.fit, retrain=False)
+    assert {risk.beyond_control.method for risk in permuted.risks} == {"MOVER"}
+
+
+def test_scores_and_control_scores_of_the_same_records_are_paired():
+    """One control model: without the added variance, the difference has the deviation of the jackknife."""
+    rng = np.random.default_rng(8)
+    member = np.repeat([True, False], 200)
+    hardness = rng.normal(size=400)
+    scores, control = hardness + 0.5 * member, hardness + 0.1 * rng.normal(size=400)
+    found = ls.audit_scores(scores, member, control=control).risks[0].beyond_control
+    expected = intervals.auc_beyond_control(member, (scores, whole(400)), (control, whole(400)))(0.95)
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
