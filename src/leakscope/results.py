@@ -154,7 +154,7 @@ class Risk:
     beyond_blind
         ``auc`` minus ``blind``, paired on the same records.
     beyond_control
-        ``auc`` minus the AUC of ``control``, paired on the same records where that is the never-trained control.
+        ``auc`` minus the AUC of ``control``.
     tpr_beyond
         ``tpr_at_fpr`` minus that of the never-trained control, or of the blind baseline where there is no such control or
         where that baseline may beat chance; for the rates that the sample can carry.
