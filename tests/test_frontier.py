@@ -277,9 +277,9 @@ def test_leakage_is_that_of_an_audit_with_the_same_references(references):
     options = {"references": references, "workers": 1, "seed": 3}
     found = frontier(model, train, holdout, ["gradient"], records=20, **options)
     audited = ls.audit(model, train, holdout, releases=["probabilities", "gradient"], **options)
-    assert found.run["references"] == (4 if references is None else 0)
-    assert found.settings[0].auc == audited.extras[0].auc
-    assert found.settings[0].control == audited.extras[0].control
+    assert found.settings["references"] == (4 if references is None else 0)
+    assert found.explanations[0].auc == audited.extras[0].auc
+    assert found.explanations[0].control == audited.extras[0].control
 
 
 def test_leakage_is_beside_what_is_released_anyway():
