@@ -132,7 +132,7 @@ def test_on_paper_everything_is_open_and_nothing_is_cut(open_page: Open, pages: 
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
 
 
-@pytest.mark.parametrize("word", HOSTILE, ids=range(len(HOSTILE)))
+@pytest.mark.parametrize("word", [*HOSTILE[:2], HOSTILE[-1]], ids=["script", "attribute", "long"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_hostile_names_run_nothing_and_break_nothing(open_page: Open, pages: Pages, kind: str, word: str) -> None:
     file = pages(kind, word)

@@ -7,6 +7,7 @@ from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
+import pandas as pd
 from sphinx.application import Sphinx
 
 from leakscope_docs import executed, mathml, modules, schema, statements
@@ -30,7 +31,7 @@ def resolve_inherited_fields(_: Sphinx, method: Any, __: bool) -> None:
     owner = getattr(method, "__globals__", {}).get(name) if last == "__init__" else None
     bases = owner.__mro__[1:] if isinstance(owner, type) else ()
     if any(is_dataclass(base) and base.__module__ != owner.__module__ for base in bases):
-        hints = get_type_hints(owner)
+        hints = get_type_hints(owner, localns={"pd": pd})
         method.__annotations__ |= {field: hints[field] for field in method.__annotations__ if field in hints}
 
 

@@ -33,65 +33,83 @@ class Group:
 
 #: A module stands below the first heading that names it.
 GROUPS = (
-    Group("Attacks on membership", "Was this person in the training data?", ("attacks.membership_*", "experiment")),
+    Group(
+        "Attacks on membership",
+        "Methods that infer whether a record was in the training set.",
+        ("attacks.membership_*", "experiment"),
+    ),
     Group(
         "Attacks on records and columns",
-        "Which records were trained on, and which values do they have?",
+        "Methods that reconstruct training records or infer sensitive columns.",
         ("attacks.reconstruction_*", "attacks.attribute_*", "attribute*", "oracle"),
     ),
     Group(
         "Releases and explanations",
-        "What leaves the building, and what is done to it before.",
+        "Outputs that are made available, and their post-processing.",
         ("releases", "explanations.settings", "explanations*", "reconstruction.release", "influence.explanation"),
     ),
     Group(
         "Bounds and defenses",
-        "What no attack can pass, and what it costs to get there.",
+        "What no attack can exceed, defenses, and the comparison of both.",
         ("bounds", "sensitivity", "epsilon", "claimed_epsilon", "defenses", "defenses.*", "comparison*", "pate"),
     ),
-    Group("What parameters carry", "The leakage of everything that a model has learned.", ("leakage*",)),
-    Group("What a record changes", "Influence, exact and approximate.", ("influence*", "reconstruction*")),
-    Group("Causal models", "Networks, causes, and shifted worlds.", ("causal", "causal.*", "causal_study*")),
-    Group("Explanations weighed", "How faithful they are, and what they add.", ("frontier_study*", "extra")),
-    Group("Learners", "What trains a model on any set of the records, thousands of times.", ("learners*", "worlds")),
+    Group("Leakage of parameters", "Information that the parameters carry about one record.", ("leakage*",)),
+    Group(
+        "Influence of a record",
+        "Exact and approximate influence, and reconstruction from record explanations.",
+        ("influence*", "reconstruction*"),
+    ),
+    Group(
+        "Causal models",
+        "Bayesian networks, shifted distributions, and models on the causes of the label.",
+        ("causal", "causal.*", "causal_study*"),
+    ),
+    Group(
+        "Faithfulness and risk of explanations",
+        "How faithful explanations are, and what they add to the risk.",
+        ("frontier_study*", "extra"),
+    ),
+    Group(
+        "Learners",
+        "Models that train on thousands of subsets of the records, and the designs of these subsets.",
+        ("learners*", "worlds"),
+    ),
     Group(
         "The audit, step by step",
         "From a fitted model to a verdict.",
         (
             *("auditing", "target", "adapters", "models", "records", "model_files", "evidence", "attacks", "crossfit"),
             *("evaluation*", "blind", "risk", "selection", "verdict", "facts", "scores", "remote"),
-            *("conditions", "policy", "gating", "*"),
+            "*",
         ),
         on_one_page=True,
     ),
     Group(
         "Statistics",
-        "How the intervals are made, and the worlds that prove them.",
+        "Confidence intervals, rankings, and toy models whose leakage is known.",
         ("ranking", "grouping", "intervals", "toys", "selfcheck"),
         on_one_page=True,
     ),
     Group(
         "Results and reports",
-        "What is kept, and how it is shown.",
+        "The result of a study: saved, loaded, gated, compared and rendered.",
         (
-            "results",
-            "study*",
-            "storage",
-            "integrity",
-            "provenance",
-            "audit_diff*",
-            "plots",
-            "report",
-            "report.summary",
-            "errors",
+            *("core.result", "core.estimate", "core.wording", "core.*", "results", "record.storage", "record.gate"),
+            *("record.conditions", "record.policy", "record.*", "audit_diff*", "provenance"),
+            *("report", "report.document", "report.documents", "report.documents.*", "report.charts.model", "errors"),
         ),
         on_one_page=True,
     ),
-    Group("Data", "Tables, and data sets by name.", ("datasets*", "tables", "universe"), on_one_page=True),
-    Group("Figures of the papers", "What `leakscope reproduce` makes anew.", ("papers*",), on_one_page=True),
+    Group("Data", "Tables, and named data sets.", ("datasets*", "tables", "universe"), on_one_page=True),
+    Group(
+        "Figures of the papers",
+        "Figures, tables and theorems that `leakscope reproduce` reproduces.",
+        ("papers*",),
+        on_one_page=True,
+    ),
 )
 
-#: Commands (`leakscope --help` is their documentation), and parts that are of use to the code alone.
+#: Commands (`leakscope --help` is their documentation), and parts that only the package itself uses.
 WITHOUT_PAGE = (
     "cli*",
     "__main__",
@@ -99,10 +117,11 @@ WITHOUT_PAGE = (
     "versions",
     "fingerprints",
     "workers",
-    "report.?*",
-    "*.show",
+    "report.renderers*",
+    "report.charts",
+    "report.charts.[!m]*",
+    "report.charts.marks",
     "*.reading",
-    "*.telling",
 )
 
 

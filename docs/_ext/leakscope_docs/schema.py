@@ -28,26 +28,35 @@ SCHEMAS = Path(__file__).parents[2] / "schema"
 
 
 def schema_part() -> str:
-    """The results first, then every part that they are made of, as Markdown."""
-    results, parts, names = [], {}, {}
-    for path in sorted(SCHEMAS.glob("*.schema.json")):
-        kind, schema = path.name.split(".")[0], json.loads(path.read_text(encoding="utf-8"))
+    """Describe the results, then every part that they are made of, as Markdown."""
+    results, parts = [], {}
+    for kind, schema in schemas().items():
         results.append(_describe(RESULT.format(kind), schema, schema["$defs"]))
-        for name in _in_order(schema):
-            part = schema["$defs"][name]
-            shared = names.setdefault(name, part) == part
-            heading = name if shared else f"{name} of {kind}"  # two kinds may have parts of one name
-            parts[heading] = _describe(heading, part, schema["$defs"])
+        parts |= {name: _describe(name, schema["$defs"][name], schema["$defs"]) for name in _in_order(schema)}
     return "\n".join([*results, *parts.values()])
 
 
+def schemas() -> dict[str, dict[str, Any]]:
+    """Give the schema of every kind; a part that another kind defines differently is named after its own kind."""
+    read = {path.name.split(".")[0]: path.read_text(encoding="utf-8") for path in sorted(SCHEMAS.glob("*.schema.json"))}
+    definitions: dict[str, list[Any]] = {}
+    for text in read.values():
+        for name, part in json.loads(text)["$defs"].items():
+            definitions.setdefault(name, []).append(part)
+    shared = [name for name, found in definitions.items() if any(part != found[0] for part in found)]
+    for kind in read:
+        for name in shared:
+            read[kind] = re.sub(rf'"(#/\$defs/)?{name}"(?=[,:}}\s])', rf'"\g<1>{name} of {kind}"', read[kind])
+    return {kind: json.loads(text) for kind, text in read.items()}
+
+
 def _in_order(schema: dict[str, Any]) -> list[str]:
-    """The parts in the order in which a reader meets them."""
+    """Give the names of the parts in the order in which a reader meets them."""
     found: list[str] = []
     waiting = [schema]
     while waiting:
         text = json.dumps({"properties": waiting.pop(0).get("properties", {})})
-        for name in re.findall(r'"#/\$defs/(\w+)"', text):
+        for name in re.findall(r'"#/\$defs/([^"]+)"', text):
             if name not in found:
                 found.append(name)
                 waiting.append(schema["$defs"][name])
@@ -99,7 +108,7 @@ def as_markdown(text: str) -> str:
 def _type(kind: dict[str, Any]) -> str:
     if "$ref" in kind:
         name = kind["$ref"].rsplit("/", 1)[-1]
-        return f"[{name}](#{name.lower()})"
+        return f"[{name}](#{name.lower().replace(' ', '-')})"
     if "anyOf" in kind:
         return " or ".join(_type(other) for other in kind["anyOf"])
     if "enum" in kind:

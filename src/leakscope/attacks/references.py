@@ -48,7 +48,7 @@ MEAN_IN, MEAN_OUT, DEVIATION_IN, DEVIATION_OUT, LOG_MEAN_LIKELIHOOD, VARIANCE = 
 LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT = range(6, 9)
 COLUMNS = 9
 LIKELIHOOD_COLUMNS = [LOG_MEAN_LIKELIHOOD, LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT]
-#: Numbers of a block of records: several arrays of this size are made, and fit into the cache of a processor.
+#: Numbers in a block. Several arrays of this size are made at once, and fit into the cache of a processor.
 CELLS = 1 << 18
 #: Probabilities are held this far from 0 and 1 for φ.
 CLIP = 0.01

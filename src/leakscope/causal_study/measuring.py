@@ -13,7 +13,7 @@ from leakscope import intervals
 from leakscope.causal.generalisation import generalisation_errors
 from leakscope.causal.kinds import Kind, TableKind
 from leakscope.causal.membership import Blind, Membership, Pair, try_blind, try_membership
-from leakscope.causal_study.result import SAME, SHIFTED, Attacked, Compared
+from leakscope.causal_study.result import SAME, SHIFTED, Compared, ModelAttack
 from leakscope.causal_study.scenarios import Problem, Scenario
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
@@ -164,13 +164,13 @@ def _mean(values: Floats, confidence: float) -> Estimate:
     return replace(found, high=max(found.value, min(1.0, found.high)))  # no utility passes 1
 
 
-def pool_attacks(kind: Kind, parts: Sequence[Part]) -> list[Attacked]:
+def pool_attacks(kind: Kind, parts: Sequence[Part]) -> list[ModelAttack]:
     """Give each attack on one kind of model, over all shifted distributions."""
     pooled = []
     for law in (SAME, SHIFTED):
         for tried in zip(*(found for part in parts for found in part.membership[law]), strict=True):
             figures = {figure: pool([getattr(found, figure) for found in tried]) for figure in FIGURES}
-            pooled.append(Attacked(kind.name, law, tried[0].attack, tried[0].release, **figures))
+            pooled.append(ModelAttack(kind.name, law, tried[0].attack, tried[0].release, **figures))
     return pooled
 
 

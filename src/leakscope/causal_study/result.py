@@ -48,7 +48,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Attacked:
+class ModelAttack:
     """One attack on one kind of model, against non-members of one distribution (`causal.membership.Membership`).
 
     Intervals are simultaneous over the attacks.
@@ -164,7 +164,7 @@ class CausalStudy(Result):
     causes: tuple[str, ...]
     causes_from: Source
     models: tuple[Compared, ...]
-    attacks: tuple[Attacked, ...]
+    attacks: tuple[ModelAttack, ...]
     blind: dict[str, Blind]
     noise: Noise | None = None
     attributes: tuple[Attribute, ...] = ()
@@ -179,10 +179,10 @@ class CausalStudy(Result):
         """Give one of the models by name."""
         return next(model for model in self.models if model.name == name)
 
-    def strongest(self, model: str, law: str) -> Attacked | None:
+    def strongest(self, model: str, law: str) -> ModelAttack | None:
         """Give the attack with the largest excess AUC over the control; None where none was run."""
         return max(self.found(model, law), key=lambda one: one.excess_auc.value, default=None)
 
-    def found(self, model: str, law: str) -> list[Attacked]:
+    def found(self, model: str, law: str) -> list[ModelAttack]:
         """Give the attacks on a model with non-members of one distribution."""
         return [one for one in self.attacks if (one.model, one.law) == (model, law)]

@@ -19,7 +19,7 @@ Cell = Estimate | str | int | float | None
 
 
 @dataclass(frozen=True)
-class Compared:
+class PaperNumber:
     """A number of the paper next to ours.
 
     It agrees if it lies in our interval or is at most ``tolerance`` away from our value.
@@ -39,7 +39,7 @@ class Reproduction(Result):
     Parameters
     ----------
     id, title
-        Its short name, such as ``farokhi-fig1``, and its title.
+        Short name, such as ``farokhi-fig1``, and what the figure, table or statement shows.
     rows
         The table: column to cell; a cell that could not be measured is None.
     compared
@@ -62,7 +62,7 @@ class Reproduction(Result):
     title: str
     paper: dict[str, str]
     rows: tuple[dict[str, Cell], ...]
-    compared: tuple[Compared, ...] = ()
+    compared: tuple[PaperNumber, ...] = ()
     notes: tuple[str, ...] = ()
     panels: tuple[Panel, ...] = ()
     synthetic: tuple[str, ...] = ()
@@ -75,7 +75,7 @@ class Reproduction(Result):
         rows: Iterable[Sequence[Cell]],
         settings: Mapping[str, Any],
         statements: Sequence[Claim] = (),
-        compared: Sequence[Compared] = (),
+        compared: Sequence[PaperNumber] = (),
         panels: Sequence[Panel] = (),
         notes: Sequence[str] = (),
         **given: Any,
@@ -152,7 +152,7 @@ def overall(outcomes: Sequence[Outcome]) -> Outcome:
     return "yes" if outcomes and all(outcome == "yes" for outcome in outcomes) else "inconclusive"
 
 
-def compare(name: str, ours: Estimate, paper: float, tolerance: float) -> Compared:
+def compare(name: str, ours: Estimate, paper: float, tolerance: float) -> PaperNumber:
     """Compare a number of ours with the paper's.
 
     Examples
@@ -161,7 +161,7 @@ def compare(name: str, ours: Estimate, paper: float, tolerance: float) -> Compar
     (True, False)
     """
     agrees = ours.low <= paper <= ours.high or abs(ours.value - paper) <= tolerance
-    return Compared(name, float(paper), ours, float(tolerance), bool(agrees))
+    return PaperNumber(name, float(paper), ours, float(tolerance), bool(agrees))
 
 
 def exact(value: float) -> Estimate:

@@ -8,7 +8,7 @@ import numpy as np
 
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Compared, Reproduction, compare
+from leakscope.papers.reproduction import PaperNumber, Reproduction, compare
 from leakscope.papers.shokri import CLOSE, LEVELS, Case, Study
 from leakscope.worlds import Progress
 
@@ -68,7 +68,7 @@ def _shares(drawn: Study) -> list[float]:
     return [float(np.mean(place < k)) for k in LEVELS]
 
 
-def _compared(found: Sequence[Case], measured: Sequence[Sequence[Estimate]]) -> list[Compared]:
+def _compared(found: Sequence[Case], measured: Sequence[Sequence[Estimate]]) -> list[PaperNumber]:
     return [
         compare(f"{case.name}, k = {k}", values[place], stated, CLOSE)
         for case, values in zip(found, measured, strict=True)

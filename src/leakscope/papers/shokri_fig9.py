@@ -15,7 +15,7 @@ from leakscope.core.result import Claim
 from leakscope.influence import RecordExplanation
 from leakscope.oracle import Oracle
 from leakscope.papers import panels, shokri
-from leakscope.papers.reproduction import Compared, Reproduction, compare, statement
+from leakscope.papers.reproduction import PaperNumber, Reproduction, compare, statement
 from leakscope.papers.shokri import LEVELS, Case, Key, Study
 from leakscope.papers.trends import between, every, less
 from leakscope.worlds import Progress
@@ -137,7 +137,7 @@ def _statements(case: Case, table: Table, queries: Sequence[int]) -> list[Claim]
     return found
 
 
-def _compared(found: Sequence[Case], tables: Sequence[Table], queries: Sequence[int]) -> list[Compared]:
+def _compared(found: Sequence[Case], tables: Sequence[Table], queries: Sequence[int]) -> list[PaperNumber]:
     return [
         compare(f"{case.name}, uniform (%)", table[0][-1][-1], UNIFORM[case.source.key], ABOUT)
         for case, table in zip(found, tables, strict=True)

@@ -14,7 +14,7 @@ from itertools import combinations, pairwise
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers import panels, tople
-from leakscope.papers.reproduction import Cell, Compared, Reproduction, compare
+from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, compare
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, Answer, Effort, Plan, Point, Trial, World
 from leakscope.papers.tople_findings import separation, within
 from leakscope.worlds import Progress
@@ -136,7 +136,7 @@ def _steps(point: Point, names: dict[str, list[str]]) -> list[tuple[str, Estimat
     ]
 
 
-def _compared(means: dict[str, dict[str, Estimate]]) -> list[Compared]:
+def _compared(means: dict[str, dict[str, Estimate]]) -> list[PaperNumber]:
     return [
         compare(
             f"{'attack' if place == 0 else f'prediction {figure}'}, {group} (%)",

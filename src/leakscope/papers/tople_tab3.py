@@ -53,7 +53,7 @@ from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.models import Model
 from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell, Compared, Reproduction, statement
+from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, statement
 from leakscope.papers.trends import less
 from leakscope.records import Records
 from leakscope.workers import one_thread, run_tasks
@@ -302,14 +302,14 @@ def _rows(name: str, kind: Found) -> list[list[Cell]]:
     return rows
 
 
-def _compared(found: Mapping[str, Found]) -> list[Compared]:
+def _compared(found: Mapping[str, Found]) -> list[PaperNumber]:
     """The paper's numbers; ours may miss them by `CLOSE` points beyond the interval."""
     pairs = []
     for name, kind in found.items():
         ours = (kind.train, kind.test, kind.attacks["confidences", "P*"]["attack"])
         for what, value, stated in zip(("train", "test", "attack"), ours, STATED[name], strict=True):
             near = value.low - CLOSE <= stated <= value.high + CLOSE
-            pairs.append(Compared(f"{name}, {what} (%)", stated, value, CLOSE, near))
+            pairs.append(PaperNumber(f"{name}, {what} (%)", stated, value, CLOSE, near))
     return pairs
 
 

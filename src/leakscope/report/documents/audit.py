@@ -316,6 +316,8 @@ def _exposure(audit: Audit) -> Details:
         blocks.append(Table(columns, tuple(rows), "How many members are recognised", "By the strongest attack."))
     if audit.exposed:
         blocks.append(_exposed_records(audit))
+    if (drawn := charts.exposure(audit)) is not None:
+        blocks.append(drawn)
     return Details("Exposure", tuple(blocks), open=True)
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
+
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import count, name, out_of, percent, write
 from leakscope.report.charts.model import Axis, Chart, Form, Mark, Rule, Series, Tone
@@ -13,6 +15,7 @@ from leakscope.results import Audit, Extra, GroupRisk, Risk
 
 #: Distance of the readings of a ROC curve, in powers of ten.
 READINGS_APART = 0.2
+EXPOSURE_BINS = 20
 
 
 def people(audit: Audit) -> Chart | None:
@@ -117,6 +120,27 @@ def histogram(audit: Audit) -> Chart:
         Axis("Score (rank among non-members)", from_zero=False),
         Axis("Share of the records", percent=True),
         tuple(series),
+    )
+
+
+def exposure(audit: Audit) -> Chart | None:
+    """Draw how the exposure of the training records is distributed; None where they are not listed."""
+    if audit.records is None or not len(audit.records):
+        return None
+    scores = audit.records["score"].to_numpy(dtype=float)
+    counts, edges = np.histogram(
+        scores[np.isfinite(scores)], EXPOSURE_BINS, (min(0.0, scores.min()), max(1.0, scores.max()))
+    )
+    marks = tuple(
+        Mark(low, many, said=count(many, "record"))
+        for low, many in zip(edges[:-1].tolist(), counts.tolist(), strict=True)
+    )
+    return Chart(
+        "Exposure of the training records",
+        "Number of training records by exposure. Those on the right are the most exposed.",
+        Axis("Exposure", from_zero=False),
+        Axis("Records"),
+        (Series("training records", marks, "area", "strong", end=float(edges[-1])),),
     )
 
 

@@ -42,10 +42,10 @@ def make(found: Reproduction, others: Sequence[Result]) -> Document:  # noqa: AR
     """Make the document of a reproduction."""
     return Document(
         kind="reproduction",
-        title=f"{found.title} ({found.id})",
+        title=f"{name(found.title, 200)} ({name(found.id)})",
         question="Are the statements of the paper reproduced?",
         answer=_answer(found),
-        facts=(("Paper", found.paper["source"]),),
+        facts=(("Paper", name(found.paper["source"], 200)),),
         blocks=tuple(_blocks(found)),
     )
 
@@ -121,7 +121,7 @@ def _compared(found: Reproduction) -> Table:
 def _measured(found: Reproduction) -> Table:
     columns = [column for column in found.rows[0] if any(row[column] is not None for row in found.rows)]
     rows = tuple(Row(tuple(_cell(row[column]) for column in columns)) for row in found.rows)
-    return Table(tuple(columns), rows, "Measurements", brief=len(columns) <= NARROW, most=20)
+    return Table(tuple(map(name, columns)), rows, "Measurements", brief=len(columns) <= NARROW, most=20)
 
 
 def _cell(cell: Estimate | str | int | float | None) -> Cell:
@@ -133,17 +133,18 @@ def _cell(cell: Estimate | str | int | float | None) -> Cell:
 
 
 def _chart(panel: Panel) -> Chart:
+    x_label, y_label = name(panel.x_label), name(panel.y_label)
     if panel.places:
-        x = Axis(panel.x_label, "category", categories=tuple(name(place, 40) for place in panel.places))
+        x = Axis(x_label, "category", categories=tuple(name(place, 40) for place in panel.places))
     else:
-        x = Axis(panel.x_label, "log" if panel.log_x else "linear")
-    rules = () if panel.goal is None else (Rule(panel.goal, label=panel.goal_label),)
+        x = Axis(x_label, "log" if panel.log_x else "linear")
+    rules = () if panel.goal is None else (Rule(panel.goal, label=name(panel.goal_label)),)
     shown = listing([curve.name for curve in panel.curves], 8)
     return Chart(
-        panel.title,
-        f"{panel.y_label} by {panel.x_label}: {shown}.",
+        name(panel.title, 200),
+        f"{y_label} by {x_label}: {shown}.",
         x,
-        Axis(panel.y_label, "log" if panel.log_y else "linear"),
+        Axis(y_label, "log" if panel.log_y else "linear"),
         tuple(_series(curve) for curve in panel.curves),
         rules,
     )
@@ -158,4 +159,4 @@ def _series(curve: Curve) -> Series:
             marks.append(Mark(x, box[len(box) // 2] if box else None, box=box or ()))
         else:
             marks.append(Mark(x, y))
-    return Series(curve.name, tuple(marks), curve.form, end=curve.end)
+    return Series(name(curve.name), tuple(marks), curve.form, end=curve.end)
