@@ -61,7 +61,7 @@ def audit_scores(
     seed: int = 0,
     command: str = "",
 ) -> Audit:
-    """Measure what one number per record gives away about who was in a training set.
+    """Measure what one score per record reveals about who was in the training data.
 
     Parameters
     ----------
