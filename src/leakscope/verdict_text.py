@@ -154,8 +154,8 @@ def _not_fitted_as_member(one: Statement) -> str:
 
 def _shift_explains_fit(one: Statement) -> str:
     return (
-        f"the blind baseline has AUC {one.estimates['blind']}, and a larger training set could explain how the model fits the "
-        f"members ({one.estimates['size']} of log-likelihood beyond it){_REMEDIES[one.remedy]}"
+        f"the blind baseline has AUC {one.estimates['blind']}, and a larger training set, or noise in its training, could explain how the "
+        f"model fits the members ({one.estimates['size']} of log-likelihood beyond a larger set){_REMEDIES[one.remedy]}"
     )
 
 
