@@ -186,7 +186,7 @@ class Trial:
 def assess(
     trial: Trial,
     blind: Judged | None,
-    groups: Mapping[str, NDArray[Any]],
+    groups: Mapping[str, NDArray[Any]] | Sequence[GroupColumn],
     *,
     confidences: Sequence[float | Confidence],
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
@@ -194,7 +194,8 @@ def assess(
     """The risk of one release under one attack, with its controls and the blind baseline, at each confidence.
 
     ``blind`` is None where nothing is known of the records but what the release shows. A plain number is the confidence of all
-    intervals. Where memberships were not shuffled, ``permuted`` of the risk is its control.
+    intervals. Where memberships were not shuffled, ``permuted`` of the risk is its control. Groups are columns of levels, or the
+    `group_columns` of these.
     """
     judged = trial.target
     beyond_blind = None
@@ -213,9 +214,9 @@ def assess(
         assert permuted is not None
         control = permuted if unseen is None else unseen
         blind_auc = None if blind is None else intervals.auc(blind.ranking, confidence)
-        rivals = [trial.control] if trial.control is not None else []
+        rivals = [] if unseen is None else [unseen.tpr_at_fpr]
         if blind is not None and blind_auc is not None and (not rivals or intervals.suspicious(blind_auc)):
-            rivals.append(blind)
+            rivals.append(_tprs(blind.ranking, rates, fprs))
         risks.append(
             Risk(
                 release=trial.attack.release,
@@ -230,7 +231,7 @@ def assess(
                 blind=blind_auc,
                 beyond_blind=None if beyond_blind is None else beyond_blind(confidence),
                 beyond_control=intervals.difference(figures.auc, control.auc),
-                tpr_beyond=_tpr_beyond(figures.tpr_at_fpr, [_tprs(rival.ranking, rates, fprs) for rival in rivals]),
+                tpr_beyond=_tpr_beyond(figures.tpr_at_fpr, rivals),
                 by_group=of_groups,
                 roc=curve,
                 histogram=bars,
@@ -240,7 +241,7 @@ def assess(
 
 
 def _tprs(ranking: Ranking, confidence: float, fprs: tuple[float, ...]) -> dict[float, Estimate]:
-    return {fpr: intervals.tpr_at_fpr(ranking, fpr, confidence) for fpr in fprs}
+    return intervals.tprs_at_fprs(ranking, fprs, confidence)
 
 
 def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, Estimate]]) -> dict[float, Estimate]:
@@ -301,18 +302,30 @@ def pool_levels(levels: NDArray[Any]) -> NDArray[Any]:
     return np.array([pooled if few else name for few, name in zip(small, names, strict=True)], object)[codes]
 
 
-def assess_groups(
-    judged: Judged, groups: Mapping[str, NDArray[Any]], confidences: Sequence[float]
-) -> list[tuple[GroupRisk, ...]]:
-    """Each group's risk and its gap to the rest, at each confidence; see `grouping`."""
-    if not groups:
-        return [()] * len(confidences)
+def group_columns(groups: Mapping[str, NDArray[Any]]) -> list[GroupColumn]:
+    """The groups by number, without the records that belong to no reported group.
+
+    Examples
+    --------
+    >>> group_columns({"sex": np.array(["m", "f", "m"], object)})
+    [GroupColumn(name='sex', levels=['f', 'm'], codes=array([1, 0, 1]))]
+    """
     columns = []
     for column, levels in groups.items():
         codes, names = pd.factorize(levels, sort=True)
         shown = names != NOT_SHOWN
         places = np.where(shown, np.cumsum(shown) - 1, -1)
         columns.append(GroupColumn(column, names[shown].tolist(), places[codes]))
+    return columns
+
+
+def assess_groups(
+    judged: Judged, groups: Mapping[str, NDArray[Any]] | Sequence[GroupColumn], confidences: Sequence[float]
+) -> list[tuple[GroupRisk, ...]]:
+    """Each group's risk and its gap to the rest, at each confidence; see `grouping`."""
+    if not groups:
+        return [()] * len(confidences)
+    columns = group_columns(groups) if isinstance(groups, Mapping) else groups
     ordered = order_scores(judged.guesses.score, judged.member, judged.scale)
     return group_risks(ordered, judged.guesses.says_member, columns, confidences)
 
@@ -372,7 +385,7 @@ def with_band(curve: Roc, ranking: Ranking, confidence: float) -> Roc:
     (True, True)
     """
     inner = [rate for rate in curve.fpr if 0 < rate < 1]
-    found = {rate: intervals.tpr_at_fpr(ranking, rate, confidence) for rate in inner}
+    found = intervals.tprs_at_fprs(ranking, inner, confidence)
     least = found[inner[0]].high if inner else 1.0
     ends = {0.0: (0.0, least), 1.0: (1.0, 1.0)} | {rate: (tpr.low, tpr.high) for rate, tpr in found.items()}
     pairs = [(min(ends[rate][0], tpr), max(ends[rate][1], tpr)) for rate, tpr in zip(curve.fpr, curve.tpr, strict=True)]
@@ -381,8 +394,11 @@ def with_band(curve: Roc, ranking: Ranking, confidence: float) -> Roc:
 
 def histogram(judged: Judged, bins: int = 20) -> Histogram:
     """Exposure of the judged members and non-members: without a leak both are flat."""
-    scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
-    shown = exposure(scores, stratum, scores[~member], stratum[~member])
-    edges = np.linspace(0, 1, bins + 1)
-    inside, outside = (np.histogram(shown[side], edges)[0] for side in (member, ~member))
-    return Histogram(tuple(edges.tolist()), tuple(inside.tolist()), tuple(outside.tolist()))
+    edges, counts = np.linspace(0, 1, bins + 1), np.zeros((2, bins), np.intp)
+    for part in judged.ranking.strata:
+        ordered = part.nonmembers
+        for side, scores in enumerate((part.members, ordered)):
+            at_least = len(ordered) - count_below(ordered, scores)
+            counts[side] += np.histogram(1 - (1 + at_least) / (len(ordered) + 1), edges)[0]
+    inside, outside = counts.tolist()
+    return Histogram(tuple(edges.tolist()), tuple(inside), tuple(outside))

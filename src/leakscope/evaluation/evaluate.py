@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 
 from leakscope.crossfit import Indices, Sample, cross_guess, scale_of
 from leakscope.evidence import Attack, Floats, Known, Labels
+from leakscope.grouping import GroupColumn
 from leakscope.ranking import Scale
 from leakscope.results import Risk
-from leakscope.risk import FALSE_POSITIVE_RATES, Confidence, Judged, Trial, assess
+from leakscope.risk import FALSE_POSITIVE_RATES, Confidence, Judged, Trial, assess, group_columns
 from leakscope.workers import one_thread
 
 Shown = Mapping[str, Floats]
@@ -97,6 +98,11 @@ class Case:
         block = np.zeros_like(self.sample.half) if self.model is None else self.model
         return Scale(self.sample.half + 2 * block, block), Scale(block, block)
 
+    @cached_property
+    def group_columns(self) -> list[GroupColumn]:
+        """The groups by number; shared by all attacks."""
+        return group_columns(self.groups)
+
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
@@ -118,7 +124,7 @@ def evaluate(attack: Attack, case: Case, observed: Observed, confidences: Sequen
     draws = (on_target, on_permuted, on_control if case.model is None else on_target)
     with one_thread():
         trial, others = _try(attack, case, observed, [np.random.default_rng(one) for one in draws])
-    risks = assess(trial, case.blind, case.groups, confidences=confidences, fprs=case.fprs)
+    risks = assess(trial, case.blind, case.group_columns, confidences=confidences, fprs=case.fprs)
     # Copies without what scoring has cached, which for a million records is some 100 MB an attack.
     control = None if trial.control is None else replace(trial.control)
     return Evaluated(replace(trial, target=replace(trial.target), permuted=None, control=control), tuple(risks), others)
