@@ -74,6 +74,16 @@ def test_folds_and_halves_part_the_members_and_no_model_is_asked_about_its_own_r
     assert np.bincount(design.asked[: sample.judged], minlength=FOLDS).min() >= 48
 
 
+def test_a_half_is_asked_about_judged_members_that_it_did_not_have_and_about_all_that_are_not_judged():
+    X, y = people(400)
+    design, sample, _, judged = design_of((X[:300], y[:300]), (X[300:], y[300:]))
+    for model in design.models("half"):
+        asked, trained = design.rows(model), design.draw(model)
+        not_judged = np.setdiff1d(np.arange(300), judged)
+        np.testing.assert_array_equal(np.setdiff1d(asked, not_judged), np.setdiff1d(judged[: sample.judged], trained))
+        assert np.isin(not_judged, asked).all()
+
+
 def test_copies_train_together_and_a_held_out_copy_is_not_trained_on_twice():
     X, y = people(300)
     train = (np.concatenate([X[:150], X[:30]]), np.concatenate([y[:150], y[:30]]))

@@ -124,12 +124,18 @@ class Design:
         return np.flatnonzero(self.fold != number if kind == "fold" else self.half == number)
 
     def rows(self, model: int) -> Indices:
-        """Records that a model is asked about; for a fold those of the control come first."""
+        """Records that a model is asked about; for a fold those of the control come first.
+
+        A half is asked about judged members that it was not trained on, and about all members that are not judged, whose exposure is
+        a mean over both halves.
+        """
         kind = self.kind(model)
         if kind == "whole":
             return np.arange(self.records)
         if kind == "half":
-            return np.arange(self.members)
+            asked = np.ones(self.members, bool)
+            asked[self.judged_members] = self.half[self.judged_members] != model - self.models("half").start
+            return np.flatnonzero(asked)
         return self.judged if kind == "reference" else np.concatenate([self.control_rows(model), self.fit_rows(model)])
 
     def control_rows(self, model: int) -> Indices:
