@@ -199,15 +199,20 @@ def _run(
     show = as_released(target)
     names = _releases_of(selection.attacks, target)
     observed = observe_version(target, case.sample, trained, 0, show, names)
-    tried = try_attacks(selection.attacks, case, observed, settings, clock, progress)
+    fit = fit_of_members(target, case.sample, trained, 0, show, settings.confidence)
+    exposures = _exposures(target, case.sample, trained, settings.confidence)
+    procedure = _procedure(target, trained, settings)
+    trained = replace(trained, control=None, fits=())  # what the other models said of each record takes much memory
+    compared = {at for pair in selection.pairs for at in pair}
+    tried = try_attacks(selection.attacks, case, observed, settings, clock, progress, compared)
     basis = Basis(
         settings.margin,
         shared_share(case.sample, prepared.hashes, prepared.overlap),
         random_split=settings.random_split,
         obstacles=obstacles + much_near_overlap(prepared.overlap),
-        fit=fit_of_members(target, case.sample, trained, 0, show, settings.confidence),
+        fit=fit,
         claim=_claim(claimed, tried.found, prepared, settings),
-        exposed=most_exposed_group(tried.careful, [one.trial for one in tried.found], case.blind, case.groups),
+        exposed=most_exposed_group(tried.careful, tried.trials, case.blind, case.groups),
     )
     audited = describe(target, case.sample, observed, settings.confidence)
     warnings = warn_about(
@@ -220,13 +225,13 @@ def _run(
         target.members,
         case.sample,
         settings,
-        _exposures(target, case.sample, trained, settings.confidence),
+        exposures,
         _about_records(target, trained),
     )
     refuted = found["verdict"].kind == "claim refuted"
     return Audit(
         **found,
-        extras=_extras(selection, [one.trial for one in tried.found], settings.confidence),
+        extras=_extras(selection, tried.trials, settings.confidence),
         not_run=selection.not_run,
         warnings=tuple(
             dict.fromkeys([*consistency.warnings, *basis.obstacles, *_stopped(prepared, trained), *warnings, *mixture])
@@ -237,7 +242,7 @@ def _run(
         fingerprints=_fingerprints(target),
         seconds=clock.seconds,
         bounds=() if claimed is None else (replace(claimed, contradicted=refuted),),
-        procedure=_procedure(target, trained, settings),
+        procedure=procedure,
     )
 
 
@@ -379,7 +384,7 @@ def recorded(settings: Settings, own: dict[str, Any], tried: Tried) -> dict[str,
         "false-positive rates": list(settings.fprs),
         **own,
         "smallest group": SMALLEST_GROUP,
-        "attacks": [f"{one.trial.attack.name} on {one.trial.attack.release}" for one in tried.found],
+        "attacks": [f"{one.attack.name} on {one.attack.release}" for one in tried.found],
     }
 
 

@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels
-from leakscope.ranking import Booleans, Scale
+from leakscope.evidence import Attack, Evidence, Floats, Guesses, Known, Labels, take_records
+from leakscope.ranking import Booleans, Scale, numbers_in
 
 Indices = NDArray[np.intp]
 Hashes = NDArray[np.uint64]
+#: Numbers of models.
+Models = NDArray[np.intp] | NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -107,7 +109,7 @@ def cross_guess(
     others: tuple[Floats, Labels, Indices] | None = None,
     beside: Floats | None = None,
     others_beside: Floats | None = None,
-    model: Indices | None = None,
+    model: Models | None = None,
     known: Known | None = None,
 ) -> tuple[Guesses, Floats]:
     """Ask the attack about each half of the records while it knows the memberships in the other.
@@ -143,17 +145,17 @@ def cross_guess(
     if not attack.uses_labels:
         learned = replace(learned, labels=None)
     asked_of = np.zeros_like(half) if model is None else model
-    models = [asked_of == number for number in np.unique(asked_of)]
+    models = [asked_of == number for number in numbers_in(asked_of)]
     folds = [(of_model, number) for of_model in models for number in (0, 1)]
 
     def evidence(of_model: Booleans, number: int) -> Evidence:
-        asked, also = of_model & (half == number), other_half == number
-        second = None if beside is None else beside[asked]
+        asked, also = np.flatnonzero(of_model & (half == number)), other_half == number
+        second = None if beside is None else take_records(beside, asked)
         if second is not None and others_beside is not None:
-            second = np.concatenate([second, others_beside[also]])
+            second = _below(second, others_beside[also])
         return Evidence(
-            np.concatenate([observed[asked], seen[also]]),
-            np.concatenate([labels[asked], true[also]]) if attack.uses_labels else None,
+            _below(take_records(observed, asked), seen[also]),
+            _below(labels[asked], true[also]) if attack.uses_labels else None,
             learned.take(of_model & (half != number)),
             second,
         )
@@ -168,10 +170,17 @@ def cross_guess(
     return Guesses(score, says), other_score
 
 
-def scale_of(attack: Attack, half: Indices, world: Indices | None = None) -> Scale:
+def _below(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Both, one below the other; the first as it is where the second is empty."""
+    return np.concatenate([first, second]) if len(second) else first
+
+
+def scale_of(attack: Attack, half: Indices, world: Models | None = None) -> Scale:
     """Which scores of a cross-fitted attack can be compared: those of one half, or all where the scale is fixed.
 
     ``world`` numbers the models that the records were shown to, where there are several.
     """
-    block = np.zeros_like(half) if world is None else world
+    if world is None:
+        return Scale.of_one(len(half)) if attack.fixed_scale else Scale.of_halves(half)
+    block: Any = world
     return Scale(block if attack.fixed_scale else half + 2 * block, block)

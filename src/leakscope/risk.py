@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from leakscope import intervals
 from leakscope.evidence import Attack, Floats, Guesses
 from leakscope.grouping import GroupColumn, group_risks, order_scores
-from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, split
+from leakscope.ranking import Booleans, Numbers, Part, Ranking, Scale, count_below, numbers_in, split
 from leakscope.results import Control, Estimate, ExposedGroup, ExposedRecord, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
@@ -120,7 +120,7 @@ def exposure(scores: Floats, stratum: Numbers, nonmember_scores: Floats, nonmemb
     array([0.8, 0. ])
     """
     shown = np.zeros(len(scores))
-    for number in np.unique(stratum):
+    for number in numbers_in(stratum):
         rows, ordered = stratum == number, np.sort(nonmember_scores[nonmember_stratum == number])
         at_least = len(ordered) - np.searchsorted(ordered, scores[rows], side="left")
         shown[rows] = 1 - (1 + at_least) / (len(ordered) + 1)
@@ -198,19 +198,20 @@ def assess(
     `group_columns` of these.
     """
     judged = trial.target
+    both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
+    by_group = assess_groups(judged, groups, [one.auc for one in both])
     beyond_blind = None
     if blind is not None:
         within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
         beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
+        del within_blind_halves
+    controls = _controls("never trained", trial.control, both, fprs)
+    shuffled = _controls("permuted", trial.permuted, both, fprs)
     curve, bars = roc(judged.ranking), histogram(judged)
-    both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
-    by_group = assess_groups(judged, groups, [one.auc for one in both])
     risks = []
-    for (confidence, rates), of_groups in zip(both, by_group, strict=True):
-        chance = Confidence(confidence, rates)
-        figures = _figures(judged.ranking, judged.told, judged.says, chance, fprs)
-        unseen = None if trial.control is None else _control("never trained", trial.control, chance, fprs)
-        permuted = unseen if trial.permuted is None else _control("permuted", trial.permuted, chance, fprs)
+    for (confidence, rates), of_groups, unseen, of_shuffled in zip(both, by_group, controls, shuffled, strict=True):
+        figures = _figures(judged.ranking, judged.told, judged.says, Confidence(confidence, rates), fprs)
+        permuted = unseen if of_shuffled is None else of_shuffled
         assert permuted is not None
         control = permuted if unseen is None else unseen
         blind_auc = None if blind is None else intervals.auc(blind.ranking, confidence)
@@ -255,13 +256,25 @@ def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, 
     }
 
 
-def _control(
-    kind: Literal["permuted", "never trained"], judged: Judged, confidence: Confidence, fprs: tuple[float, ...]
-) -> Control:
-    advantage = intervals.mean_difference(judged.says, confidence.auc)
-    return Control(
-        kind, intervals.auc(judged.ranking, confidence.auc), advantage, _tprs(judged.ranking, confidence.rates, fprs)
-    )
+def _controls(
+    kind: Literal["permuted", "never trained"],
+    judged: Judged | None,
+    confidences: Sequence[Confidence],
+    fprs: tuple[float, ...],
+) -> list[Control | None]:
+    """Figures of a control at each confidence; None for each where there is no control."""
+    if judged is None:
+        return [None] * len(confidences)
+    here = replace(judged)  # what is cached in the copy goes with it
+    return [
+        Control(
+            kind,
+            intervals.auc(here.ranking, one.auc),
+            intervals.mean_difference(here.says, one.auc),
+            _tprs(here.ranking, one.rates, fprs),
+        )
+        for one in confidences
+    ]
 
 
 def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[Any], int]:
@@ -337,10 +350,11 @@ def most_exposed_group(
 
     ``risks`` and ``trials`` are those of the same attacks; the intervals of the risks must be simultaneous.
     """
-    found = [(risk, trial, group) for risk, trial in zip(risks, trials, strict=True) for group in risk.by_group]
-    risk, trial, group = max(found, key=lambda one: one[2].auc.low, default=(None, None, None))
-    if risk is None or trial is None or group is None or group.auc.low <= 0.5:
+    found = [(at, group) for at, risk in enumerate(risks) for group in risk.by_group]
+    at, group = max(found, key=lambda one: one[1].auc.low, default=(0, None))
+    if group is None or group.auc.low <= 0.5:
         return None
+    risk, trial = risks[at], trials[at]
     rows, confidence = groups[group.column] == group.level, group.auc.confidence
     rivals: dict[str, Estimate] = {}
     if trial.control is not None:

@@ -232,7 +232,7 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
     case = Case(sample, (given.members.y, given.nonmembers.y), None, groups, settings.seed, settings.fprs)
     tried = try_attacks(attacks, case, _observed(given, sample, name), settings, clock)
-    exposed = most_exposed_group(tried.careful, [one.trial for one in tried.found], None, groups)
+    exposed = most_exposed_group(tried.careful, tried.trials, None, groups)
     basis = Basis(settings.margin, random_split=words["random split"], exposed=exposed)
     return Audit(
         **tried.conclude(basis, given.members, sample, settings),

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -353,3 +354,16 @@ def test_models_of_another_kind_expose_all_members_and_say_nothing_of_the_proced
     assert found.target.judged == 300
     assert found.procedure is None
     assert (found.records["score"] > 0).all()
+
+
+def test_an_audit_that_keeps_no_scores_runs_the_attacks_again_and_says_the_same(monkeypatch):
+    from leakscope.evaluation import concluding
+
+    X, y = people(600)
+    train, holdout = (X[:300], y[:300]), (X[300:], y[300:])
+    model = RandomForestClassifier(20, random_state=0).fit(*train)
+    kept = ls.audit(model, train, holdout, workers=1)
+    monkeypatch.setattr(concluding, "MOST_KEPT", 0)
+    again = ls.audit(model, train, holdout, workers=1)
+    assert (kept.verdict, kept.basis, kept.risks, kept.named) == (again.verdict, again.basis, again.risks, again.named)
+    pd.testing.assert_frame_equal(kept.records, again.records)

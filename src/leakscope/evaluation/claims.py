@@ -57,10 +57,10 @@ def bound_epsilon(
     inside, outside, half = pair_records(sample.half, sample.judged, stand_alone(hashes, sample))
     if not len(inside):
         return None
-    used = [one for one in found if one.trial.attack.name in PRIMARY] or found
+    used = [one for one in found if one.attack.name in PRIMARY] or found
     pairs = []
     for one in used:
-        attack, score = one.trial.attack, one.trial.target.guesses.score
+        attack, score = one.attack, one.trial.target.guesses.score
         pairs.append(Pairs(attack.name, score[inside], score[outside], None if attack.fixed_scale else half))
     tested = check_claim(epsilon or 0.0, delta, pairs=pairs, confidence=confidence)
     assert tested.bound is not None

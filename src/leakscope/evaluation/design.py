@@ -87,9 +87,9 @@ class Design:
     records: int
     judged: Indices
     sides: NDArray[np.int8]
-    fold: Indices
-    half: Indices
-    asked: Indices
+    fold: NDArray[np.int8]
+    half: NDArray[np.int8]
+    asked: NDArray[np.int8]
 
     def __len__(self) -> int:
         return 1 + self.numbers.references + self.numbers.folds + self.numbers.halves
@@ -177,7 +177,8 @@ def make_design(target: Target, sample: Sample, hashes: tuple[Hashes, Hashes], n
         pair[:] = _draw_pair(sample, hashes, (labels, others), rng)
     half = _deal(members, labels, numbers.halves, halving) if numbers.halves else np.zeros(len(members), np.intp)
     fold, asked = _draw_folds(sample, hashes, (labels, others), numbers.folds, folding)
-    return Design(numbers, len(members), len(members) + len(nonmembers), judged, sides, fold, half, asked)
+    small = (part.astype(np.int8) for part in (fold, half, asked))
+    return Design(numbers, len(members), len(members) + len(nonmembers), judged, sides, *small)
 
 
 def _draw_pair(
