@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from leakscope.attacks.references import fit_of
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
-from leakscope.crossfit import Sample
 from leakscope.defenses.defense import gives_labels_only, say_labels
 from leakscope.evaluation.claims import bound_epsilon
 from leakscope.evaluation.concluding import Tried, try_attacks
@@ -200,7 +199,7 @@ def _run(
     names = _releases_of(selection.attacks, target)
     observed = observe_version(target, case.sample, trained, 0, show, names)
     fit = fit_of_members(target, case.sample, trained, 0, show, settings.confidence)
-    exposures = _exposures(target, case.sample, trained, settings.confidence)
+    exposures = _exposures(prepared, trained, settings.confidence)
     procedure = _procedure(target, trained, settings)
     trained = replace(trained, control=None, fits=())  # what the other models said of each record takes much memory
     compared = {at for pair in selection.pairs for at in pair}
@@ -246,10 +245,13 @@ def _run(
     )
 
 
-def _exposures(target: Target, sample: Sample, trained: Trained, confidence: float) -> Exposures | None:
+def _exposures(prepared: Prepared, trained: Trained, confidence: float) -> Exposures | None:
     if not trained.design.numbers.references:
         return None
-    return exposure_by_references(sample, trained.fits[0], trained.design.inside(), target.model.task, confidence)
+    inside, task = trained.design.inside(), prepared.target.model.task
+    return exposure_by_references(
+        prepared.case.sample, trained.fits[0], inside, task, confidence, hashes=prepared.hashes[0]
+    )
 
 
 def _about_records(target: Target, trained: Trained) -> dict[str, Any]:

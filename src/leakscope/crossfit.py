@@ -54,6 +54,11 @@ class Sample:
         """Who of the judged is a member: the truth, which no attack sees for a record it is asked about."""
         return np.repeat([True, False], self.judged)
 
+    def twins(self, members: Hashes) -> Indices:
+        """For each member that is not judged the place of an equal one among the judged members, or -1, from the hashes of all."""
+        judged, rest = members[self.members[: self.judged]], members[self.members[self.judged :]]
+        return half_of_twin(rest, judged, np.arange(self.judged))
+
     def judge(self, of_members: NDArray[Any], of_nonmembers: NDArray[Any]) -> NDArray[Any]:
         """The judged part of an array over all members and one over all non-members."""
         return np.concatenate([of_members[self.members[: self.judged]], of_nonmembers[self.nonmembers]])

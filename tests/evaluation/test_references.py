@@ -367,3 +367,19 @@ def test_an_audit_that_keeps_no_scores_runs_the_attacks_again_and_says_the_same(
     again = ls.audit(model, train, holdout, workers=1)
     assert (kept.verdict, kept.basis, kept.risks, kept.named) == (again.verdict, again.basis, again.risks, again.named)
     pd.testing.assert_frame_equal(kept.records, again.records)
+
+
+def test_copies_of_judged_members_share_their_exposure_and_need_no_halves():
+    """The likelihood of a copy is that of the record, and both train the same references."""
+    X, y = people(400)
+    train = (np.concatenate([X[:200], X[:20]]), np.concatenate([y[:200], y[:20]]))
+    model = LogisticRegression().fit(*train)
+    plans: list[str] = []
+    found = ls.audit(
+        model, train, (X[200:], y[200:]), workers=1, random_split=True,
+        progress=lambda stage, done, total: plans.append(stage),
+    )  # fmt: skip
+    assert "training 4 references" in plans
+    shown = found.records[["score", "low", "high"]].to_numpy()
+    np.testing.assert_array_equal(shown[:20], shown[200:])
+    assert np.isfinite(shown).all()
