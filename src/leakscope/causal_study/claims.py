@@ -49,7 +49,8 @@ def _leaks_less(found: CausalStudy) -> Iterator[Claim]:
         ours, theirs = found.strongest(causal, law), found.strongest(other, law)
         if ours is not None and theirs is not None:
             gap = intervals.difference(theirs.excess_auc, ours.excess_auc)
-            figures = {"causal": ours.excess_auc, "other": theirs.excess_auc, "difference": gap}  # first what grows with the risk
+            # A diff compares the first figure, which must grow with the risk.
+            figures = {"causal": ours.excess_auc, "other": theirs.excess_auc, "difference": gap}
             yield Claim("causal_leaks_less", {"than": other, "law": law}, _above(gap), figures)
 
 
