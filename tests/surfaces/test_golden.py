@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from surfaces.golden import FOLDER, NUMBER, golden_text
 from surfaces.samples import KINDS
 
