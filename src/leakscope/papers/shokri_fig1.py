@@ -11,6 +11,7 @@ the interval of a parabola's bend, fitted to the points by their intervals, hold
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -46,7 +47,7 @@ from leakscope.papers.shokri_targets import (
 )
 from leakscope.papers.trends import Trend, every, trend
 from leakscope.risk import Judged
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig1"
 TITLE = "Accuracy of membership attacks by overfitting, with gradients, predictions and the loss"
@@ -89,25 +90,12 @@ RELEASES = ("labels", "probabilities", "gradient", "log_loss")
 COLUMNS = ["data", "gap", "attack", *STATE, "accuracy", "auc", "loss_better", "over_c", "control", "draws", "note"]
 
 
-def run(
-    keys: Sequence[str],
-    gaps: Sequence[float],
-    size: int,
-    judged: int,
-    large_judged: int,
-    draws: int,
-    large_draws: int,
-    widths: Sequence[int],
-    epochs: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epochs: int, **drawn: Any) -> Reproduction:
     """Attack every target with what each attacker has.
 
     The attacks see ``judged`` members at most, of sets with `SIZE` training records ``large_judged``.
     """
-    found, absent = cases(keys, size, draws, large_draws, widths)
+    found, absent = cases(**drawn)
     attacks = scenarios(epochs)
 
     def measure(stopped: Stopped, rng: np.random.Generator) -> dict[str, Judged]:
@@ -115,12 +103,10 @@ def run(
         answers = {name: judge(attack, seen, rng) for name, attack in attacks.items()}
         return answers | {CONTROL: judge(attacks[BOTH], seen, rng, permuted=True)}
 
-    answers = over_targets(ID, found, gaps, measure, seed=seed, progress=progress, workers=workers)
+    answers = over_targets(work, found, gaps, measure)
     pooled = [by_gap(row, gaps) for row in answers]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=settings(found, absent, gaps, seed, judged=judged, large_judged=large_judged, attack_epochs=epochs),
+    return work.result(
+        settings=settings(found, absent, gaps, judged=judged, large_judged=large_judged, attack_epochs=epochs),
         columns=COLUMNS,
         rows=[
             row
@@ -128,7 +114,6 @@ def run(
             for group in targets.items()
             for row in _rows(case, *group)
         ],
-        paper=PAPER,
         statements=_findings(found, pooled),
         notes=[*not_reached(found, answers, gaps), *absent],
         panels=drawing(found, lambda place: accuracy_curves(pooled[place], (*SCENARIOS, CONTROL)), ABOVE_CHANCE),

@@ -26,7 +26,7 @@ from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.shokri_targets import Case, Stopped, accuracy, auc, gain, judge, moved, over_targets, pool, watch
 from leakscope.papers.trends import between
 from leakscope.risk import Judged
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig12"
 TITLE = "Membership inference from other explanations by features"
@@ -68,16 +68,7 @@ LABELS = {
 Found = Mapping[tuple[str, str], Judged]  # by method and attack
 
 
-def run(
-    gaps: Sequence[float],
-    methods: Sequence[str],
-    records: int,
-    judged: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, gaps: Sequence[float], methods: Sequence[str], judged: int, **drawn: int) -> Reproduction:
     """Attack every explanation of networks stopped at each gap."""
     source = shokri_targets.load("purchase100")
     assert source is not None  # location30 stands in
@@ -89,23 +80,20 @@ def run(
         watched = watch(stopped, releases, rng, most=judged)
         return {key: judge(attack, watched, rng) for key, attack in attacks.items()}
 
-    (by_gap,) = over_targets(ID, [case], gaps, attack_all, seed=seed, progress=progress, workers=workers)
+    (by_gap,) = over_targets(work, [case], gaps, attack_all)
     reached = {
         gap: ([stopped.gap for stopped, _ in drawn], _pooled([answer for _, answer in drawn]))
         for gap, drawn in zip(sorted(gaps), by_gap, strict=True)
         if drawn
     }
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
             "reading": shokri_targets.READING,
             "stands_in": source.stands_in or "none: the data set is that of the paper",
             "gaps": list(gaps),
             "records": case.size,
             "judged": judged,
-            "networks": draws,
-            "seed": seed,
+            "networks": draws
         },
         columns=["gap", "reached", "method", "attack", "accuracy", "auc", "networks"],
         rows=[
@@ -113,7 +101,6 @@ def run(
             for gap, (widths, found) in reached.items()
             for (method, name), part in found.items()
         ],
-        paper=PAPER,
         statements=[part for gap, (_, found) in reached.items() for part in _statements(gap, found)],
         notes=[_best(gap, found) for gap, (_, found) in [*reached.items()][-1:]],
         panels=[_figure(gap, found, methods) for gap, (_, found) in reached.items()],

@@ -8,6 +8,7 @@ can't but guess: the network is the test. A control shuffles the memberships bef
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from leakscope.papers.shokri_curves import (
 )
 from leakscope.papers.shokri_targets import GAPS, SIZE, Case, Stopped, accuracy, auc, gain, judge, over_targets, watch
 from leakscope.risk import Judged
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig2"
 TITLE = "A network on the whole gradient against a tree on its 1-norm, by overfitting"
@@ -70,22 +71,9 @@ ATTACKS, CONTROL = (NETWORK, TREE, NETWORK_NORMALISED, TREE_NORMALISED), "contro
 COLUMNS = ["data", "gap", "attack", *STATE, "accuracy", "auc", "network_better", "control", "draws", "note"]
 
 
-def run(
-    keys: Sequence[str],
-    gaps: Sequence[float],
-    size: int,
-    judged: int,
-    large_judged: int,
-    draws: int,
-    large_draws: int,
-    widths: Sequence[int],
-    epochs: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epochs: int, **drawn: Any) -> Reproduction:
     """Attack every target by network and tree, on gradients and on normalised ones."""
-    found, absent = cases(keys, size, draws, large_draws, widths)
+    found, absent = cases(**drawn)
 
     def measure(stopped: Stopped, rng: np.random.Generator) -> dict[str, Judged]:
         most = large_judged if len(stopped.members) == SIZE else judged
@@ -99,11 +87,9 @@ def run(
         answers = {name: judge(attack, seen, rng) for name, attack in attacks.items()}
         return answers | {CONTROL: judge(attacks[NETWORK_NORMALISED], seen, rng, permuted=True)}
 
-    answers = over_targets(ID, found, gaps, measure, seed=seed, progress=progress, workers=workers)
+    answers = over_targets(work, found, gaps, measure)
     pooled = [by_gap(row, gaps) for row in answers]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings=settings(
             found, absent, gaps, seed, judged=judged, large_judged=large_judged, attack_epochs=epochs, close=CLOSE
         ),
@@ -114,7 +100,6 @@ def run(
             for gap, group in targets.items()
             for row in _rows(case, gap, group)
         ],
-        paper=PAPER,
         statements=_findings(found, pooled),
         notes=[*not_reached(found, answers, gaps), *absent],
         panels=drawing(found, lambda place: accuracy_curves(pooled[place], (*ATTACKS, CONTROL)), ABOVE_CHANCE),

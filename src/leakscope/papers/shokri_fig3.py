@@ -13,7 +13,7 @@ variance and norm are on Adult and Hospital: read those intervals as the least t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ from leakscope.papers.shokri_curves import (
     state,
 )
 from leakscope.papers.shokri_targets import GAPS, Case, Stopped, over_targets, watch
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig3"
 TITLE = "Correlation of membership with the variance of the prediction and the 1-norm of the gradient, by overfitting"
@@ -86,26 +86,14 @@ class Signals(NamedTuple):
     member: Booleans
 
 
-def run(
-    keys: Sequence[str],
-    gaps: Sequence[float],
-    size: int,
-    judged: int,
-    draws: int,
-    large_draws: int,
-    widths: Sequence[int],
-    resamples: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, gaps: Sequence[float], judged: int, resamples: int, **drawn: Any) -> Reproduction:
     """Correlate what every target shows of its members and non-members with their membership."""
-    found, absent = cases(keys, size, draws, large_draws, widths)
+    found, absent = cases(**drawn)
 
     def measure(stopped: Stopped, rng: np.random.Generator) -> Signals:
         return signals(stopped, rng, judged)
 
-    answers = over_targets(ID, found, gaps, measure, seed=seed, progress=progress, workers=workers)
+    answers = over_targets(work, found, gaps, measure)
     rng = np.random.default_rng([seed, resamples])
     rows: list[list[Cell]] = []
     points: list[dict[float, dict[str, Estimate]]] = []
@@ -120,13 +108,10 @@ def run(
                      len(drawn), case.source.stands_in or None]
                     for pair in PAIRS
                 ]  # fmt: skip
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=settings(found, absent, gaps, seed, judged=judged, resamples=resamples, strong=STRONG),
+    return work.result(
+        settings=settings(found, absent, gaps, judged=judged, resamples=resamples, strong=STRONG),
         columns=COLUMNS,
         rows=rows,
-        paper=PAPER,
         statements=_findings(found, points),
         notes=[*not_reached(found, answers, gaps), *absent],
         panels=drawing(found, lambda place: _curves(points[place]), "Correlation, absolute value"),

@@ -30,7 +30,7 @@ from leakscope.papers.trends import between, every
 from leakscope.ranking import Scale
 from leakscope.risk import Judged
 from leakscope.workers import one_thread, run_tasks
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig4"
 TITLE = "The 1-norm of SmoothGrad, by number of samples and size of the noise"
@@ -104,40 +104,27 @@ class Row(NamedTuple):
 
 
 def run(
-    gap: float,
-    sigmas: Sequence[float],
-    samples: Sequence[int],
-    records: int,
-    judged: int,
-    epochs: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
+    work: Work, gap: float, sigmas: Sequence[float], samples: Sequence[int], judged: int, epochs: int, **drawn: int
 ) -> Reproduction:
     """Look at SmoothGrad of networks stopped at a gap, and trained to the end."""
     source = shokri_targets.load("purchase100")
     assert source is not None  # location30 stands in
     case = Case(source, min(records, source.size), source.training._replace(epochs=epochs, looks=LOOKS), draws)
     settings = [Setting(0.0, 0), *(Setting(sigma, count) for sigma in sigmas for count in samples)]
-    answers = _over_draws(case, gap, settings, judged, seed=seed, progress=progress, workers=workers)
+    answers = _over_draws(case, gap, settings, judged)
     names = list(dict.fromkeys(name for name, _, _ in answers))
     rows = [row for name in names for row in _rows(name, [part for part in answers if part[0] == name], settings)]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
             "reading": shokri_targets.READING,
             "stands_in": source.stands_in or "none: the data set is that of the paper",
             "records": case.size,
             "judged": judged,
             "epochs": epochs,
-            "networks": draws,
-            "seed": seed,
+            "networks": draws
         },
         columns=COLUMNS,
         rows=[row.cells() for row in rows],
-        paper=PAPER,
         statements=_statements(rows),
         notes=_findings(rows),
         panels=[part for name in names for part in _figures(name, rows)],

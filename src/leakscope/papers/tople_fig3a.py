@@ -13,7 +13,7 @@ from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.tople import NETWORK, TABLE, Effort, Plan, Point
 from leakscope.papers.tople_findings import ACCURACY_COLUMNS, accuracy_rows, short, within
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-fig3a"
 TITLE = "Child: accuracy of the causal model and the network, by size of the data"
@@ -33,27 +33,17 @@ OVERFIT, SAME = 0.05, 0.02  # a gap from here on is large; accuracies that diffe
 LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}
 
 
-def run(
-    sizes: Sequence[int],
-    steps: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, sizes: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Train both kinds of model at every size and measure their accuracies."""
     plans = [
         Plan("child", size, lambda world, effort: [world.table(), world.network(effort.steps)], {}) for size in sizes
     ]
     effort = Effort(steps, attack_steps=0, judged=0)
-    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={"reading": tople.READING, "sizes": list(sizes), "steps": steps, "draws": draws, "seed": seed},
+    points = tople.over_draws(work, plans, draws, effort)
+    return work.result(
+        settings={"reading": tople.READING, "sizes": list(sizes), "steps": steps, "draws": draws},
         columns=ACCURACY_COLUMNS,
         rows=accuracy_rows(points, (TABLE, NETWORK)),
-        paper=PAPER,
         statements=findings(points),
         panels=[_figure(points, kind) for kind in (TABLE, NETWORK)],
     )

@@ -30,7 +30,7 @@ from leakscope.papers.tople import (
 )
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, within
 from leakscope.papers.trends import Series, follows
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-fig3b"
 TITLE = "Child: attack accuracy against outsiders of P and P*, by size of the data"
@@ -64,33 +64,19 @@ READINGS = (
 )
 
 
-def run(
-    sizes: Sequence[int],
-    read_at: Sequence[int],
-    steps: int,
-    attack_steps: int,
-    judged: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Attack both kinds of model at every size."""
     effort = Effort(steps, attack_steps, judged)
     plans = [_plan(size, size in read_at) for size in sizes]
-    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
+    points = tople.over_draws(work, plans, draws, effort)
     shifted = max(points, key=lambda point: point.attack(NETWORK, ON_SHIFTED).value)
     notes = [separation(shifted, NETWORK, ON_SHIFTED, short(shifted.plan.size)), *_closest(points)]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
-            "reading": tople.READING, "sizes": list(sizes), "read_at": list(read_at), **effort._asdict(), "draws": draws,
-            "seed": seed,
+            "reading": tople.READING, "sizes": list(sizes), "read_at": list(read_at), **effort._asdict(), "draws": draws
         },
         columns=ATTACK_COLUMNS,
         rows=attack_rows(points),
-        paper=PAPER,
         statements=findings(points),
         notes=notes,
         panels=[_figure(points, law) for law in ("P", "P*")],

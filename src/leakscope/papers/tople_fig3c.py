@@ -14,7 +14,7 @@ from leakscope.papers.reproduction import Cell, Reproduction
 from leakscope.papers.tople import BOUNDED, NETWORK, SORTED, TABLE, Effort, Law, Plan, Point, Trial
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, within
 from leakscope.papers.trends import Series, follows
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-fig3c"
 TITLE = "Child: attack accuracy by noise on the tables of P*"
@@ -40,17 +40,7 @@ LITTLE = 0.25  # noise up to here is little
 CLOSE = 0.05  # to one half
 
 
-def run(
-    noises: Sequence[float],
-    size: int,
-    steps: int,
-    attack_steps: int,
-    judged: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: int) -> Reproduction:
     """Attack the models of each draw with outsiders of every noise."""
     laws = {noise: Law(f"noise {noise:g}", float(noise)) for noise in sorted(set(noises))}
     trials = tuple(Trial(law.name, attack) for law in laws.values() for attack in (SORTED, BOUNDED))
@@ -62,20 +52,17 @@ def run(
         tuple(laws.values()),
     )
     effort = Effort(steps, attack_steps, judged)
-    (point,) = tople.over_draws(ID, [plan], draws, effort, seed=seed, progress=progress, workers=workers)
+    (point,) = tople.over_draws(work, [plan], draws, effort)
     most = list(laws.values())[-1].name
     rows: list[list[Cell]] = [
         [float(str(row[3]).removeprefix("noise ")), *row[1:3], *row[4:]] for row in attack_rows([point])
     ]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
-            "reading": tople.READING, "noises": list(laws), "size": size, **effort._asdict(), "draws": draws, "seed": seed,
+            "reading": tople.READING, "noises": list(laws), "size": size, **effort._asdict(), "draws": draws
         },
         columns=["noise", *ATTACK_COLUMNS[1:3], *ATTACK_COLUMNS[4:]],
         rows=rows,
-        paper=PAPER,
         statements=_findings(point, laws),
         notes=[separation(point, NETWORK, Trial(most, SORTED), short(size))],
         panels=[_figure(point, laws)],

@@ -13,7 +13,7 @@ from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, Effort, Plan, Point, Trial
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, title_of, within
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-fig4b"
 TITLE = "Four networks: attack accuracy against outsiders of P and P*"
@@ -47,17 +47,7 @@ KINDS = (TABLE, ON_PARENTS, NETWORK)
 TRIALS = tuple(Trial(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
 
 
-def run(
-    networks: Sequence[str],
-    size: int,
-    steps: int,
-    attack_steps: int,
-    judged: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: int) -> Reproduction:
     """Attack all kinds of model on each network."""
     plans = [
         Plan(
@@ -69,19 +59,15 @@ def run(
         for key in networks
     ]
     effort = Effort(steps, attack_steps, judged)
-    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
+    points = tople.over_draws(work, plans, draws, effort)
     shifted = Trial("P*", SORTED)
     notes = [separation(point, NETWORK, shifted, f"{title_of(point)}, {short(point.plan.size)}") for point in points]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
-            "reading": tople.READING, "networks": list(networks), "size": size, **effort._asdict(), "draws": draws,
-            "seed": seed,
+            "reading": tople.READING, "networks": list(networks), "size": size, **effort._asdict(), "draws": draws
         },
         columns=ATTACK_COLUMNS,
         rows=attack_rows(points),
-        paper=PAPER,
         statements=findings(points),
         notes=notes,
         panels=[_figure(points, law) for law in ("P", "P*")],

@@ -17,7 +17,7 @@ from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, TREE, Effort, Plan, Point, Trial, World
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, title_of, within
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-fig4c"
 TITLE = "Four networks: attack accuracy against P* on true causal, learned causal and network models"
@@ -49,22 +49,11 @@ ON_SHIFTED = Trial("P*", SORTED)
 TRIALS = (ON_SHIFTED, Trial("P*", TREE))
 
 
-def run(
-    networks: Sequence[str],
-    size: int,
-    steps: int,
-    attack_steps: int,
-    judged: int,
-    climbed: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int, **effort: int) -> Reproduction:
     """Attack the three kinds of model on each network, and climb."""
     effort = Effort(steps, attack_steps, judged)
     plans = [Plan(key, size, _kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
-    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
+    points = tople.over_draws(work, plans, draws, effort)
     counts = [[_true_parents(point, climbed, seed, no_children) for no_children in (False, True)] for point in points]
     notes = [separation(point, NETWORK, ON_SHIFTED, f"{title_of(point)}, {short(size)}") for point in points]
     titles = [title_of(point) for point in points]
@@ -72,16 +61,13 @@ def run(
     for title, found in zip(titles, counts, strict=True):
         for name, count in zip(("hill climbing", "hill climbing, label without children"), found, strict=True):
             rows.append([title, size, name, *[None] * (len(ATTACK_COLUMNS) - 4), draws, count])
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
             "reading": tople.READING, "networks": list(networks), "size": size, **effort._asdict(), "climbed": climbed,
-            "draws": draws, "seed": seed,
+            "draws": draws
         },
         columns=[*ATTACK_COLUMNS, "true_parents"],
         rows=rows,
-        paper=PAPER,
         statements=_findings(points, counts, draws),
         notes=notes,
         panels=[_figure(points, titles)],

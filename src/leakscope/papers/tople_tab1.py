@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, compare, exact
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-tab1"
 TITLE = "The four Bayesian networks: classes, nodes, arcs and parameters"
@@ -30,12 +30,7 @@ QUICK = FULL
 COUNTS = ("classes", "nodes", "arcs", "parameters")
 
 
-def run(
-    networks: tuple[str, ...],
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,  # noqa: ARG001
-) -> Reproduction:
+def run(work: Work, networks: Sequence[str]) -> Reproduction:
     """Read the networks and count."""
     from leakscope.causal import load_network
 
@@ -51,13 +46,10 @@ def run(
             progress(ID, number, len(networks))
     childless = [key for key, row in zip(networks, rows, strict=True) if row[-1] == 0]
     note = f"The label has no children in {', '.join(childless) or 'none of them'}. Without children, the best model of all columns is the causal one."
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={"networks": list(networks), "seed": seed},
+    return work.result(
+        settings={"networks": list(networks)},
         columns=["network", "label", *(name for count in COUNTS for name in (count, f"{count}_paper")), "parents", "children"],
         rows=rows,
-        paper=PAPER,
         compared=[
             compare(f"{key}, {name}", exact(count), stated, 0.0)
             for key, counts in counted.items()

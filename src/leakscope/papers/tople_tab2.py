@@ -17,7 +17,7 @@ from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, compare
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, Answer, Effort, Plan, Point, Trial, World
 from leakscope.papers.tople_findings import separation, within
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-tab2"
 TITLE = "Sachs/Akt: attack and prediction accuracy with wrong parents"
@@ -41,17 +41,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-def run(
-    size: int,
-    additions: Sequence[int],
-    steps: int,
-    attack_steps: int,
-    judged: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Count the tables with all additions, train the network, and attack all."""
     names = _names(additions)
     models = [name for group in names.values() for name in group]
@@ -62,18 +52,15 @@ def run(
 
     effort = Effort(steps, attack_steps, judged)
     plan = Plan("sachs", size, kinds, dict.fromkeys(models, (ON_SHIFTED,)))
-    (point,) = tople.over_draws(ID, [plan], draws, effort, seed=seed, progress=progress, workers=workers)
+    (point,) = tople.over_draws(work, [plan], draws, effort)
     means = {group: {figure: _mean(point, of, figure) for figure in FIGURES} for group, of in names.items()}
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
             "reading": tople.READING, "network": "sachs", "size": size, "additions": list(additions), **effort._asdict(),
-            "draws": draws, "seed": seed,
+            "draws": draws
         },
         columns=COLUMNS,
         rows=_rows(point, names, means),
-        paper=PAPER,
         statements=[within("attack rises from group to group", _steps(point, names), low=0.0)],
         compared=_compared(means),
         notes=_notes(point, names, means),

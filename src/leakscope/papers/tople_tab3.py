@@ -57,7 +57,7 @@ from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, state
 from leakscope.papers.trends import less
 from leakscope.records import Records
 from leakscope.workers import one_thread, run_tasks
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-tab3"
 TITLE = "Colored digits: accuracy and membership attack, IRM and ERM"
@@ -106,17 +106,7 @@ class Found(NamedTuple):
 
 
 def run(
-    size: int,
-    outsiders: int,
-    draws: int,
-    steps: int,
-    anneal: int,
-    widths: Sequence[int],
-    attack_steps: int,
-    blind_steps: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
+    work: Work, size: int, outsiders: int, draws: int, attack_steps: int, blind_steps: int, **training: Any
 ) -> Reproduction:
     """Train two models of each kind in every draw, and attack them."""
     if draws < 2:
@@ -143,9 +133,7 @@ def run(
             progress(ID, len(answers), len(jobs))
     by_name = {name: [answers[name, number] for number in range(draws)] for name in (*KINDS, "blind")}
     found = {name: _over_draws(by_name[name], by_name["blind"]) for name in KINDS}
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
             "images": 2 * size, "outsiders": outsiders, "draws": draws, "steps": steps, "anneal": anneal, "batch": BATCH,
             "widths": list(widths), "penalty": PENALTY, "l2": L2, "rate": RATE, "label_noise": NOISE,

@@ -29,7 +29,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-thm3"
 TITLE = "Noise for privacy: models of the causes against models of all features"
@@ -86,15 +86,7 @@ class Found(NamedTuple):
 
 
 def run(
-    worlds: Sequence[str],
-    sizes: Sequence[int],
-    penalties: Sequence[float],
-    swaps: int,
-    rounds: int,
-    few: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
+    work: Work, worlds: Sequence[str], sizes: Sequence[int], penalties: Sequence[float], **effort: int
 ) -> Reproduction:
     """Measure the sensitivities of the three sets of features in every setting."""
     settings = [
@@ -108,17 +100,14 @@ def run(
         ),
     ]
     found = _measure(settings, swaps, rounds, few, seed, progress, workers)
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
             "worlds": list(worlds), "sizes": list(sizes), "l2": list(penalties), "swaps": swaps, "rounds": rounds,
-            "few": few, "norm": 1, "universe": "twice the training records, fresh in each round", "seed": seed,
+            "few": few, "norm": 1, "universe": "twice the training records, fresh in each round"
         },
         columns=["part", "world", "learner", "size", "l2", *(f"parameters_{name}" for name in SETS), *SETS, "causes/all",
                  "others/all", "bounds", "root_of_parameters"],
         rows=[_row(setting, cell) for setting, cell in zip(settings, found, strict=True)],
-        paper=PAPER,
         statements=_statements(settings, found),
         notes=_notes(settings, found),
         panels=[_figure(settings, found)],

@@ -28,7 +28,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-thm4"
 TITLE = "Votes of teachers: what causal and associational ensembles cost"
@@ -112,36 +112,21 @@ class Found(NamedTuple):
 
 
 def run(
-    networks: Sequence[str],
-    laws: Sequence[str],
-    teachers: Sequence[int],
-    gammas: Sequence[float],
-    gamma: float,
-    records: int,
-    queries: int,
-    environments: int,
-    steps: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
+    work: Work, networks: Sequence[str], laws: Sequence[str], teachers: Sequence[int], draws: int, **sizes: Any
 ) -> Reproduction:
     """Train the ensembles on every draw, and count what their votes cost."""
     settings = [Setting(network, law, count) for network in networks for law in laws for count in teachers]
     effort = Effort(tuple(gammas), gamma, records, queries, environments, steps)
     found = _measure(settings, effort, draws, seed, progress, workers)
     measured = ("epsilon", "causal/this", "agreement", "accuracy", "accuracy_shifted")
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
             "networks": list(networks), "laws": list(laws), "teachers": list(teachers), **effort._asdict(),
-            "gammas": list(gammas), "delta": DELTA, "draws": draws, "test": TEST, "seed": seed,
+            "gammas": list(gammas), "delta": DELTA, "draws": draws, "test": TEST
         },
         columns=["network", "law", "teachers", "ensemble", "gamma", "epsilon_independent",
                  *measured],
         rows=[row for setting, cell in zip(settings, found, strict=True) for row in _rows(setting, cell, effort)],
-        paper=PAPER,
         **_decide(settings, found, effort),
         panels=[_figure(settings, found, effort)],
     )  # fmt: skip

@@ -25,7 +25,7 @@ from leakscope.core.wording import write
 from leakscope.models import Model
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-thm7"
 TITLE = "Attribute inference: what a model adds to guessing a cause and another feature"
@@ -78,16 +78,7 @@ class _Effort(NamedTuple):
     confidence: float
 
 
-def run(
-    networks: Sequence[str],
-    roles: Sequence[str],
-    size: int,
-    records: int,
-    steps: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, networks: Sequence[str], roles: Sequence[str], **effort: int) -> Reproduction:
     """Train both models on each network's records and measure every case."""
     from leakscope.workers import run_tasks
 
@@ -101,17 +92,14 @@ def run(
             progress(ID, len(answers), len(networks))
     cases = [case for number in range(len(networks)) for case in answers[number]]
     figures = ("advantage", "gain", "gain_auc", "control", "beyond_control")
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
             "networks": list(networks), "roles": list(roles), "size": size, "records": records, "steps": steps, "widths": [128, 512, 128],
-            "activation": "relu", "rate": 1e-4, "batch": 128, "confidence": confidence, "seed": seed,
+            "activation": "relu", "rate": 1e-4, "batch": 128, "confidence": confidence
         },
         columns=["network", "model", "role", "feature", "attacker knows", "attack",
                  *("baseline", *figures)],
         rows=[_row(case, found, figures) for case in cases for found in case.found.attacks],
-        paper=PAPER,
         statements=_statements(cases),
         notes=_notes(cases),
         panels=[_figure(cases, role) for role in roles if role != "far"],
