@@ -21,12 +21,24 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.evidence import Attack
 from leakscope.explanations import parse
-from leakscope.papers import panels, shokri_targets
+from leakscope.papers import panels
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_targets import Case, Stopped, accuracy, auc, gain, judge, moved, over_targets, pool, watch
+from leakscope.papers.shokri_targets import (
+    Stopped,
+    accuracy,
+    auc,
+    gain,
+    judge,
+    moved,
+    over_targets,
+    pool,
+    purchase,
+    settings_of,
+    watch,
+)  # fmt: skip
 from leakscope.papers.trends import between
-from leakscope.risk import Judged
 from leakscope.papers.work import Work
+from leakscope.risk import Judged
 
 ID = "shokri-fig12"
 TITLE = "Membership inference from other explanations by features"
@@ -57,7 +69,6 @@ QUICK = {
 }
 
 SIMILAR = 0.03  # accuracies that may be this close count as similar
-LOOKS = 4  # a quarter of an epoch is fine enough for these gaps
 LABELS = {
     "gradient": "gradient",
     "gradient_x_input": "× input",
@@ -70,9 +81,7 @@ Found = Mapping[tuple[str, str], Judged]  # by method and attack
 
 def run(work: Work, gaps: Sequence[float], methods: Sequence[str], judged: int, **drawn: int) -> Reproduction:
     """Attack every explanation of networks stopped at each gap."""
-    source = shokri_targets.load("purchase100")
-    assert source is not None  # location30 stands in
-    case = Case(source, min(records, source.size), source.training._replace(looks=LOOKS), draws)
+    case = purchase(**drawn)
 
     def attack_all(stopped: Stopped, rng: np.random.Generator) -> dict[tuple[str, str], Judged]:
         attacks = {(method, name): attack for method in methods for name, attack in _attacks(method).items()}
@@ -87,14 +96,7 @@ def run(work: Work, gaps: Sequence[float], methods: Sequence[str], judged: int, 
         if drawn
     }
     return work.result(
-        settings={
-            "reading": shokri_targets.READING,
-            "stands_in": source.stands_in or "none: the data set is that of the paper",
-            "gaps": list(gaps),
-            "records": case.size,
-            "judged": judged,
-            "networks": draws
-        },
+        settings=settings_of(case, gaps=gaps, judged=judged),
         columns=["gap", "reached", "method", "attack", "accuracy", "auc", "networks"],
         rows=[
             [gap, float(np.mean(widths)), method, name, accuracy(part), auc(part), len(widths)]

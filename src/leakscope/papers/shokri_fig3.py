@@ -21,15 +21,8 @@ from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.papers.shokri_curves import (
-    NO_NUMBERS,
-    STATE,
-    cases,
-    drawing,
-    not_reached,
-    settings,
-    state,
-)
+from leakscope.papers.shokri_curves import NO_NUMBERS, STATE, cases, drawing, not_reached, settings, state
+from leakscope.papers.shokri_dimensions import magnitude
 from leakscope.papers.shokri_targets import GAPS, Case, Stopped, over_targets, watch
 from leakscope.papers.work import Work
 
@@ -94,7 +87,7 @@ def run(work: Work, gaps: Sequence[float], judged: int, resamples: int, **drawn:
         return signals(stopped, rng, judged)
 
     answers = over_targets(work, found, gaps, measure)
-    rng = np.random.default_rng([seed, resamples])
+    rng = np.random.default_rng([work.seed, resamples])
     rows: list[list[Cell]] = []
     points: list[dict[float, dict[str, Estimate]]] = []
     for case, row in zip(found, answers, strict=True):
@@ -114,7 +107,7 @@ def run(work: Work, gaps: Sequence[float], judged: int, resamples: int, **drawn:
         rows=rows,
         statements=_findings(found, points),
         notes=[*not_reached(found, answers, gaps), *absent],
-        panels=drawing(found, lambda place: _curves(points[place]), "Correlation, absolute value"),
+        panels=drawing(found, [*map(_curves, points)], "Correlation, absolute value"),
     )
 
 
@@ -192,20 +185,7 @@ def _resampled(found: Signals, resamples: int, rng: np.random.Generator) -> tupl
 
 
 def _curves(points: Mapping[float, Mapping[str, Estimate]]) -> dict[str, list[tuple[float, Estimate]]]:
-    return {pair: [(gap, absolute(measured[pair])) for gap, measured in points.items()] for pair in PAIRS}
-
-
-def absolute(point: Estimate) -> Estimate:
-    """The absolute value; an interval around zero begins there.
-
-    Examples
-    --------
-    >>> absolute(Estimate(-0.2, -0.3, -0.1)), absolute(Estimate(0.1, -0.2, 0.4))
-    (0.20 [0.10, 0.30], 0.10 [0.00, 0.40])
-    """
-    low, high = sorted((abs(point.low), abs(point.high)))
-    low = 0.0 if point.low <= 0 <= point.high else low
-    return Estimate(abs(point.value), low, high, point.confidence, n=point.n, method=point.method)
+    return {pair: [(gap, magnitude(measured[pair])) for gap, measured in points.items()] for pair in PAIRS}
 
 
 def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str, Estimate]]]) -> list[Claim]:
@@ -223,7 +203,7 @@ def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str
             statement(f"{said} on {name}", holds, {f"{pair}, gap {max(by_gap):g}": most[pair] for pair in PAIRS})
         )
         if case.source.key == "purchase100":
-            weak = absolute(most[BETWEEN])
+            weak = magnitude(most[BETWEEN])
             weakly = True if weak.high < STRONG else False if weak.low > STRONG else None
             findings.append(statement(f"variance and 1-norm not strongly on {name}", weakly, {BETWEEN: most[BETWEEN]}))
         if case.source.key == "cifar100":

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.papers import panels, shokri_dimensions
+from leakscope.papers import panels
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_dimensions import ALMOST_NONE, Effort, Row, magnitude
+from leakscope.papers.shokri_dimensions import ALMOST_NONE, Effort, Row, figure, magnitude
 from leakscope.papers.trends import between, every, less
 from leakscope.papers.work import Work
 
@@ -40,17 +40,10 @@ HIGH, LOW = 0.95, 0.5  # accuracies
 
 def run(work: Work, features: Sequence[int], classes: Sequence[int], **effort: int) -> Reproduction:
     """Train networks at every number of features and classes."""
-    effort = Effort(points, epochs, networks)
-    rows = shokri_dimensions.study(
-        ID, features, classes, ("base",), effort, seed=seed, progress=progress, workers=workers
-    )
-    return work.result(
-        settings=shokri_dimensions.settings(features, classes, ("base",), effort, seed),
-        columns=shokri_dimensions.COLUMNS,
-        rows=shokri_dimensions.table(rows, features, classes),
-        statements=[part for k in classes for part in _statements(k, rows)],
-        panels=[_correlations(rows, classes), *(_accuracies(rows, k) for k in classes)],
-    )
+    return figure(
+        work, features, classes, ("base",), Effort(**effort), _statements,
+        lambda rows: [_correlations(rows, classes), *(_accuracies(rows, k) for k in classes)],
+    )  # fmt: skip
 
 
 # --- the statements of the paper, each with whether the intervals show it -----------------------------------------------
