@@ -9,10 +9,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakscope.core.result import Claim
-from leakscope.papers import panels, tople
+from leakscope.papers import tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, Effort, Plan, Point, Trial
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, title_of, within
+from leakscope.papers.tople import (
+    BOUNDED,
+    NETWORK,
+    ON_PARENTS,
+    SORTED,
+    TABLE,
+    TREE,
+    Effort,
+    Plan,
+    Point,
+    Trial,
+    all_kinds,
+)
+from leakscope.papers.tople_findings import (
+    ATTACK_COLUMNS,
+    attack_bars,
+    attack_rows,
+    separation,
+    short,
+    title_of,
+    within,
+)
 from leakscope.papers.work import Work
 
 ID = "tople-fig4b"
@@ -49,29 +69,21 @@ TRIALS = tuple(Trial(law, attack) for law in ("P", "P*") for attack in (SORTED, 
 
 def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: int) -> Reproduction:
     """Attack all kinds of model on each network."""
-    plans = [
-        Plan(
-            key,
-            size,
-            lambda world, effort: [world.table(), *map(world.network, [effort.steps] * 2, [True, False])],
-            dict.fromkeys(KINDS, TRIALS),
-        )
-        for key in networks
-    ]
-    effort = Effort(steps, attack_steps, judged)
-    points = tople.over_draws(work, plans, draws, effort)
-    shifted = Trial("P*", SORTED)
-    notes = [separation(point, NETWORK, shifted, f"{title_of(point)}, {short(point.plan.size)}") for point in points]
+    steps = Effort(**effort)
+    plans = [Plan(key, size, all_kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
+    points = tople.over_draws(work, plans, draws, steps)
+    notes = [separation(point, NETWORK, Trial("P*", SORTED), f"{title_of(point)}, {short(size)}") for point in points]
     return work.result(
-        settings={
-            "reading": tople.READING, "networks": list(networks), "size": size, **effort._asdict(), "draws": draws
-        },
+        settings={"reading": tople.READING, **work.settings, **steps._asdict()},
         columns=ATTACK_COLUMNS,
         rows=attack_rows(points),
         statements=findings(points),
         notes=notes,
-        panels=[_figure(points, law) for law in ("P", "P*")],
-    )  # fmt: skip
+        panels=[
+            attack_bars(f"Outsiders of {law}", points, Trial(law, SORTED), (TABLE, NETWORK), "Attack accuracy")
+            for law in ("P", "P*")
+        ],
+    )
 
 
 def findings(points: Sequence[Point]) -> list[Claim]:
@@ -85,19 +97,3 @@ def findings(points: Sequence[Point]) -> list[Claim]:
         *(within(f"{kind} on P", series, 0.5 - CLOSE, 0.5 + CLOSE) for kind, series in near.items()),
         within("network above causal on P*", higher, low=0.0),
     ]
-
-
-def _figure(points: Sequence[Point], law: str) -> panels.Panel:
-    trial = Trial(law, SORTED)
-    series = {
-        f"{kind}{of}": [point.attack(kind, trial, figure) for point in points]
-        for kind in (TABLE, NETWORK)
-        for of, figure in (("", "attack"), (", control", "control"))
-    }
-    return panels.bars(
-        f"Outsiders of {law}",
-        [title_of(point) for point in points],
-        {**series, "blind": [point.blind(law) for point in points]},
-        x_label="Network",
-        y_label="Attack accuracy",
-    )

@@ -5,6 +5,8 @@ Free parameters are (levels - 1) for each configuration of the parents of a vari
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, compare, exact
 from leakscope.papers.work import Work
@@ -42,12 +44,11 @@ def run(work: Work, networks: Sequence[str]) -> Reproduction:
         counted[key] = counts
         pairs = [cell for pair in zip(counts, stated, strict=True) for cell in pair]
         rows.append([key, label, *pairs, len(network.parents[label]), len(network.children(label))])
-        if progress is not None:
-            progress(ID, number, len(networks))
+        work.tell(number, len(networks))
     childless = [key for key, row in zip(networks, rows, strict=True) if row[-1] == 0]
     note = f"The label has no children in {', '.join(childless) or 'none of them'}. Without children, the best model of all columns is the causal one."
     return work.result(
-        settings={"networks": list(networks)},
+        settings=work.settings,
         columns=["network", "label", *(name for count in COUNTS for name in (count, f"{count}_paper")), "parents", "children"],
         rows=rows,
         compared=[

@@ -35,10 +35,7 @@ CLOSE = 5.0  # points
 ON_SHIFTED = Trial("P*", SORTED)
 ADDED = {0: "true parents", 1: "one more", 2: "two more"}
 FIGURES = ("attack", "control", "excess", "on P", "on P*")
-COLUMNS = [
-    "group", "model", *FIGURES, "least", "most", "attack_paper",
-    "prediction_paper", "draws",
-]  # fmt: skip
+COLUMNS = ["group", "model", *FIGURES, "least", "most", "attack_paper", "prediction_paper", "draws"]
 
 
 def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: int) -> Reproduction:
@@ -50,15 +47,12 @@ def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: i
         tables = [world.table(extra, _name(world.columns, extra)) for extra in _extras(world, additions)]
         return [*tables, world.network(effort.steps)]
 
-    effort = Effort(steps, attack_steps, judged)
+    steps = Effort(**effort)
     plan = Plan("sachs", size, kinds, dict.fromkeys(models, (ON_SHIFTED,)))
-    (point,) = tople.over_draws(work, [plan], draws, effort)
+    (point,) = tople.over_draws(work, [plan], draws, steps)
     means = {group: {figure: _mean(point, of, figure) for figure in FIGURES} for group, of in names.items()}
     return work.result(
-        settings={
-            "reading": tople.READING, "network": "sachs", "size": size, "additions": list(additions), **effort._asdict(),
-            "draws": draws
-        },
+        settings={"reading": tople.READING, "network": "sachs", **work.settings, **steps._asdict()},
         columns=COLUMNS,
         rows=_rows(point, names, means),
         statements=[within("attack rises from group to group", _steps(point, names), low=0.0)],
@@ -94,12 +88,16 @@ def _value(answer: Answer, model: str, figure: str) -> Estimate:
 
 def _mean(point: Point, models: Sequence[str], figure: str) -> Estimate:
     """Mean over models and draws, in percent; models of one draw share their records, and count as one."""
+    least = -100.0 if figure == "excess" else 0.0
+    return point.over_draws(lambda answer: _over_models(answer, models, figure, 100), least, 100.0)
 
-    def percent(answer: Answer) -> Estimate:
-        values = [_value(answer, model, figure) for model in models]
-        return Estimate(*(100 * sum(getattr(value, end) for value in values) / len(values) for end in ("value", "low", "high")))  # fmt: skip
 
-    return point.over_draws(percent, -100.0 if figure == "excess" else 0.0, 100.0)
+def _over_models(answer: Answer, models: Sequence[str], figure: str, times: float = 1) -> Estimate:
+    """Mean over models of what one draw gave."""
+    values = [_value(answer, model, figure) for model in models]
+    return Estimate(
+        *(times * sum(getattr(value, end) for value in values) / len(values) for end in ("value", "low", "high"))
+    )
 
 
 def _rows(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[list[Cell]]:
@@ -140,11 +138,7 @@ def _step(answer: Answer, before: Sequence[str], after: Sequence[str]) -> Estima
     """Mean attack accuracy on one group of models minus that on another."""
     from leakscope import intervals
 
-    means = [
-        Estimate(*(sum(getattr(value, end) for value in values) / len(values) for end in ("value", "low", "high")))
-        for values in ([_value(answer, model, "attack") for model in models] for models in (after, before))
-    ]
-    return intervals.difference(means[0], means[1])
+    return intervals.difference(*(_over_models(answer, models, "attack") for models in (after, before)))
 
 
 def _notes(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[str]:

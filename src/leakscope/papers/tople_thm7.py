@@ -80,25 +80,16 @@ class _Effort(NamedTuple):
 
 def run(work: Work, networks: Sequence[str], roles: Sequence[str], **effort: int) -> Reproduction:
     """Train both models on each network's records and measure every case."""
-    from leakscope.workers import run_tasks
-
     confidence = 1 - 0.05 / (len(networks) * 3 * 3 * len(roles))
-    effort = _Effort(tuple(networks), tuple(roles), size, records, steps, seed, confidence)
-    study = partial(_study, effort)
-    answers: dict[int, list[Case]] = {}
-    for task, answer in run_tasks(study, [range(number, number + 1) for number in range(len(networks))], workers):
-        answers[task.start] = answer
-        if progress is not None:
-            progress(ID, len(answers), len(networks))
-    cases = [case for number in range(len(networks)) for case in answers[number]]
+    given = _Effort(tuple(networks), tuple(roles), **effort, seed=work.seed, confidence=confidence)
+    cases = [case for part in work.each(range(len(networks)), partial(_study, given)) for case in part]
     figures = ("advantage", "gain", "gain_auc", "control", "beyond_control")
     return work.result(
         settings={
-            "networks": list(networks), "roles": list(roles), "size": size, "records": records, "steps": steps, "widths": [128, 512, 128],
-            "activation": "relu", "rate": 1e-4, "batch": 128, "confidence": confidence
+            **work.settings, "widths": [128, 512, 128], "activation": "relu", "rate": 1e-4, "batch": 128,
+            "confidence": confidence,
         },
-        columns=["network", "model", "role", "feature", "attacker knows", "attack",
-                 *("baseline", *figures)],
+        columns=["network", "model", "role", "feature", "attacker knows", "attack", "baseline", *figures],
         rows=[_row(case, found, figures) for case in cases for found in case.found.attacks],
         statements=_statements(cases),
         notes=_notes(cases),
@@ -109,14 +100,14 @@ def run(work: Work, networks: Sequence[str], roles: Sequence[str], **effort: int
 # --- one network ------------------------------------------------------------------------------------------------------
 
 
-def _study(effort: _Effort, task: range) -> list[Case]:
+def _study(effort: _Effort, number: int) -> list[Case]:
     """Draw, train and attack for one network."""
     from leakscope.attribute import attribute_inference
     from leakscope.causal import NETWORKS, draw, load_network
 
-    name, size = effort.networks[task.start], effort.size
+    name, size = effort.networks[number], effort.size
     network, label = load_network(name), NETWORKS[name].label
-    drawing, training = np.random.SeedSequence([effort.seed, task.start]).spawn(2)
+    drawing, training = np.random.SeedSequence([effort.seed, number]).spawn(2)
     codes = draw(network, size + effort.records, drawing)
     names = [variable for variable in network.names if variable != label]
     X, y = np.ascontiguousarray(codes[:, [network.place[one] for one in names]]), codes[:, network.place[label]]
