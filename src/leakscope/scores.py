@@ -24,6 +24,7 @@ from leakscope.core.wording import name as safe_text
 from leakscope.crossfit import Sample
 from leakscope.errors import InputError
 from leakscope.evaluation.audit_claims import audit_claims
+from leakscope.evaluation.claims import bound_epsilon, stand_alone
 from leakscope.evaluation.concluding import try_attacks
 from leakscope.evaluation.evaluate import Case, Control, Observed
 from leakscope.evaluation.prepare import FEWEST, judged_groups
@@ -231,8 +232,13 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
     case = Case(sample, (given.members.y, given.nonmembers.y), None, groups, settings.seed, settings.fprs)
     tried = try_attacks(attacks, case, _observed(given, sample, name), settings, clock)
-    exposed = most_exposed_group(tried.careful, [one.trial for one in tried.found], None, groups)
-    basis = Basis(settings.margin, random_split=words["random split"], exposed=exposed)
+    trials = [one.trial for one in tried.found]
+    claim = None
+    if words["random split"]:
+        alone = stand_alone((repeats.members, repeats.nonmembers), sample)
+        claim = bound_epsilon(trials, sample, alone, None, 0.0, settings.confidence)
+    exposed = most_exposed_group(tried.careful, trials, None, groups)
+    basis = Basis(settings.margin, random_split=words["random split"], claim=claim, exposed=exposed)
     result = Audit(
         **tried.conclude(basis, given.members, sample, settings),
         not_run=_not_run(given),
