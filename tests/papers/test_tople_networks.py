@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,13 +15,7 @@ from leakscope.causal.membership import Pair, try_membership
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence, Known
-from leakscope.papers import (
-    tople,
-    tople_fig3a,
-    tople_fig3b,
-    tople_tab1,
-    tople_tab2,
-)
+from leakscope.papers import tople, tople_fig3a, tople_fig3b, tople_tab1, tople_tab2
 from leakscope.papers.tople import (
     NETWORK,
     SHIFTED,
@@ -36,8 +31,9 @@ from leakscope.papers.tople import (
     Trial,
     draw_world,
     pooled,
-)
+)  # fmt: skip
 from leakscope.papers.tople_findings import separation, short, within
+from leakscope.papers.work import Work
 
 
 def around(value, half=0.005):
@@ -144,9 +140,7 @@ def test_sorted_confidences_do_not_know_the_names_of_classes():
 
 
 def plan_of(trials=(), size=400, network="sachs"):
-    return Plan(
-        network, size, lambda world, effort: [world.table(), world.network(effort.steps)], dict.fromkeys((TABLE, NETWORK), trials)
-    )  # fmt: skip
+    return Plan(network, size, tople.table_and_network, dict.fromkeys((TABLE, NETWORK), trials))
 
 
 def test_attacks_change_nothing_about_the_models():
@@ -167,7 +161,8 @@ def test_workers_and_order_change_nothing():
     effort = Effort(steps=5, attack_steps=5, judged=80)
     steps = []
     plans = [plan_of((Trial("P*", tople.BOUNDED),), size) for size in (200, 300)]
-    points = tople.over_draws("test", plans, 2, effort, seed=3, progress=lambda *step: steps.append(step), workers=1)
+    work = Work(SimpleNamespace(ID="test"), {}, 3, lambda *step: steps.append(step), 1)
+    points = tople.over_draws(work, plans, 2, effort)
     assert steps == [("test", number, 4) for number in (1, 2, 3, 4)]
     assert [point.plan.size for point in points] == [200, 300]
     assert points[1].answers[1] == tople.look(plans[1], 1, effort, 3)
@@ -276,7 +271,7 @@ def test_gaps_decide_figure_3a():
 
 
 def test_table_1_is_exact():
-    result = tople_tab1.run(tuple(tople_tab1.STATED))
+    result = Work(tople_tab1, tople_tab1.FULL).run()
     assert result.claim("reproduced").outcome == "yes"
     assert len(result.compared) == 4 * len(tople_tab1.COUNTS)
     assert [row["children"] for row in result.rows] == [0, 0, 0, 0]
@@ -298,7 +293,7 @@ def test_table_2_tries_every_addition():
 @pytest.mark.parametrize("draws", [1, 0, True, 2.5])
 def test_one_draw_gives_no_interval(draws):
     with pytest.raises(InputError, match="needs 2 draws or more"):
-        tople.over_draws("test", [plan_of()], draws, Effort(1, 1, 40), seed=0, progress=None, workers=1)
+        tople.over_draws(Work(tople_tab1, {}), [plan_of()], draws, Effort(1, 1, 40))
 
 
 def test_networks_that_are_not_there_and_sizes_too_small_are_one_sentence():
