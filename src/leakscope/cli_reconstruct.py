@@ -8,8 +8,19 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from leakscope.cli_audit import command_line
-from leakscope.cli_shared import Confidence, Json, Out, Seed, finish, numbers, progress_bars
+from leakscope.cli_shared import (
+    Confidence,
+    Groups,
+    IdColumn,
+    Json,
+    NoFeatures,
+    Out,
+    Seed,
+    check_out,
+    finish,
+    numbers,
+    progress_bars,
+)
 
 
 def reconstruct(
@@ -35,13 +46,9 @@ def reconstruct(
         int | None,
         typer.Option(help="Number of training records; by default 2,000 or four fifths, and all with --holdout."),
     ] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Columns by which groups are compared, separated by commas.")
-    ] = None,
-    id: Annotated[str | None, typer.Option(help="Column that names the records; not used as a feature.")] = None,  # noqa: A002
-    drop: Annotated[
-        str | None, typer.Option(help="Columns that are not used as features, separated by commas.")
-    ] = None,
+    groups: Groups = None,
+    id: IdColumn = None,  # noqa: A002
+    drop: NoFeatures = None,
     l2: Annotated[float, typer.Option(help="Weight of the penalty that is added to the sum of log-losses.")] = 1.0,
     loss: Annotated[str, typer.Option(help="Loss whose change is the influence: likelihood or log.")] = "likelihood",
     hide_influences: Annotated[
@@ -77,8 +84,6 @@ def reconstruct(
     """Measure what record explanations reveal: which training records, and how many an attacker reconstructs."""
     from leakscope.reconstruction import RecordRelease, read_people
     from leakscope.reconstruction import reconstruct as run
-    from leakscope.record.files import check_writable
-    from leakscope.record.storage import FILES
 
     release = RecordRelease(
         k=k,
@@ -90,8 +95,7 @@ def reconstruct(
         near=near,
     )
     names = None if attack.strip() == "all" else [name.strip() for name in attack.split(",") if name.strip()]
-    if out is not None:
-        check_writable(out, FILES)
+    check_out(out)
     people = read_people(
         table, label, holdout=holdout, records=records, groups=groups, id_column=id, drop=drop, seed=seed
     )
@@ -102,5 +106,4 @@ def reconstruct(
             precision=() if precision is None else numbers(precision, "--precision", int), repeats=repeats, seed=seed,
             confidence=confidence, progress=progress,
         )  # fmt: skip
-    found = replace(found, warnings=(*people.notes, *found.warnings), command=command_line(context))
-    finish(found, out, as_json)
+    finish(replace(found, warnings=(*people.notes, *found.warnings)), out, as_json, context=context)

@@ -14,7 +14,7 @@ the advantage that (ε, δ) allows. The sensitivity is that bound which strong c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -66,7 +66,7 @@ class Guarantee(NamedTuple):
 
 
 def run(
-    work: Work, deviations: Sequence[float], epsilons: Sequence[float], size: int, l2: float, delta: float, **sizes: int
+    work: Work, deviations: Sequence[float], epsilons: Sequence[float], size: int, l2: float, delta: float, **sizes: Any
 ) -> Reproduction:
     """Measure the fall at small noise and the leakage at the noise of each ε."""
     from leakscope.learners import Ridge

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
@@ -19,7 +20,7 @@ FULL = {"sizes": (10, 20, 30, 50, 100, 200, 300, 500, 1000), "records": 200, "dr
 QUICK = {"sizes": (10, 30, 100), "records": 50, "draws": 400, "models": 40}
 
 
-def run(work: Work, sizes: Sequence[int], **effort: int) -> Reproduction:
+def run(work: Work, sizes: Sequence[int], **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each size."""
     from leakscope.learners import Ridge
 

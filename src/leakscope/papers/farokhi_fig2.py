@@ -7,6 +7,7 @@ what the network answers, ``space="function"``: a lower bound on the leakage of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
@@ -23,7 +24,7 @@ FULL = {"sizes": (10, 30, 100, 300, 1000), "steps": 500, "records": 20, "draws":
 QUICK = {"sizes": (10, 100), "steps": 100, "records": 4, "draws": 40, "models": 20}
 
 
-def run(work: Work, sizes: Sequence[int], steps: int, **effort: int) -> Reproduction:
+def run(work: Work, sizes: Sequence[int], steps: int, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each size."""
     from leakscope.learners import MLP
 

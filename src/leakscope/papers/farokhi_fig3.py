@@ -36,7 +36,7 @@ FULL = {
 QUICK = {"weights": (0.0, 1.0, 1e4), "step": 1e-3, "size": 10, "records": 50, "draws": 400, "models": 40}
 
 
-def run(work: Work, weights: Sequence[float], step: float, size: int, **effort: int) -> Reproduction:
+def run(work: Work, weights: Sequence[float], step: float, size: int, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each weight."""
     from leakscope.leakage import membership_leakage
     from leakscope.learners import Ridge

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
@@ -26,7 +27,7 @@ FULL = {"features": tuple(range(1, 15)), "size": 10, "l2": 1e-6, "records": 200,
 QUICK = {"features": (1, 3, 5, 8), "size": 10, "l2": 1e-6, "records": 50, "draws": 400, "models": 40}
 
 
-def run(work: Work, features: Sequence[int], size: int, l2: float, **effort: int) -> Reproduction:
+def run(work: Work, features: Sequence[int], size: int, l2: float, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each number of features."""
     from leakscope.learners import Ridge
 

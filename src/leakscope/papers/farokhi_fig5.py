@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
@@ -25,7 +26,7 @@ FULL = {
 QUICK = {"deviations": (0.0, 0.1, 1.0), "size": 30, "records": 50, "draws": 400, "models": 40}
 
 
-def run(work: Work, deviations: Sequence[float], size: int, **effort: int) -> Reproduction:
+def run(work: Work, deviations: Sequence[float], size: int, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each standard deviation of the noise."""
     from leakscope.learners import Ridge
 

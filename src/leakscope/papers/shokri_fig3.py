@@ -92,13 +92,13 @@ def run(work: Work, gaps: Sequence[float], judged: int, resamples: int, **drawn:
     points: list[dict[float, dict[str, Estimate]]] = []
     for case, row in zip(found, answers, strict=True):
         points.append({})
-        for gap, drawn in zip(sorted(gaps), row, strict=True):
-            if drawn:
-                measured = estimates([answer for _, answer in drawn], resamples, rng)
+        for gap, seen in zip(sorted(gaps), row, strict=True):
+            if seen:
+                measured = estimates([answer for _, answer in seen], resamples, rng)
                 points[-1][gap] = measured
                 rows += [
-                    [case.source.name, gap, pair, *state([stopped for stopped, _ in drawn]), measured[pair],
-                     len(drawn), case.source.stands_in or None]
+                    [case.source.name, gap, pair, *state([stopped for stopped, _ in seen]), measured[pair],
+                     len(seen), case.source.stands_in or None]
                     for pair in PAIRS
                 ]  # fmt: skip
     return work.result(

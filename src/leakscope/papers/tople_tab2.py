@@ -138,7 +138,7 @@ def _step(answer: Answer, before: Sequence[str], after: Sequence[str]) -> Estima
     """Mean attack accuracy on one group of models minus that on another."""
     from leakscope import intervals
 
-    return intervals.difference(*(_over_models(answer, models, "attack") for models in (after, before)))
+    return intervals.difference(_over_models(answer, after, "attack"), _over_models(answer, before, "attack"))
 
 
 def _notes(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[str]:
