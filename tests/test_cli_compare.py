@@ -96,7 +96,7 @@ def test_a_budget_of_time(people, capsys):
     del arguments[place : place + 2]
     assert run(*arguments) == 0
     found = json.loads(capsys.readouterr().out)
-    assert (found["run"]["references"], found["run"]["budget"]) == (2, 0.001)
+    assert (found["settings"]["references"], found["settings"]["budget"]) == (2, 0.001)
 
 
 @pytest.mark.parametrize(

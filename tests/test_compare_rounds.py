@@ -43,7 +43,7 @@ def compare(counted: Counted | None = None, **options: Any) -> Comparison:
 def comparable(found: Comparison) -> Any:
     """The result without what differs from run to run, and without how it came to its number of references."""
     document = found.as_dict()
-    del document["run"]["seconds"], document["run"]["budget"]
+    del document["settings"]["budget"], document["seconds"], document["created"]
     return document | {"warnings": []}
 
 
@@ -51,7 +51,7 @@ def test_a_budget_gives_the_result_of_a_comparison_with_the_number_of_references
     for budget, planned, reached in ((1e-9, None, 2), (1e-9, 4, 2), (1e9, 4, 4)):
         counted = Counted()
         found = compare(counted, budget=budget, references=planned)
-        assert found.run["references"] == reached
+        assert found.settings["references"] == reached
         assert comparable(found) == comparable(compare(references=reached))
         # In the first round each learner trains four folds, two halves and a pair, and the defense its whole model; then pairs.
         expected = ["own"] * 8 + ["constant"] * 9
@@ -72,8 +72,8 @@ def test_the_model_as_it_is_has_the_risk_of_an_audit_with_as_many_references() -
 @pytest.mark.parametrize("interrupted", [18, 20, 21])
 def test_an_interrupt_after_the_first_round_leaves_the_rounds_that_are_whole(interrupted: int) -> None:
     found = compare(Counted(interrupted), budget=1e9, references=8)
-    assert found.run["references"] == 2
-    assert any("interrupted" in warning for warning in found.warnings)
+    assert found.settings["references"] == 2
+    assert any(warning.code == "interrupted" for warning in found.warnings)
     assert comparable(found) == comparable(compare(references=2))
 
 
@@ -86,10 +86,10 @@ def test_an_interrupt_in_the_first_round_ends_the_comparison(interrupted: int) -
 def test_without_a_budget_an_interrupt_leaves_the_versions_that_are_measured() -> None:
     """The rounded answers share the models of the model as it is, which are trained first."""
     found = compare(Counted(12), references=4)
-    assert [version.name for version in found.versions] == ["as it is", "round 1"]
+    assert [version.name for version in found.compared] == ["as it is", "round 1"]
     assert [(one.attack, "interrupted" in one.reason) for one in found.not_run] == [("mechanism 1", True)]
     whole = compare(references=4)
-    for version in found.versions:
+    for version in found.compared:
         assert version.risk == whole[version.name].risk
 
 
@@ -107,7 +107,7 @@ def test_a_defense_that_fails_is_left_out_of_later_rounds() -> None:
     target = ls.make_target(lookup_model(*TRAIN), TRAIN, HOLDOUT, fit=counted.named("own", lookup_model))
     defenses = [Mechanism(counted.named("failing", fail)), Rounding([1])]
     found = ls.compare(target, defenses, workers=1, references=4, budget=1e9)
-    assert [version.name for version in found.versions] == ["as it is", "round 1"]
+    assert [version.name for version in found.compared] == ["as it is", "round 1"]
     assert [one.attack for one in found.not_run] == ["mechanism 1"]
     assert counted.trained == ["own"] * 8 + ["failing"] + ["own"] * 2
 

@@ -88,7 +88,7 @@ def audit(
     progress: Progress | None = None,
     shadows: int | None = None,
 ) -> Audit:
-    """Measure what a trained model's answers give away about who was in its training set.
+    """Measure what the outputs of a trained model reveal about who was in its training data.
 
     Parameters
     ----------
@@ -115,10 +115,10 @@ def audit(
         itself, and the models of the controls are not trained. The statement is recorded; the blind baseline checks it, and overrules
         it where it contradicts it significantly.
     retrain
-        Train the model again for references and controls, where it can be. Otherwise the permuted control stands in, and the result
+        Train the model again for references and controls, where it can be. Otherwise the permuted control replaces it, and the result
         says so.
     drop_overlap
-        Remove from the holdout the records that stand in the training set too; otherwise they are only reported.
+        Remove from the holdout the records that are in the training set too; otherwise they are only reported.
     repeats
         Answers to average for each record where the model answers the same query differently; by default 16. See
         `consistency`. Models whose answers do not vary are asked once.
@@ -148,7 +148,7 @@ def audit(
     >>> toy = lookup(n=300)
     >>> result = audit(toy.model, toy.train, toy.holdout, fit=toy.fit)
     >>> result.verdict.kind, result.strongest.auc
-    ('leaks', 1.000 [0.992, 1.000])
+    ('leaks', 1.000 [0.991, 1.000])
     """
     references = instead_of_shadows(references, shadows)
     settings = Settings(

@@ -42,7 +42,7 @@ def audit(
     releases: Annotated[
         str | None,
         typer.Option(
-            help="What is released, separated by commas: labels, probabilities, predictions, gradient, integrated_gradients, "
+            help="Releases to audit, separated by commas: labels, probabilities, predictions, gradient, integrated_gradients, "
             "smoothgrad:sigma=0.1, … (see docs/feature-explanations.md)."
         ),
     ] = None,
@@ -53,11 +53,9 @@ def audit(
     include: shared.With = None,
     epsilon: Annotated[
         float | None,
-        typer.Option(
-            help="The ε of differential privacy, for the swap of one record, that the training claims: it is tested."
-        ),
+        typer.Option(help="Claimed ε of differential privacy for the swap of one record; the audit tests the claim."),
     ] = None,
-    delta: Annotated[float, typer.Option(help="The δ beside --epsilon.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="Claimed δ, with --epsilon.")] = 0.0,
     retrain: shared.Retrain = True,
     drop_overlap: shared.DropOverlap = False,
     repeats: shared.Repeats = None,
@@ -71,7 +69,7 @@ def audit(
     trust: shared.Trust = None,
     as_json: shared.Json = False,
 ) -> None:
-    """Audit a trained model: what do its answers give away about who was in its training set?"""
+    """Audit a trained model: do its outputs reveal who was in the training data?"""
     from leakscope.auditing import audit as run
     from leakscope.record.storage import load
 

@@ -1,4 +1,4 @@
-"""What the commands share: options that mean the same everywhere, and bars that show how far they are."""
+"""What the commands share: options with one meaning, progress bars, and how a result is saved and printed."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ AnyModel = Annotated[
     str, typer.Argument(help="The model: .skops, .onnx, a pickle with --trust-pickle, or http(s)://….")
 ]
 Train = Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")]
-Holdout = Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")]
+Holdout = Annotated[Path, typer.Option(help="CSV of held-out records from the same population, never trained on.")]
 Label = Annotated[str, typer.Option(help="The column that the model predicts.")]
-Id = Annotated[str | None, typer.Option(help="Column that names the records; not shown to the model.")]
-Drop = Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")]
-IdColumn = Annotated[str | None, typer.Option(help="Column that names the records; not used as a feature.")]
+Id = Annotated[str | None, typer.Option(help="Column with the ids of the records; it is not an input of the model.")]
+Drop = Annotated[str | None, typer.Option(help="Columns that are not inputs of the model, separated by commas.")]
+IdColumn = Annotated[str | None, typer.Option(help="Column with the ids of the records; not used as a feature.")]
 NoFeatures = Annotated[str | None, typer.Option(help="Columns that are not used as features, separated by commas.")]
-Groups = Annotated[str | None, typer.Option(help="Columns whose groups are compared, separated by commas.")]
+Groups = Annotated[str | None, typer.Option(help="Columns of groups to compare, separated by commas.")]
 Task = Annotated[str | None, typer.Option(help="classification or regression, if the file does not state it.")]
 Outputs = Annotated[
     str | None, typer.Option(help="Outputs of an ONNX or remote model: probabilities, logits or log-probabilities.")
@@ -61,7 +61,7 @@ RandomSplit = Annotated[
     ),
 ]
 Shadows = Annotated[int | None, typer.Option(help="Old name of --references.", min=0, hidden=True)]
-DropOverlap = Annotated[bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")]
+DropOverlap = Annotated[bool, typer.Option("--drop-overlap", help="Remove training records from the holdout.")]
 Repeats = Annotated[
     int | None,
     typer.Option(help="Answers to average per record if the model's answers are random; 16 by default.", min=1),
@@ -71,7 +71,7 @@ Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, 
 Cache = Annotated[
     Path | None,
     typer.Option(
-        help="Folder that keeps finished retrainings; it holds outputs for your records, so keep it private.",
+        help="Folder that keeps finished trainings; it holds outputs for your records, so keep it private.",
         file_okay=False,
     ),
 ]
@@ -85,7 +85,7 @@ Out = Annotated[
     Path | None,
     typer.Option(help="Folder for result.json, report.html, table.csv and, by record, records.csv.", file_okay=False),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)]
 Confidence = Annotated[float, typer.Option(help="Confidence of the intervals.")]
 Margin = Annotated[float, typer.Option(help="“Not detected” excludes an AUC above 0.5 plus this.")]
@@ -150,7 +150,7 @@ def _without_secrets(argument: str) -> str:
 
 @contextmanager
 def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Bars with the time left, on standard error, and only where someone is looking; no warning shows values."""
+    """Show progress with the time left on standard error, if it is a terminal; no warning shows values."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

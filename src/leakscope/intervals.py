@@ -286,7 +286,7 @@ def auc_beyond_control(
     >>> member, one = np.repeat([True, False], 400), Scale(np.zeros(800, int), np.zeros(800, int))
     >>> hardness = rng.normal(size=800)
     >>> auc_beyond_control(member, (hardness + member, one), (hardness, one))(0.95)
-    0.26 [0.25, 0.28]
+    0.26 [0.24, 0.28]
     """
     (ranking, ours), (rival, theirs) = (_deviations(scores, member, scale) for scores, scale in (target, control))
     value = ranking.auc - rival.auc

@@ -51,7 +51,7 @@ MUCH_OVERLAP = 0.1
 
 
 def confidence_for_choice(confidence: float, attacks: int, figures: int) -> float:
-    """Confidence of each interval so that all hold together.
+    """Give the confidence of each interval so that all are simultaneous.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def confidence_for_choice(confidence: float, attacks: int, figures: int) -> floa
 
 
 def confidences_for_choice(confidence: float, attacks: Sequence[Attack], rates: int) -> list[Confidence]:
-    """Confidence of the intervals of each attack so that all hold together, with true-positive rates at ``rates`` false-positive rates.
+    """Give the confidence of the intervals of each attack so that all are simultaneous, with true-positive rates at ``rates`` false-positive rates.
 
     Where the primary attack runs, its AUC gets half of the error and its true-positive rates three tenths. The other attacks share the
     rest: more of them do not widen the intervals of the primary one.
