@@ -14,23 +14,9 @@ import numpy as np
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.evidence import Attack
-from leakscope.papers import panels
+from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Cell, Reproduction
-from leakscope.papers.shokri_targets import (
-    READING,
-    SIZE,
-    Case,
-    Source,
-    Stopped,
-    accuracy,
-    auc,
-    judge,
-    load,
-    moved,
-    over_targets,
-    pool,
-    watch,
-)  # fmt: skip
+from leakscope.papers.shokri_targets import SIZE, Case, Source, Stopped, accuracy, auc, load, moved, pool
 from leakscope.papers.work import Work
 from leakscope.risk import Judged
 
@@ -38,6 +24,9 @@ NO_NUMBERS = "The extracted text of the paper has no numbers of this figure: its
 ABOVE_CHANCE = "Accuracy above 50 % (points)"
 CONTROL = "control"
 Answers = dict[str, Judged]  # by attack
+#: Settings that Figures 1 to 3 share.
+FULL = {"gaps": shokri_targets.GAPS, "size": 10_000, "draws": 2, "large_draws": 1, "widths": ()}
+QUICK = {"keys": ("purchase100",), "gaps": (0.1, 0.25), "size": 200, "draws": 1, "large_draws": 1, "widths": (64,)}
 #: Columns for what `state` gives.
 STATE = ["reached", "epochs", "train", "test"]
 
@@ -72,7 +61,7 @@ def cases(
 def settings(found: Sequence[Case], absent: Sequence[str], gaps: Sequence[float], **more: Any) -> dict[str, Any]:
     """All that the numbers depend on."""
     return {
-        "reading": READING,
+        "reading": shokri_targets.READING,
         "stands_in": [case.source.stands_in for case in found if case.source.stands_in],
         "absent": absent,
         "cases": [
@@ -171,11 +160,13 @@ def attack_figure(
     releases = list(dict.fromkeys(release for attack in attacks.values() for release in attack.releases))
 
     def measure(stopped: Stopped, rng: np.random.Generator) -> Answers:
-        seen = watch(stopped, releases, rng, more["large_judged" if len(stopped.members) == SIZE else "judged"])
-        answers = {name: judge(attack, seen, rng) for name, attack in attacks.items()}
-        return answers | {CONTROL: judge(attacks[control], seen, rng, permuted=True)}
+        seen = shokri_targets.watch(
+            stopped, releases, rng, more["large_judged" if len(stopped.members) == SIZE else "judged"]
+        )
+        answers = {name: shokri_targets.judge(attack, seen, rng) for name, attack in attacks.items()}
+        return answers | {CONTROL: shokri_targets.judge(attacks[control], seen, rng, permuted=True)}
 
-    answers = over_targets(work, found, gaps, measure)
+    answers = shokri_targets.over_targets(work, found, gaps, measure)
     pooled = [by_gap(row, gaps) for row in answers]
     return work.result(
         settings=settings(found, absent, gaps, **more),

@@ -20,9 +20,10 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.evidence import Attack, Evidence, Guesses
 from leakscope.intervals import normal_quantile
+from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, Group, attack_figure
-from leakscope.papers.shokri_targets import GAPS, Source, accuracy, gain
+from leakscope.papers.shokri_targets import Source, accuracy, gain
 from leakscope.papers.trends import Trend, every, trend
 from leakscope.papers.work import Work
 
@@ -37,28 +38,10 @@ PAPER = {
     ),
     "numbers": NO_NUMBERS + " Hospital does not pass a gap of 0.1; Adult has next to none and is left out.",
 }
-FULL = {
-    "keys": ("purchase100", "texas100", "cifar100", "diabetes130"),
-    "gaps": GAPS,
-    "size": 10_000,
-    "judged": 2505,
-    "large_judged": 2000,
-    "draws": 2,
-    "large_draws": 1,
-    "widths": (),
-    "epochs": 30,
-}
-QUICK = {
-    "keys": ("purchase100",),
-    "gaps": (0.1, 0.25),
-    "size": 200,
-    "judged": 200,
-    "large_judged": 200,
-    "draws": 1,
-    "large_draws": 1,
-    "widths": (64,),
-    "epochs": 2,
-}
+FULL = shokri_curves.FULL | {
+    "keys": ("purchase100", "texas100", "cifar100", "diabetes130"), "judged": 2505, "large_judged": 2000, "epochs": 30,
+}  # fmt: skip
+QUICK = shokri_curves.QUICK | {"judged": 200, "large_judged": 200, "epochs": 2}
 
 _HOLDS: dict[Trend, bool | None] = {"rises": True, "shows no change": None, "falls": False, "goes both ways": False}
 LOSS, BOTH, PREDICTION = "loss", "∇c; c", "c"

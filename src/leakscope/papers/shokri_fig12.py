@@ -21,21 +21,9 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.evidence import Attack
 from leakscope.explanations import parse
-from leakscope.papers import panels
+from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_targets import (
-    Stopped,
-    accuracy,
-    auc,
-    gain,
-    judge,
-    moved,
-    over_targets,
-    pool,
-    purchase,
-    settings_of,
-    watch,
-)  # fmt: skip
+from leakscope.papers.shokri_targets import Stopped, accuracy, auc, gain, judge, moved, over_targets, pool, watch
 from leakscope.papers.trends import between
 from leakscope.papers.work import Work
 from leakscope.risk import Judged
@@ -81,7 +69,7 @@ Found = Mapping[tuple[str, str], Judged]  # by method and attack
 
 def run(work: Work, gaps: Sequence[float], methods: Sequence[str], judged: int, **drawn: int) -> Reproduction:
     """Attack every explanation of networks stopped at each gap."""
-    case = purchase(**drawn)
+    case = shokri_targets.purchase(**drawn)
 
     def attack_all(stopped: Stopped, rng: np.random.Generator) -> dict[tuple[str, str], Judged]:
         attacks = {(method, name): attack for method in methods for name, attack in _attacks(method).items()}
@@ -96,7 +84,7 @@ def run(work: Work, gaps: Sequence[float], methods: Sequence[str], judged: int, 
         if drawn
     }
     return work.result(
-        settings=settings_of(case, gaps=gaps, judged=judged),
+        settings=shokri_targets.settings_of(case, gaps=gaps, judged=judged),
         columns=["gap", "reached", "method", "attack", "accuracy", "auc", "networks"],
         rows=[
             [gap, float(np.mean(widths)), method, name, accuracy(part), auc(part), len(widths)]

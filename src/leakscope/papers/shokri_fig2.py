@@ -12,9 +12,10 @@ from typing import Any
 
 from leakscope.attacks import explanation_network, explanation_norm
 from leakscope.core.result import Claim
+from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, Group, attack_figure
-from leakscope.papers.shokri_targets import GAPS, Source, accuracy, auc, gain
+from leakscope.papers.shokri_targets import Source, accuracy, auc, gain
 from leakscope.papers.work import Work
 
 ID = "shokri-fig2"
@@ -27,28 +28,10 @@ PAPER = {
     ),
     "numbers": NO_NUMBERS,
 }
-FULL = {
-    "keys": ("purchase100", "texas100", "cifar100"),
-    "gaps": GAPS,
-    "size": 10_000,
-    "judged": 2505,
-    "large_judged": 2000,
-    "draws": 2,
-    "large_draws": 1,
-    "widths": (),
-    "epochs": 30,
-}
-QUICK = {
-    "keys": ("purchase100",),
-    "gaps": (0.1, 0.25),
-    "size": 200,
-    "judged": 200,
-    "large_judged": 200,
-    "draws": 1,
-    "large_draws": 1,
-    "widths": (64,),
-    "epochs": 2,
-}
+FULL = shokri_curves.FULL | {
+    "keys": ("purchase100", "texas100", "cifar100"), "judged": 2505, "large_judged": 2000, "epochs": 30,
+}  # fmt: skip
+QUICK = shokri_curves.QUICK | {"judged": 200, "large_judged": 200, "epochs": 2}
 
 CLOSE = 0.05  # accuracies that differ by no more are called competitive
 NORMALISED = "gradient:normalised"

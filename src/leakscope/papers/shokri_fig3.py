@@ -20,10 +20,11 @@ import numpy as np
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
+from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_curves import NO_NUMBERS, STATE, cases, drawing, not_reached, settings, state
 from leakscope.papers.shokri_dimensions import magnitude
-from leakscope.papers.shokri_targets import GAPS, Case, Stopped, over_targets, watch
+from leakscope.papers.shokri_targets import Case, Stopped, over_targets, watch
 from leakscope.papers.work import Work
 
 ID = "shokri-fig3"
@@ -41,26 +42,10 @@ PAPER = {
         "negative (caption; text, Texas)."
     ),
 }
-FULL = {
-    "keys": ("purchase100", "texas100", "cifar100", "diabetes130", "adult"),
-    "gaps": GAPS,
-    "size": 10_000,
-    "judged": 5000,
-    "draws": 3,
-    "large_draws": 1,
-    "widths": (),
-    "resamples": 1000,
-}
-QUICK = {
-    "keys": ("purchase100",),
-    "gaps": (0.1, 0.25),
-    "size": 200,
-    "judged": 200,
-    "draws": 1,
-    "large_draws": 1,
-    "widths": (64,),
-    "resamples": 200,
-}
+FULL = shokri_curves.FULL | {
+    "keys": ("purchase100", "texas100", "cifar100", "diabetes130", "adult"), "judged": 5000, "draws": 3, "resamples": 1000,
+}  # fmt: skip
+QUICK = shokri_curves.QUICK | {"judged": 200, "resamples": 200}
 
 VARIANCE, NORM, BETWEEN = "membership and variance", "membership and 1-norm", "variance and 1-norm"
 PAIRS = (VARIANCE, NORM, BETWEEN)

@@ -22,21 +22,10 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.evidence import Guesses
 from leakscope.intervals import mean, median
-from leakscope.papers import panels
+from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_dimensions import magnitude
-from leakscope.papers.shokri_targets import (
-    Stopped,
-    accuracy,
-    auc,
-    judge,
-    moved,
-    pool,
-    purchase,
-    settings_of,
-    targets,
-    watch,
-)  # fmt: skip
+from leakscope.papers.shokri_targets import Stopped, accuracy, auc, judge, moved, pool, watch
 from leakscope.papers.trends import between, every
 from leakscope.papers.work import Work
 from leakscope.ranking import Scale
@@ -116,11 +105,13 @@ def run(
     work: Work, gap: float, sigmas: Sequence[float], samples: Sequence[int], judged: int, epochs: int, **drawn: int
 ) -> Reproduction:
     """Look at SmoothGrad of networks stopped at a gap, and trained to the end."""
-    case, seed = purchase(**drawn, epochs=epochs), work.seed
+    case, seed = shokri_targets.purchase(**drawn, epochs=epochs), work.seed
     settings = [Setting(0.0, 0), *(Setting(sigma, count) for sigma in sigmas for count in samples)]
 
     def look(number: int) -> list[Answer]:
-        found = targets(case.source, (gap,), seed, number=number, size=case.size, training=case.training, to_end=True)
+        found = shokri_targets.targets(
+            case.source, (gap,), seed, number=number, size=case.size, training=case.training, to_end=True
+        )
         rng = np.random.default_rng([seed, number])
         return [(_name(stopped), stopped.gap, _look(stopped, settings, judged, rng)) for stopped in found]
 
@@ -128,7 +119,7 @@ def run(
     names = list(dict.fromkeys(name for name, _, _ in answers))
     rows = [row for name in names for row in _rows(name, [part for part in answers if part[0] == name], settings)]
     return work.result(
-        settings=settings_of(case, judged=judged, epochs=epochs),
+        settings=shokri_targets.settings_of(case, judged=judged, epochs=epochs),
         columns=COLUMNS,
         rows=[row.cells() for row in rows],
         statements=_statements(rows),

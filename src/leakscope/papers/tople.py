@@ -50,6 +50,12 @@ READING = (
 NO_NUMBERS = "The extracted text has no numbers of this figure but those in the statement."
 
 
+#: Settings of attacks on models of 60K records.
+FULL = {"size": 100_000, "steps": 10_000, "attack_steps": 5000, "judged": 6000, "draws": 3}
+QUICK = {"size": 1000, "steps": 100, "attack_steps": 40, "judged": 400, "draws": 2}
+FOUR = ("child", "alarm", "sachs", "water")
+
+
 class Law(NamedTuple):
     """Where outsiders come from: P with ``noise`` on every table but the label's; infinite noise redraws them."""
 

@@ -14,21 +14,7 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import (
-    BOUNDED,
-    NETWORK,
-    ON_PARENTS,
-    SORTED,
-    TABLE,
-    TREE,
-    UNSORTED,
-    Effort,
-    Plan,
-    Point,
-    Trial,
-    World,
-    table_and_network,
-)  # fmt: skip
+from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, UNSORTED, Plan, Point, Trial
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_lines, attack_rows, separation, short, within
 from leakscope.papers.trends import Series, follows
 from leakscope.papers.work import Work
@@ -67,7 +53,7 @@ READINGS = (
 
 def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Attack both kinds of model at every size."""
-    steps = Effort(**effort)
+    steps = tople.Effort(**effort)
     points = tople.over_draws(work, [_plan(size, size in read_at) for size in sizes], draws, steps)
     shifted = max(points, key=lambda point: point.attack(NETWORK, ON_SHIFTED).value)
     notes = [separation(shifted, NETWORK, ON_SHIFTED, short(shifted.plan.size)), *_closest(points)]
@@ -90,10 +76,10 @@ def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **
 
 def _plan(size: int, all_readings: bool) -> Plan:
     if not all_readings:
-        return Plan("child", size, table_and_network, {TABLE: BASE, NETWORK: BASE})
+        return Plan("child", size, tople.table_and_network, {TABLE: BASE, NETWORK: BASE})
 
-    def kinds(world: World, effort: Effort) -> list[object]:
-        return [*table_and_network(world, effort), world.network(effort.steps, on_parents=True)]
+    def kinds(world: tople.World, effort: tople.Effort) -> list[object]:
+        return [*tople.table_and_network(world, effort), world.network(effort.steps, on_parents=True)]
 
     trials = (*BASE, Trial("P", UNSORTED), *READINGS)
     return Plan("child", size, kinds, {TABLE: trials, NETWORK: trials, ON_PARENTS: BASE})

@@ -26,15 +26,8 @@ PAPER = {
     ),
     "numbers": tople.NO_NUMBERS,
 }
-FULL = {
-    "noises": (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0),
-    "size": 100_000,
-    "steps": 10_000,
-    "attack_steps": 5000,
-    "judged": 6000,
-    "draws": 4,
-}
-QUICK = {"noises": (0.0, 0.5, 2.0), "size": 1000, "steps": 100, "attack_steps": 40, "judged": 400, "draws": 2}
+FULL = tople.FULL | {"noises": (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0), "draws": 4}
+QUICK = tople.QUICK | {"noises": (0.0, 0.5, 2.0)}
 
 LITTLE = 0.25  # noise up to here is little
 CLOSE = 0.05  # to one half

@@ -45,22 +45,8 @@ PAPER = {
     ),
     "numbers": tople.NO_NUMBERS,
 }
-FULL = {
-    "networks": ("child", "alarm", "sachs", "water"),
-    "size": 100_000,
-    "steps": 10_000,
-    "attack_steps": 5000,
-    "judged": 6000,
-    "draws": 3,
-}
-QUICK = FULL | {
-    "networks": ("child", "sachs"),
-    "size": 1000,
-    "steps": 100,
-    "attack_steps": 40,
-    "judged": 400,
-    "draws": 2,
-}
+FULL = tople.FULL | {"networks": tople.FOUR}
+QUICK = tople.QUICK | {"networks": ("child", "sachs")}
 
 CLOSE = 0.02  # to one half
 KINDS = (TABLE, ON_PARENTS, NETWORK)

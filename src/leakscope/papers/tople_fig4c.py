@@ -37,18 +37,8 @@ PAPER = {
     ),
     "numbers": tople.NO_NUMBERS,
 }
-FULL = {
-    "networks": ("child", "alarm", "sachs", "water"),
-    "size": 100_000,
-    "steps": 10_000,
-    "attack_steps": 5000,
-    "judged": 6000,
-    "climbed": 20_000,
-    "draws": 3,
-}
-QUICK = FULL | {
-    "networks": ("child", "sachs"), "size": 1000, "steps": 100, "attack_steps": 40, "judged": 400, "climbed": 600, "draws": 2,
-}  # fmt: skip
+FULL = tople.FULL | {"networks": tople.FOUR, "climbed": 20_000}
+QUICK = tople.QUICK | {"networks": ("child", "sachs"), "climbed": 600}
 
 WRONG = 2  # columns beside the parents
 LEARNED = "learned causal"

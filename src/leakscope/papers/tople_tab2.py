@@ -28,8 +28,8 @@ PAPER = {
     "statement": "Attack accuracy rises with the number of wrong parents and is highest on the network.",
     "numbers": "; ".join(f"{name}: attack {one:g} %, prediction {two:g} %" for name, (one, two) in STATED.items()),
 }
-FULL = {"size": 100_000, "additions": (1, 2), "steps": 10_000, "attack_steps": 5000, "judged": 6000, "draws": 3}
-QUICK = {"size": 1000, "additions": (1,), "steps": 100, "attack_steps": 40, "judged": 400, "draws": 2}
+FULL = tople.FULL | {"additions": (1, 2)}
+QUICK = tople.QUICK | {"additions": (1,)}
 
 CLOSE = 5.0  # points
 ON_SHIFTED = Trial("P*", SORTED)
