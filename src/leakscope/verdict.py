@@ -252,7 +252,7 @@ def _judge_all(strongest: Risk, basis: Basis) -> Verdict:
         one of the rules below);
       - in the same figure the attack is significantly better than on the never-trained control; the model fits the members as
         one that was trained on them (``basis.fit``, where reference models were trained); and where the blind baseline may be
-        better than chance, a larger training set does not explain that fit, or (without ``fit``) the attack is significantly
+        better than chance, neither a larger training set nor noise explains that fit, or (without ``fit``) the attack is significantly
         better than the blind baseline;
       - without a control, the attack is significantly better than the blind baseline.
     - *not detected*: no attack that was run is significantly better than chance, for each of them an AUC above 0.5 + ``margin`` is
@@ -353,7 +353,9 @@ def _doubts_of_fit(fit: Fit, risk: Risk) -> list[Statement]:
         doubts.append(_about(None, "data_hungry", curve=fit.curve, gap=fit.gap))
     if fit.gap.low <= 0 or fit.mid.low <= 0:
         doubts.append(_about(None, "not_fitted_as_member", mid=fit.mid, gap=fit.gap))
-    if risk.blind is not None and suspicious(risk.blind) and fit.size.low <= 0:
+    # mid is about half of gap in a trained model: above gap, the model fits the members better than models trained on them do.
+    explained = fit.size.low <= 0 or fit.mid.value > fit.gap.value
+    if risk.blind is not None and suspicious(risk.blind) and explained:
         doubts.append(_about(None, "shift_explains_fit", _remedy(risk.blind), blind=risk.blind, size=fit.size))
     return doubts
 
