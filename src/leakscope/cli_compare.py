@@ -93,7 +93,8 @@ def compare(
         found = run(
             target, chosen, explanations=() if explanations is None else explanations.split(","),
             record_explanations=record_explanations, price=price,
-            references=references, budget=shared.seconds(budget, "--budget"), random_split=random_split, shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
+            references=references, budget=shared.seconds(budget, "--budget"), random_split=random_split, shadows=shadows,
+            retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
             cluster=cluster, cache=cache, command=shared.command_line(context), progress=progress,
         )  # fmt: skip
     shared.finish(found, out, as_json)

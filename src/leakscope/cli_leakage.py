@@ -69,8 +69,8 @@ def leakage(
     )  # fmt: skip
     with shared.progress_bars() as progress:
         found = measures.sweep(
-            made, universe.X, y, shared.numbers(sizes, "--sizes", int), weights, shared.numbers(noise, "--noise", float), records,
-            draws, cast("Any", space), seed, models=models, below=below, shared=not independent, confidence=confidence,
+            made, universe.X, y, shared.numbers(sizes, "--sizes", int), weights, shared.numbers(noise, "--noise", float),
+            records, draws, cast("Any", space), seed, models=models, below=below, shared=not independent, confidence=confidence,
             workers=workers, cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
     shared.finish(replace(found, warnings=(*universe.notes, *found.warnings)), out, as_json, context=context)

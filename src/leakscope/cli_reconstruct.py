@@ -91,7 +91,7 @@ def reconstruct(
         found = run(
             people.X, people.y, holdout=people.holdout, release=release, l2=l2, attacks=names, budget=budget,
             groups=people.groups, ids=people.ids, defended="usual" if defenses else (),
-            precision=() if precision is None else shared.numbers(precision, "--precision", int), repeats=repeats, seed=seed,
-            confidence=confidence, progress=progress,
+            precision=() if precision is None else shared.numbers(precision, "--precision", int), repeats=repeats,
+            seed=seed, confidence=confidence, progress=progress,
         )  # fmt: skip
     shared.finish(replace(found, warnings=(*people.notes, *found.warnings)), out, as_json, context=context)

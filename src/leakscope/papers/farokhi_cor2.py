@@ -83,7 +83,9 @@ def run(
     falls = [_fall(bare, point) for point in small]
     order = slope(deviations, falls)
     return work.result(
-        settings={"reading": READING, "learner": "ridge regression", "features": 5, **work.settings, **effort._asdict()},
+        settings={
+            "reading": READING, "learner": "ridge regression", "features": 5, **work.settings, **effort._asdict(),
+        },
         columns=["part", "σ", "ε", "δ", "sensitivity", "mechanism", "ceiling", "fall", *COLUMNS],
         rows=[
             ["no noise", 0.0, *[None] * 6, *bare.cells()],

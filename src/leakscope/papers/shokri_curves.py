@@ -123,7 +123,8 @@ def drawing(
     points = [max(map(len, series.values())) for series in curves]
     return [
         panels.lines(
-            case.source.name, series, x_label="Training accuracy minus test accuracy", y_label=y_label, log_x=False, log_y=False
+            case.source.name, series, x_label="Training accuracy minus test accuracy", y_label=y_label,
+            log_x=False, log_y=False,
         )
         for case, series, count in zip(found, curves, points, strict=True)
         if count >= min(2, max(points))
@@ -154,7 +155,7 @@ def attack_figure(
     findings
         Decides the statements of one set.
     more
-        Further settings: ``judged`` and ``large_judged`` members at most, the second of sets with `SIZE` training records.
+        Further settings; at most ``judged`` members are attacked, of sets with `SIZE` training records ``large_judged``.
     """
     found, absent = cases(**drawn)
     releases = list(dict.fromkeys(release for attack in attacks.values() for release in attack.releases))
@@ -179,7 +180,9 @@ def attack_figure(
             for name in attacks
         ],
         statements=[
-            claim for case, targets in zip(found, pooled, strict=True) if targets for claim in findings(case.source, targets)
+            claim
+            for case, targets in zip(found, pooled, strict=True) if targets
+            for claim in findings(case.source, targets)
         ],
         notes=[*not_reached(found, answers, gaps), *absent],
         panels=drawing(found, [accuracy_curves(targets, (*attacks, CONTROL)) for targets in pooled], ABOVE_CHANCE),

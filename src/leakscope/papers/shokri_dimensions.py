@@ -215,15 +215,17 @@ def figure(
     statements: Callable[[int, Sequence[Row]], list[Claim]],
     panels: Callable[[Sequence[Row]], list[Panel]],
 ) -> Reproduction:
-    """Train networks of every size at every number of features and classes, and decide the statements of each number of classes."""
+    """Train networks of every size at every number of features and classes, and decide statements by number of classes."""
     rows = study(work, features, classes, sizes, effort)
     return work.result(
         settings={
-            "data": "make_classification of scikit-learn: every feature informative, one corner of the hypercube per class, 1 % of labels random",
+            "data": "make_classification of scikit-learn: every feature informative, one corner of the hypercube per class, "
+            "1 % of labels random",
             "features": features,
             "classes": classes,
             "networks": {size: WIDTHS[size] for size in sizes},
-            "training": f"tanh, Adagrad with rate {RATE} and no decay, batches of {BATCH}, which the paper does not state",
+            "training": f"tanh, Adagrad with rate {RATE} and no decay, batches of {BATCH}, "
+            "which the paper does not state",
             **effort._asdict(),
         },
         columns=COLUMNS,

@@ -43,7 +43,8 @@ PAPER = {
     ),
 }
 FULL = shokri_curves.FULL | {
-    "keys": ("purchase100", "texas100", "cifar100", "diabetes130", "adult"), "judged": 5000, "draws": 3, "resamples": 1000,
+    "keys": ("purchase100", "texas100", "cifar100", "diabetes130", "adult"),
+    "judged": 5000, "draws": 3, "resamples": 1000,
 }  # fmt: skip
 QUICK = shokri_curves.QUICK | {"judged": 200, "resamples": 200}
 

@@ -44,12 +44,12 @@ PAPER = {
 NETWORKS = {"Child/XrayReport": "child", "Sachs/Akt": "sachs", "Sachs/Erk": "sachs"}
 GAUSSIAN = ("Gaussian", "Gaussian with a sharp child")
 FULL = {
-    "worlds": (*GAUSSIAN, *NETWORKS), "sizes": (50, 200, 1000), "penalties": (0.001, 0.03, 1.0), "swaps": 100, "rounds": 20,
-    "few": 12,
+    "worlds": (*GAUSSIAN, *NETWORKS), "sizes": (50, 200, 1000), "penalties": (0.001, 0.03, 1.0), "swaps": 100,
+    "rounds": 20, "few": 12,
 }  # fmt: skip
 QUICK = {
-    "worlds": ("Gaussian with a sharp child", "Sachs/Akt"), "sizes": (50, 200), "penalties": (0.03,), "swaps": 20, "rounds": 5,
-    "few": 8,
+    "worlds": ("Gaussian with a sharp child", "Sachs/Akt"), "sizes": (50, 200), "penalties": (0.03,), "swaps": 20,
+    "rounds": 5, "few": 8,
 }  # fmt: skip
 SETS = ("causes", "all", "others")
 
