@@ -67,7 +67,7 @@ def listed(old: Iterable[str], new: Iterable[str]) -> Listed:
 
 
 def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """Entries that differ, or stand in one of the two only.
+    """Give entries that differ, or that only one of the two has.
 
     >>> changed({"seed": 0, "margin": 0.05}, {"seed": 1, "margin": 0.05})
     (Fact(name='seed', old='0', new='1'),)
@@ -130,7 +130,7 @@ def compare_records(old: Audit, new: Audit, confidence: float) -> ExposureChange
     last = nsmallest(EXPOSED_RECORDS, (rank for _, rank in before.values()))[-1]
     fresh = sum(record.id not in before or before[record.id][1] > last for record in new.exposed)
     scores = [np.array([side[name][0] for name in both]) for side in (before, after)]
-    found = rank_correlation(*scores, confidence)
+    found = rank_correlation(scores[0], scores[1], confidence)
     if found is None:  # there is no order, and so nobody who is most exposed
         return ExposureChange(len(both), 0, 0, None)
     return ExposureChange(len(both), len(new.exposed), fresh, found)
