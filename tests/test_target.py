@@ -342,7 +342,7 @@ def test_models_that_are_frozen_or_have_a_frozen_part_are_not_retrained_and_the_
         model = CalibratedClassifierCV(model).fit(X, y)
     target = make_target(model, TRAIN, HOLDOUT)
     assert target.learner is None
-    assert "frozen" in target.warnings[0]
+    assert target.warnings[0].code == "frozen_parts"
 
 
 def test_a_failing_fit_is_one_sentence():
@@ -406,7 +406,7 @@ def test_missing_levels_are_named_and_a_whole_number_is_the_same_level_as_a_floa
 def test_rows_named_differently_in_features_and_labels_are_warned_about():
     shuffled = pd.Series(y[:40], index=np.arange(40)[::-1])
     (warning,) = make_target(sigmoid, (FRAME[:40], shuffled), FRAME_HOLDOUT).warnings
-    assert "paired by position" in warning
+    assert warning.code == "paired_by_position"
 
 
 # --- missing and infinite values --------------------------------------------------------------------------------------
