@@ -5,7 +5,8 @@ is one combination of
 
 - a design: *default*; *function*, a model that can't be trained again; *unequal*, 700 members and 220 held-out records; *split*, with
   ``random_split``; *rounded*, answers with one decimal; *persons*, two similar rows per person; *private*, parameters with noise;
-  *deep*, a network of two hidden layers, trained to the end; *large*, 2,500 records a side;
+  *deep*, a network of two hidden layers, trained to the end; *large*, 2,500 records a side; *proven*, training with a proof of
+  differential privacy, ε = 8 and δ = 10⁻⁵ (Adult only);
 - a data set and a learner, of which *few epochs*, *strong penalty* and *large leaves* gain much from more records;
 - a condition: *fair*; *noisy*, one held-out label in ten is wrong; *shift*, noise is added to the held-out features;
 - a target that was trained on the members, or on other records.
@@ -52,7 +53,7 @@ class Noisy(LogisticRegression):
         return self
 
 
-DESIGNS = ("default", "function", "unequal", "split", "rounded", "persons", "private", "deep", "large")
+DESIGNS = ("default", "function", "unequal", "split", "rounded", "persons", "private", "deep", "large", "proven")
 CONDITIONS = ("fair", "noisy", "shift")
 CLASSIFIERS = {
     "logistic": LogisticRegression(max_iter=300),
@@ -67,6 +68,13 @@ SPECIAL = {
     "rounded": Rounded(max_iter=300),
     "private": Noisy(max_iter=300),
     "deep": MLPClassifier((64, 64), max_iter=200),
+}
+#: Learners of the design *proven*; DP-SGD trains the network that it defends, or a linear model.
+PROVEN = {
+    "objective perturbation": (ls.defenses.ObjectivePerturbation(8.0), LogisticRegression(max_iter=300)),
+    "parameter noise": (ls.defenses.ParameterNoise(8.0), LogisticRegression(max_iter=300)),
+    "dp-sgd, linear": (ls.defenses.DPSGD(8.0), LogisticRegression(max_iter=300)),
+    "dp-sgd, network": (ls.defenses.DPSGD(8.0), MLPClassifier((16,), max_iter=20)),
 }
 #: Members and held-out records.
 SIZES = {"unequal": (700, 220), "large": (2500, 2500)}
@@ -101,8 +109,9 @@ def records(data: str) -> tuple[Any, Any]:
 def jobs(seed: int, designs: Sequence[str]) -> Iterator[Job]:
     for trained in (False, True)[: 1 if seed % TRAINED_EVERY else 2]:
         for design in designs:
-            special = [design] if design in SPECIAL else None
-            for data in ("adult", "age") if design == "large" else ("adult", "digits", *([] if special else ["age"])):
+            special = [design] if design in SPECIAL else list(PROVEN) if design == "proven" else None
+            named = {"large": ("adult", "age"), "proven": ("adult",)}
+            for data in named.get(design, ("adult", "digits", *([] if special else ["age"]))):
                 for learner in special or (REGRESSORS if data == "age" else CLASSIFIERS):
                     for condition in CONDITIONS[: 1 if design == "split" else 3]:
                         yield Job(design, data, learner, condition, trained)
@@ -119,6 +128,8 @@ def run(job: Job, seed: int) -> str:
     source = train if job.trained else (X[other], y[other])
     if job.design == "persons":
         train, holdout, source = (_two_rows(*part, np.random.default_rng(seed)) for part in (train, holdout, source))
+    if job.design == "proven":
+        return _audit_proven(source, train, holdout, job, seed)
     known = REGRESSORS if job.data == "age" else CLASSIFIERS | SPECIAL
     learner = clone(known[job.learner])
     if "random_state" in learner.get_params():
@@ -135,6 +146,14 @@ def _audit(model: BaseEstimator, train: Any, holdout: Any, job: Job, seed: int) 
         options["task"] = "regression" if regression else "classification"
         options["classes"] = None if regression else list(model.classes_)
     return ls.audit(audited, train, holdout, **options).verdict.kind
+
+
+def _audit_proven(source: Any, train: Any, holdout: Any, job: Job, seed: int) -> str:
+    """The learner is made for the records that the target was trained on."""
+    defense, plain = PROVEN[job.learner]
+    made = defense.defend(ls.make_target(clone(plain).fit(*source), source, holdout), 8.0).learner
+    model = made.fit(*source, np.random.default_rng(seed))
+    return ls.audit(model, train, holdout, fit=made.fit, workers=1, seed=seed).verdict.kind
 
 
 def _condition(X: Any, y: Any, job: Job, rng: np.random.Generator) -> tuple[Any, Any]:

@@ -196,13 +196,15 @@ def test_everything_in_the_folder_is_for_its_owner_alone(filled: Any) -> None:
 
 def test_temporary_files_of_killed_runs_are_removed(filled: Any) -> None:
     folder, run, _ = filled
-    old, young = folder / ".1234.part", folder / ".5678.part"
-    for path in (old, young):
+    before, old, foreign, young = (
+        folder / name for name in (f"{64 * 'a'}.1234.part", ".1234.part", "film.part", ".5678.part")
+    )
+    for path in (before, old, foreign, young):
         path.write_bytes(b"half of an entry")
-    os.utime(old, (0, time.time() - 7200))
+        if path != young:
+            os.utime(path, (0, time.time() - 7200))
     run()
-    assert not old.exists()
-    assert young.exists()
+    assert [path.exists() for path in (before, old, foreign, young)] == [False, False, True, True]
 
 
 def test_a_link_under_a_name_that_can_be_predicted_is_not_followed(filled: Any) -> None:

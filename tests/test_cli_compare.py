@@ -96,6 +96,15 @@ def test_a_report_of_an_audit_shows_it(people, tmp_path, capsys):
     assert "Which defense lowers the risk, and what does it cost?" in (tmp_path / "audit" / "report.html").read_text()
 
 
+def test_a_budget_of_time(people, capsys):
+    arguments = [str(one) for one in quick(people, "--defenses", "round", "--budget", "0.001s", "--json")]
+    place = arguments.index("--references")
+    del arguments[place : place + 2]
+    assert run(*arguments) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["settings"]["references"], found["settings"]["budget"]) == (2, 0.001)
+
+
 @pytest.mark.parametrize(
     ("more", "words"),
     [
@@ -113,6 +122,7 @@ def test_a_report_of_an_audit_shows_it(people, tmp_path, capsys):
         (["--defenses", "more-data", "--more", "nofile.csv"], "nofile.csv"),
         (["--defenses", "round", "--price", "2"], "price"),
         (["--defenses", "round", "--references", "3"], "even number"),
+        (["--defenses", "round", "--budget", "soon"], "--budget"),
         (["--defenses", "parameter-noise", "--delta", "2"], "delta"),
         (["--defenses", "round", "--explanations", "nope"], "there is no release"),
         (["--defenses", "causal-features", "--causes", "shoe size"], "shoe size"),

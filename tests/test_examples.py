@@ -16,7 +16,7 @@ FOLDER = Path(__file__).parent.parent / "docs" / "examples"
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "index.md")
 MOST_LINES = 30
 BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-NUMBER = re.compile(r"(?<![\w.])[-+]?\d+\.\d+")
+NUMBER = re.compile(r"(?<![\w.])[-+−]?\d+\.\d+")
 #: Pages whose libraries don't give the same bits on every processor (matrix products, torch): printed decimal numbers may
 #: differ by this much. Everything else, and every word and whole number everywhere, is compared exactly.
 TOLERANCE = {"text-pipeline": 0.03, "torch-image": 0.05, "torch-tabular": 0.05, "onnx-file": 0.03}
@@ -58,7 +58,7 @@ def run_page(page, tolerance=0.0):
 def assert_same_output(printed, shown, tolerance):
     """The same words, and the same numbers up to the tolerance."""
     assert " ".join(NUMBER.sub("#", printed).split()) == " ".join(NUMBER.sub("#", shown).split()), printed
-    numbers = [[float(number) for number in NUMBER.findall(text)] for text in (printed, shown)]
+    numbers = [[float(number.replace("−", "-")) for number in NUMBER.findall(text)] for text in (printed, shown)]
     assert numbers[0] == pytest.approx(numbers[1], rel=0, abs=tolerance + 1e-12), printed
 
 

@@ -259,6 +259,8 @@ def test_json_is_all_that_is_printed(folder, capsys):
         (("--trust", "sklearn.tree._tree.Tree"), "tree.skops", "knows no gradients"),
         ((), "none.skops", "there is no model file"),
         (("--drop", "z"), "model.skops", "no dropped column"),
+        (("--references", "3"), "model.skops", "even number"),
+        (("--references", "4"), "model.skops", "leave retrain on"),
     ],
 )
 def test_the_command_tells_what_is_wrong(folder, capsys, arguments, model, words):
@@ -266,6 +268,18 @@ def test_the_command_tells_what_is_wrong(folder, capsys, arguments, model, words
     said = capsys.readouterr().err
     assert words in said
     assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("references", [None, 0])
+def test_leakage_is_that_of_an_audit_with_the_same_references(references):
+    train, holdout = people(n=60)
+    model = LogisticRegression().fit(*train)
+    options = {"references": references, "workers": 1, "seed": 3}
+    found = frontier(model, train, holdout, ["gradient"], records=20, **options)
+    audited = ls.audit(model, train, holdout, releases=["probabilities", "gradient"], **options)
+    assert found.settings["references"] == (4 if references is None else 0)
+    assert found.explanations[0].auc == audited.extras[0].auc
+    assert found.explanations[0].control == audited.extras[0].control
 
 
 def test_leakage_is_beside_what_is_released_anyway():

@@ -74,6 +74,5 @@ def _detail(found: list[Audit], kinds: Counter[str]) -> str:
 
 
 def _doubt(found: Audit) -> str:
-    """Why "leaks" was not said. The sentence holds figures, so that a doubt that is known gets a name to be counted by."""
-    fit = None if found.basis is None else found.basis.fit
-    return "data-hungry learner" if fit is not None and fit.data_hungry else found.verdict.sentence
+    """The first doubt of a verdict that is not "leaks"."""
+    return found.verdict.doubts[0].code if found.verdict.doubts else found.verdict.kind

@@ -16,6 +16,7 @@ import hmac
 import io
 import json
 import os
+import re
 import secrets
 import stat
 import time
@@ -35,6 +36,8 @@ SECRET = ".secret"
 SECRET_BYTES = 32
 DIGEST_BYTES = 32
 ENTRY, PART = ".npz", ".part"
+#: Temporary files of this version, and of earlier ones, which named them by the entry and the process.
+TEMPORARY = re.compile(rf"(\.\w+|[0-9a-f]{{64}}\.\d+){re.escape(PART)}")
 STALE = 3600.0  # seconds: writing a file takes far less, so the run that wrote an older temporary file was killed
 
 
@@ -156,7 +159,9 @@ def _read_secret(folder: Path) -> bytes | None:
 
 def _remove_stale(folder: Path) -> None:
     """Remove the temporary files of runs that were killed."""
-    for path in folder.glob(f".*{PART}"):
+    for path in folder.glob(f"*{PART}"):
+        if TEMPORARY.fullmatch(path.name) is None:
+            continue
         with contextlib.suppress(OSError):  # another run removed it
             if time.time() - path.lstat().st_mtime > STALE:
                 path.unlink()

@@ -10,7 +10,7 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -102,7 +102,7 @@ def _run(given: list[str]) -> None:
 
 def _app_for(given: list[str]) -> typer.Typer:
     """Give the app; for a command that pipelines run often one with this command only, which is made in less time."""
-    quick = {"gate": gate, "diff": diff}
+    quick: dict[str, Callable[..., None]] = {"gate": gate, "diff": diff}
     if not given or given[0] not in quick:
         return app
     small = _new_app()

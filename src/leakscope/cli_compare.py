@@ -11,6 +11,7 @@ import typer
 from leakscope.cli_audit import check_options, command_line
 from leakscope.cli_gate import GATE_FAILED
 from leakscope.cli_shared import (
+    Budget,
     Cluster,
     Confidence,
     Drop,
@@ -32,6 +33,7 @@ from leakscope.cli_shared import (
     Workers,
     finish,
     progress_bars,
+    seconds,
 )
 from leakscope.errors import InputError
 
@@ -86,6 +88,7 @@ def compare(
         str | None, typer.Option(help="Column with the environments, for irm and causal-features.")
     ] = None,
     references: References = None,
+    budget: Budget = None,
     random_split: RandomSplit = False,
     shadows: Shadows = None,
     retrain: Retrain = True,
@@ -129,7 +132,7 @@ def compare(
         found = run(
             target, chosen, explanations=() if explanations is None else explanations.split(","),
             record_explanations=record_explanations, price=price,
-            references=references, random_split=random_split, shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
+            references=references, budget=seconds(budget, "--budget"), random_split=random_split, shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
             cluster=cluster, cache=cache, command=command_line(context), progress=progress,
         )  # fmt: skip
     finish(found, out, as_json)

@@ -18,6 +18,7 @@ from leakscope.cli_shared import (
     Json,
     Label,
     Out,
+    References,
     Retrain,
     Seed,
     Train,
@@ -53,6 +54,7 @@ def frontier(
     records: Annotated[int, typer.Option(help="Held-out records to measure faithfulness on.")] = 300,
     id: Id = None,  # noqa: A002
     drop: Drop = None,
+    references: References = None,
     retrain: Retrain = True,
     drop_overlap: DropOverlap = False,
     confidence: Confidence = 0.95,
@@ -94,7 +96,7 @@ def frontier(
     sets = read_sets((train, holdout), loaded, label=label, groups=None, id_column=id, drop=drop)
     with progress_bars() as progress:
         result = run(
-            loaded, sets.train, sets.holdout, names, beside=beside, baseline=baseline, records=records, retrain=retrain,
+            loaded, sets.train, sets.holdout, names, beside=beside, baseline=baseline, records=records, references=references, retrain=retrain,
             drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed, workers=workers,
             cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip

@@ -11,15 +11,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from statistics import NormalDist
 from typing import Any
 
 import numpy as np
 
-from leakscope.core.arrays import Floats, Indices
+from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.ranking import Part, Ranking, Stratum, combine
+from leakscope.ranking import Part, Ranking, Scale, Stratum, combine
 
 #: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
 FALSE_ALARMS_NEEDED = 10
@@ -245,16 +245,74 @@ def paired_auc_difference(first: Sequence[Part], second: Sequence[Part]) -> Call
         value += weight * float(np.mean(changes[0]))
         deviations.append(np.sqrt(sum(float(np.var(change, ddof=1)) / len(change) for change in changes)))
     deviation = combine(np.array(deviations), ranking.weights, ranking.blocks)
+    return partial(_paired_estimate, value, deviation, ranking)
+
+
+def _paired_estimate(value: float, deviation: float, ranking: Ranking, confidence: float) -> Estimate:
+    # A deviation of zero says only that no record disagreed: a share of about 3 / n could still do so.
     fewest = max(1, min(ranking.members, ranking.nonmembers))
+    unseen = -float(np.log((1 - confidence) / 2)) / (2 * fewest)
+    half = max(normal_quantile(confidence) * deviation, unseen)
+    low, high = max(-1.0, value - half), min(1.0, value + half)
+    return Estimate(value, low, high, confidence, n=ranking.members + ranking.nonmembers, method="DeLong, paired")
 
-    def estimate(confidence: float) -> Estimate:
-        # A deviation of zero says only that no record disagreed: a share of about 3 / n could still do so.
-        unseen = -float(np.log((1 - confidence) / 2)) / (2 * fewest)
-        half = max(normal_quantile(confidence) * deviation, unseen)
-        low, high = max(-1.0, value - half), min(1.0, value + half)
-        return Estimate(value, low, high, confidence, n=ranking.members + ranking.nonmembers, method="DeLong, paired")
 
-    return estimate
+def auc_beyond_control(
+    member: Booleans, target: tuple[Floats, Scale], control: tuple[Floats, Scale]
+) -> Callable[[float], Estimate]:
+    r"""AUC on the target minus AUC on the never-trained control, paired over records (DeLong, DeLong and Clarke-Pearson 1988).
+
+    Both are means over strata with weights :math:`w_s`. A member of a stratum with :math:`m_s` members has the placement
+    :math:`V_i`, the share of the non-members of its stratum that score below it (ties count one half), and with :math:`\bar V_s` the mean of
+    these,
+
+    .. math:: t_i = w_s\,\frac{V_i-\bar V_s}{\sqrt{m_s(m_s-1)}},
+
+    and likewise for non-members. :math:`\sum_i t_i^2` is DeLong's variance of the AUC on the target. With :math:`c_i` the same of the
+    control, the variance of the difference is
+
+    .. math:: \sum_i (t_i-c_i)^2 + \sum_{i\text{ member}} c_i^2.
+
+    The second sum is added where the control is several models. Such a model is trained on the members that the other models are
+    asked about. What two parts of the members have in common by chance therefore raises the AUC on both, and doubles at most
+    the members' part of the variance of the control. Errors of strata that depend on each other are added as in `ranking.combine`, by
+    the strata of the target; strata of the control lie within these.
+
+    Returns a function from the confidence to the estimate.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member, one = np.repeat([True, False], 400), Scale(np.zeros(800, int), np.zeros(800, int))
+    >>> hardness = rng.normal(size=800)
+    >>> auc_beyond_control(member, (hardness + member, one), (hardness, one))(0.95)
+    0.26 [0.25, 0.28]
+    """
+    (ranking, ours), (rival, theirs) = (_deviations(scores, member, scale) for scores, scale in (target, control))
+    value = ranking.auc - rival.auc
+    if not (ranking.weights.any() and rival.weights.any()):
+        return lambda confidence: Estimate(value, -1.0, 1.0, confidence, n=len(member), method=TOO_FEW)
+    squares = (ours - theirs) ** 2
+    if len(np.unique(rival.blocks)) > 1:
+        squares[member] += theirs[member] ** 2
+    errors = np.array([np.sqrt(squares[rows].sum()) for rows, _ in target[1].strata()])
+    return partial(_paired_estimate, value, combine(errors, np.ones(len(errors)), ranking.blocks), ranking)
+
+
+def _deviations(scores: Floats, member: Booleans, scale: Scale) -> tuple[Ranking, Floats]:
+    """The ranking, and what each record adds to the error of its AUC: the squares add up to DeLong's variance."""
+    rows, strata, blocks = [], [], []
+    for of_stratum, block in scale.strata():
+        sides = [np.flatnonzero(of_stratum & side) for side in (member, ~member)]
+        rows.append([side[np.argsort(scores[side])] for side in sides])
+        strata.append(Stratum(*(scores[side] for side in rows[-1])))
+        blocks.append(block)
+    ranking, found = Ranking(tuple(strata), np.array(blocks, np.intp)), np.zeros(len(scores))
+    for weight, stratum, sides in zip(ranking.weights, strata, rows, strict=True):
+        if weight:
+            for side, placed in zip(sides, stratum.placements, strict=True):
+                found[side] = weight * (placed - placed.mean()) / np.sqrt(len(side) * (len(side) - 1.0))
+    return ranking, found
 
 
 def placements_in_order(part: Part) -> tuple[Floats, Floats]:

@@ -100,11 +100,11 @@ def check_values(raw: NDArray[Any], records: int, name: str) -> NDArray[np.float
 def check_probabilities(raw: NDArray[Any], records: int, classes: int, name: str) -> NDArray[np.float64]:
     """Probabilities as float64 of shape (n, classes) with rows that sum to 1, or an error.
 
-    One column is the probability of the second of two classes.
+    One column is the probability of the second of two classes, or of the only class that a retrained model saw.
     """
     columns = check_rows(raw, records, name)
     columns = columns[:, None] if columns.ndim == 1 else columns
-    if columns.ndim == 2 and columns.shape[1] == 1:
+    if columns.ndim == 2 and columns.shape[1] == 1 and classes != 1:
         columns = np.hstack([1 - columns, columns])
     if columns.ndim != 2 or columns.shape[1] != classes:
         raise InputError(

@@ -390,7 +390,7 @@ class Basis:
     Parameters
     ----------
     margin
-        "No evidence" excludes an AUC above 0.5 + ``margin``.
+        "Not detected" excludes an AUC above 0.5 + ``margin``.
     overlap
         Share of the judged non-members that are members too.
     random_split

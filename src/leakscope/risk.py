@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -191,6 +191,7 @@ def assess(
     if blind is not None:
         within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
         beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
+    beyond_control = None if trial.control is None else _beyond_control(judged, trial.control)
     curve, bars = roc(judged.ranking), histogram(judged)
     both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
     by_group = assess_groups(judged, groups, [one.auc for one in both])
@@ -219,7 +220,9 @@ def assess(
                 permuted=permuted,
                 blind=blind_auc,
                 beyond_blind=None if beyond_blind is None else beyond_blind(confidence),
-                beyond_control=intervals.difference(figures.auc, control.auc),
+                beyond_control=intervals.difference(figures.auc, control.auc)
+                if beyond_control is None
+                else beyond_control(confidence),
                 tpr_beyond=_tpr_beyond(figures.tpr_at_fpr, [_tprs(rival.ranking, rates, fprs) for rival in rivals]),
                 by_group=of_groups,
                 roc=curve,
@@ -227,6 +230,12 @@ def assess(
             )
         )
     return risks
+
+
+def _beyond_control(target: Judged, control: Judged) -> Callable[[float], Estimate]:
+    return intervals.auc_beyond_control(
+        target.member, (target.guesses.score, target.scale), (control.guesses.score, control.scale)
+    )
 
 
 def _tprs(ranking: Ranking, confidence: float, fprs: tuple[float, ...]) -> dict[float, Estimate]:
@@ -321,8 +330,9 @@ def most_exposed_group(
     rows, confidence = groups[group.column] == group.level, group.auc.confidence
     rivals: dict[str, Estimate] = {}
     if trial.control is not None:
-        rivals["control"] = intervals.auc(trial.control.take(rows).ranking, confidence)
-        rivals["beyond_control"] = intervals.difference(group.auc, rivals["control"])
+        unseen = trial.control.take(rows)
+        rivals["control"] = intervals.auc(unseen.ranking, confidence)
+        rivals["beyond_control"] = _beyond_control(trial.target.take(rows), unseen)(confidence)
     if blind is not None:
         own, theirs = trial.target.take(rows), blind.take(rows)
         within = split(own.guesses.score, own.member, theirs.scale)

@@ -24,6 +24,7 @@ from leakscope.core.wording import name as safe_text
 from leakscope.crossfit import Sample
 from leakscope.errors import InputError
 from leakscope.evaluation.audit_claims import audit_claims
+from leakscope.evaluation.claims import bound_epsilon, stand_alone
 from leakscope.evaluation.concluding import try_attacks
 from leakscope.evaluation.evaluate import Case, Control, Observed
 from leakscope.evaluation.prepare import FEWEST, judged_groups
@@ -95,10 +96,10 @@ def audit_scores(
     >>> member = np.repeat([True, False], 1000)
     >>> loss = rng.normal(1.0 - 0.5 * member, 1.0)
     >>> audit_scores(loss, member, higher_is_member=False).verdict.kind
-    'cannot tell'
+    'inconclusive'
     >>> result = audit_scores(loss, member, higher_is_member=False, random_split=True)
     >>> result.verdict.kind, result.strongest.attack, result.strongest.auc
-    ('leaks', 'the given score', 0.65 [0.62, 0.68])
+    ('leaks', 'the given score', 0.65 [0.61, 0.69])
     """
     settings = Settings(seed, confidence, margin, read_rates(fprs), retrain=False, references=0).checked()
     for values, what in ((member, "memberships"), (control, "control scores"), (groups, "groups"), (ids, "ids")):
@@ -231,8 +232,13 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
     case = Case(sample, (given.members.y, given.nonmembers.y), None, groups, settings.seed, settings.fprs)
     tried = try_attacks(attacks, case, _observed(given, sample, name), settings, clock)
-    exposed = most_exposed_group(tried.careful, [one.trial for one in tried.found], None, groups)
-    basis = Basis(settings.margin, random_split=words["random split"], exposed=exposed)
+    trials = [one.trial for one in tried.found]
+    claim = None
+    if words["random split"]:
+        alone = stand_alone((repeats.members, repeats.nonmembers), sample)
+        claim = bound_epsilon(trials, sample, alone, None, 0.0, settings.confidence)
+    exposed = most_exposed_group(tried.careful, trials, None, groups)
+    basis = Basis(settings.margin, random_split=words["random split"], claim=claim, exposed=exposed)
     result = Audit(
         **tried.conclude(basis, given.members, sample, settings),
         not_run=_not_run(given),

@@ -402,9 +402,14 @@ def _cached(
     cache = open_cache(folder)
     common = _common_key(job)
     missing: dict[range, str] = {}
+    start = getattr(
+        job.observe, "start", 0
+    )  # where these are the later worlds of a design, its number of the first one
     for task in job.tasks():
         streams = [world if job.worlds.stream is None else job.worlds.stream(world) for world in task]
-        key = fingerprint(common, list(task), streams, [job.worlds.indices(world) for world in task])
+        key = fingerprint(
+            common, [start + world for world in task], streams, [job.worlds.indices(world) for world in task]
+        )
         stored = cache.load(key, len(task))
         if stored is None:
             missing[task] = key

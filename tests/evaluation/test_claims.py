@@ -37,6 +37,29 @@ def test_a_random_split_shows_a_lower_bound_on_epsilon_without_a_claim():
     assert without.basis.claim is None
 
 
+def test_audit_and_comparison_give_the_same_bound():
+    """Both are for the swap of one record and by the same attack; they differ only in the confidence, which versions share."""
+    toy = toys.lookup(n=100)
+    target = ls.make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
+    compared = ls.compare(target, "round", random_split=True, workers=1).as_it_is.epsilon
+    audited = audit_toy(toy, random_split=True, confidence=compared.confidence).basis.claim.bound
+    assert compared.value > 1
+    assert (compared.value, compared.kind) == (audited.value, audited.kind)
+
+
+@pytest.mark.parametrize("split", [True, False])
+def test_scores_of_a_random_split_bound_epsilon(split):
+    """All of 200 pairs are told right, by each of two attacks: ε is at least logit(0.025^(1/200)), before the choice of r."""
+    member = np.repeat([True, False], 200)
+    scores = np.random.default_rng(0).normal(size=400) + 20 * member
+    claim = ls.audit_scores(scores, member, random_split=split).basis.claim
+    if not split:
+        assert claim is None
+        return
+    largest = 0.025 ** (1 / 200)
+    assert 3 < claim.bound.value <= math.log(largest / (1 - largest))
+
+
 @pytest.mark.parametrize("seed", range(5))
 def test_a_model_that_never_saw_the_members_refutes_nothing(seed):
     assert audit_toy(toys.never_trained(n=200, seed=seed), epsilon=0.1).verdict.kind != "claim_refuted"

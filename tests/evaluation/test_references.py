@@ -240,6 +240,33 @@ def test_too_few_records_are_refused_where_references_were_asked_for_and_named_w
     assert found.target.control_models.models == 2
 
 
+def test_a_learner_that_fails_in_some_trainings_is_named_in_one_sentence():
+    X, y = people(200)
+
+    def fit(X, y, rng):  # noqa: ARG001
+        if len(y) == 50:  # the halves
+            raise RuntimeError("it does not converge")
+        return lookup_model(X, y)
+
+    with pytest.raises(InputError, match="could not be trained again") as refused:
+        ls.audit(lookup_model(X[:100], y[:100]), (X[:100], y[:100]), (X[100:], y[100:]), fit=fit, workers=1)
+    assert "\n" not in str(refused.value)
+
+
+def test_a_class_that_is_missing_in_a_subset_has_likelihood_zero_there():
+    """One member has the second class: without it a forest knows one class only."""
+    X, _ = people(200)
+    y = np.zeros(200, int)
+    y[[0, 100]] = 1
+    model = forest().fit(X[:100], y[:100])
+    found = ls.audit(model, (X[:100], y[:100]), (X[100:], y[100:]), references=2, workers=1)
+    assert found.settings["references"] == 2
+    with pytest.raises(InputError, match="one class"):
+        ls.audit(
+            LogisticRegression().fit(X[:100], y[:100]), (X[:100], y[:100]), (X[100:], y[100:]), references=2, workers=1
+        )
+
+
 # --- a statement of the caller, and models that can't be trained again ---
 
 

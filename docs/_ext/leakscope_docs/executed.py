@@ -28,6 +28,8 @@ PACKAGE = Path(__file__).parents[3] / "src" / "leakscope"
 
 
 def setup(app: Sphinx) -> None:
+    # Blocks train in this process: a worker process that earlier blocks used can fail to load torch.
+    os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
     app.add_directive("executed", Executed)
 
 

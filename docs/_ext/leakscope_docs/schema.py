@@ -28,13 +28,26 @@ SCHEMAS = Path(__file__).parents[2] / "schema"
 
 
 def schema_part() -> str:
-    """The results first, then every part that they are made of, as Markdown."""
-    results, parts = [], dict[str, None]()  # two kinds may have parts of one name with other fields
-    for path in sorted(SCHEMAS.glob("*.schema.json")):
-        schema = json.loads(path.read_text(encoding="utf-8"))
-        results.append(_describe(RESULT.format(path.name.split(".")[0]), schema, schema["$defs"]))
-        parts |= dict.fromkeys(_describe(name, schema["$defs"][name], schema["$defs"]) for name in _in_order(schema))
-    return "\n".join([*results, *parts])
+    """Describe the results, then every part that they are made of, as Markdown."""
+    results, parts = [], {}
+    for kind, schema in schemas().items():
+        results.append(_describe(RESULT.format(kind), schema, schema["$defs"]))
+        parts |= {name: _describe(name, schema["$defs"][name], schema["$defs"]) for name in _in_order(schema)}
+    return "\n".join([*results, *parts.values()])
+
+
+def schemas() -> dict[str, dict[str, Any]]:
+    """Give the schema of every kind; a part that another kind defines differently is named after its own kind."""
+    read = {path.name.split(".")[0]: path.read_text(encoding="utf-8") for path in sorted(SCHEMAS.glob("*.schema.json"))}
+    definitions: dict[str, list[Any]] = {}
+    for text in read.values():
+        for name, part in json.loads(text)["$defs"].items():
+            definitions.setdefault(name, []).append(part)
+    shared = [name for name, found in definitions.items() if any(part != found[0] for part in found)]
+    for kind in read:
+        for name in shared:
+            read[kind] = re.sub(rf'"(#/\$defs/)?{name}"(?=[,:}}\s])', rf'"\g<1>{name} of {kind}"', read[kind])
+    return {kind: json.loads(text) for kind, text in read.items()}
 
 
 def _in_order(schema: dict[str, Any]) -> list[str]:

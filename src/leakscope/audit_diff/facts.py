@@ -130,7 +130,7 @@ def compare_records(old: Audit, new: Audit, confidence: float) -> ExposureChange
     last = nsmallest(EXPOSED_RECORDS, (rank for _, rank in before.values()))[-1]
     fresh = sum(record.id not in before or before[record.id][1] > last for record in new.exposed)
     scores = [np.array([side[name][0] for name in both]) for side in (before, after)]
-    found = rank_correlation(*scores, confidence)
+    found = rank_correlation(scores[0], scores[1], confidence)
     if found is None:  # there is no order, and so nobody who is most exposed
         return ExposureChange(len(both), 0, 0, None)
     return ExposureChange(len(both), len(new.exposed), fresh, found)

@@ -1,9 +1,7 @@
 """Guaranteed ε, and the lower bound that the attacks show: a bound above the guarantee refutes it. And whether the model as it is leaks.
 
-Members and non-members are paired within each half. Where training set and holdout were split at random, which record of a pair
-is the member is a fair coin, and turning it over is the swap of one record: so that the attacks on one trained model bound ε
-(`leakscope.epsilon`). Records that occur more than once in the data are left out, since for them the coin is not fair. Under a distribution shift
-the bound is about the shift and not about the training: the never-trained control and the blind baseline check this.
+The bound is that of an audit (`evaluation.claims`), for the swap of one record. Under a distribution shift it is about the shift and not about the
+training: the never-trained control and the blind baseline check this.
 """
 
 from __future__ import annotations
@@ -16,27 +14,19 @@ from leakscope.core.arrays import Booleans
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat
 from leakscope.defenses.defense import Guarantee
-from leakscope.epsilon import epsilon_from_pairs
-from leakscope.evaluation.claims import pair_records
+from leakscope.evaluation.claims import bound_epsilon
 from leakscope.intervals import auc, suspicious
 from leakscope.results import Basis, Verdict
-from leakscope.risk import Judged, assess_groups, most_exposed_group
+from leakscope.risk import assess_groups, most_exposed_group
 from leakscope.verdict import judge
 
 
 def smallest_epsilon(case: Case, outcome: Outcome, alone: Booleans, delta: float, confidence: float) -> Estimate:
-    """The largest lower bound on ε by any attack, for the swap of one record; it is corrected for the choice of attack."""
-    each = 1 - (1 - confidence) / len(outcome.trials)
-    found = [_bound(case, trial.target, trial.attack.fixed_scale, alone, delta, each) for trial in outcome.trials]
-    return max(found, key=lambda bound: bound.value).finite()
-
-
-def _bound(case: Case, judged: Judged, fixed_scale: bool, alone: Booleans, delta: float, confidence: float) -> Estimate:
-    inside, outside, half = pair_records(case.sample.half, case.sample.judged, alone)
-    if not len(inside):
+    """Give the lower bound on ε for the swap of one record, as in an audit."""
+    found = bound_epsilon(outcome.trials, case.sample, alone, None, delta, confidence)
+    if found is None:
         return Estimate(0.0, 0.0, 0.0, confidence, "lower bound", n=0, method="every record occurs more than once")
-    score = judged.guesses.score
-    return epsilon_from_pairs(score[inside], score[outside], delta, confidence, half=None if fixed_scale else half)
+    return found.bound
 
 
 def hold_claim(

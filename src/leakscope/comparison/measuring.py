@@ -1,13 +1,15 @@
 """What is measured of each version: its models are trained, asked and attacked, and then let go.
 
 Versions with the same learner share all models. Those of one learner are held at a time, so that memory does not grow with the
-number of defenses.
+number of defenses; within a budget of time, those of all learners.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -15,12 +17,14 @@ import numpy as np
 
 from leakscope.comparison.attacking import Case, Outcome, attack_version, explained_by
 from leakscope.comparison.plan import Planned
+from leakscope.comparison.rounds import Resumed, train_in_rounds
 from leakscope.comparison.utility import Quality
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import NotRun
 from leakscope.errors import InputError
 from leakscope.evaluation.references import compared_explanations, special_releases
+from leakscope.evaluation.rounds import Stop
 from leakscope.evaluation.settings import Clock
 from leakscope.evaluation.training import Trained, answers_in, answers_of, ask, train
 from leakscope.intervals import mean_of_runs
@@ -39,6 +43,16 @@ class Seen:
     retrained: Estimate | None
 
 
+@dataclass(frozen=True, eq=False)
+class Measured:
+    """All versions, those that were not measured, the case with the references that were trained, and what stopped the training."""
+
+    seen: list[Seen]
+    failed: list[NotRun]
+    case: Case
+    stopped: Stop | None
+
+
 def measure_all(
     case: Case,
     planned: Sequence[Planned],
@@ -46,27 +60,39 @@ def measure_all(
     again: Any,
     clock: Clock,
     progress: Progress | None,
-) -> tuple[list[Seen], list[NotRun]]:
+    budget: float | None = None,
+) -> Measured:
     """Every version in the order of the plan, and those that could not be trained.
 
     That one of several defenses fails is told beside the others, which it takes nothing from; that the model as it is can't
-    be trained again is an error.
+    be trained again is an error. Within a ``budget`` in seconds all learners are trained in common rounds (`rounds`). Without one, an
+    interrupt leaves the versions that are measured already, if there is one beside the model as it is.
     """
     by_learner: dict[int, list[Planned]] = {}
     for version in planned:
         by_learner.setdefault(id(version.learner(case.target)), []).append(version)
     seen: dict[str, Seen] = {}
     failed: list[NotRun] = []
-    for done, sharing in enumerate(by_learner.values()):
+    stopped, trains = None, {learner: Resumed(again, []) for learner in by_learner}
+    if budget is not None and case.design.numbers.references:
+        with clock("train"):
+            case, stopped = _train_in_rounds(case, by_learner, explained, trains, budget, progress, failed)
+    for done, (learner, sharing) in enumerate(by_learner.items()):
         steps = None if progress is None else partial(_step, progress, done, len(by_learner))
+        if sharing[0].name in (one.attack for one in failed):
+            continue
         try:
             with clock("train"):
-                models = _train(case, sharing, explained, partial(again, progress=steps))
+                models = _train(case, sharing, explained, partial(trains.pop(learner), progress=steps))
         except InputError as error:
-            if sharing[0].learner(case.target) is case.target.learner:
-                raise
-            failed += [NotRun("", version.name, str(error).rstrip(".")) for version in sharing]
+            _failed(case, sharing, error, failed)
             continue
+        except KeyboardInterrupt:
+            if len(seen) < 2:
+                raise
+            left = [version for version in planned if version.name not in seen]
+            failed += [NotRun("", version.name, "training was interrupted") for version in left]
+            break
         with clock("attack"):
             seen |= {
                 version.name: _measure(case, version, models, place, explained) for place, version in enumerate(sharing)
@@ -75,7 +101,45 @@ def measure_all(
             progress("training and attacking", 100 * (done + 1), 100 * len(by_learner))
     if failed and len(failed) == len(planned) - 1:
         raise InputError(f"none of the versions could be trained; {failed[0].attack}: {failed[0].reason}")
-    return [seen[version.name] for version in planned if version.name in seen], failed
+    found = [seen[version.name] for version in planned if version.name in seen]
+    return Measured(found, failed, case, stopped)
+
+
+def _failed(case: Case, sharing: Sequence[Planned], error: InputError, failed: list[NotRun]) -> None:
+    if sharing[0].learner(case.target) is case.target.learner:
+        raise error
+    failed += [NotRun("", version.name, str(error).rstrip(".")) for version in sharing]
+
+
+def _train_in_rounds(
+    case: Case,
+    by_learner: Mapping[int, Sequence[Planned]],
+    explained: Sequence[str],
+    trains: Mapping[int, Resumed],
+    budget: float,
+    progress: Progress | None,
+    failed: list[NotRun],
+) -> tuple[Case, Stop | None]:
+    """Train all learners within the budget; the case with the references that all of them have, and what stopped the training."""
+    numbers, start = case.design.numbers, time.monotonic()
+    seconds = math.ceil(budget)
+
+    def steps(stage: str, done: int, total: int) -> None:  # noqa: ARG001
+        if progress is not None:
+            progress("training, seconds", min(seconds, int(time.monotonic() - start)), seconds)
+
+    def train_one(learner: int, pairs: int) -> bool:
+        sharing, some = by_learner[learner], replace(case, design=case.design.first_pairs(pairs))
+        try:
+            _train(some, sharing, explained, partial(trains[learner], progress=steps), whole=False)
+        except InputError as error:
+            _failed(case, sharing, error, failed)
+            return False
+        return True
+
+    trainings = [partial(train_one, learner) for learner in by_learner]
+    pairs, stopped = train_in_rounds(trainings, numbers.folds + numbers.halves, numbers.references // 2, budget)
+    return replace(case, design=case.design.first_pairs(pairs)), stopped
 
 
 def _step(progress: Progress, before: int, learners: int, stage: str, done: int, total: int) -> None:  # noqa: ARG001
@@ -83,24 +147,29 @@ def _step(progress: Progress, before: int, learners: int, stage: str, done: int,
     progress("training and attacking", 100 * before + 90 * done // max(total, 1), 100 * learners)
 
 
-def _train(case: Case, sharing: Sequence[Planned], explained: Sequence[str], again: Any) -> Trained:
-    """Train what these versions share; the audited model is asked as it is."""
+def _train(
+    case: Case, sharing: Sequence[Planned], explained: Sequence[str], again: Any, *, whole: bool = True
+) -> Trained:
+    """Train what these versions share; the audited model is asked as it is, unless not the ``whole`` result is needed yet."""
     target, learner = case.target, sharing[0].learner(case.target)
     attacks = [attack for version in sharing for attack, _ in case.attacks[version.name]]
     names = [name for version in sharing for name in explained_by(version, explained)]
     special = tuple(dict.fromkeys([*special_releases(attacks), *names]))
     own = learner is target.learner
+    shown = None
+    if own:
+        shown = ask(target, (answers_of(target.model.task), *special)) if whole else ({}, {})
     return train(
         target,
         learner,
         case.design,
-        ask(target, (answers_of(target.model.task), *special)) if own else None,
+        shown,
         releases=special,
         shows=[version.show(target) for version in sharing],
         seed=case.training_seed,
         retrain=again,
         measure=partial(_first_metric, target.model.task),
-        extra=_Faithfulness(tuple(names), case.design.members) if names else None,
+        extra=_Faithfulness(tuple(names), case.design.members) if names and (whole or not own) else None,
         compared=compared_explanations(attacks),
     )
 

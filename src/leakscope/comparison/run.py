@@ -15,7 +15,7 @@ from leakscope.comparison.choosing import recommend
 from leakscope.comparison.claims import does_it_leak
 from leakscope.comparison.combining import combine
 from leakscope.comparison.decisions import comparison_claims
-from leakscope.comparison.measuring import measure_all
+from leakscope.comparison.measuring import Measured, measure_all
 from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
 from leakscope.comparison.result import Comparison
@@ -52,6 +52,7 @@ def compare(
     record_explanations: RecordRelease | bool | None = None,
     price: float = PRICE,
     references: int | None = None,
+    budget: float | None = None,
     random_split: bool = False,
     retrain: bool = True,
     drop_overlap: bool = False,
@@ -85,6 +86,11 @@ def compare(
         relative increase of the mean squared error. The faithfulness of explanations has the same limit.
     references
         Reference models that the attacker trains *with* the defense for every learner, an even number; 4 by default, 0 for none.
+    budget
+        Seconds of training. Each round trains one pair of references for every learner, until the next round would end later: up to
+        ``references``, by default up to 64. The first round is always trained, and all versions have the same number of references.
+        Ctrl-C after the first round ends the training in the same way. Without a budget the learners are trained one after the other,
+        and Ctrl-C leaves out the versions that were not measured.
     retrain
         Train the never-trained controls and the reference models. Without them, the control permutes memberships.
     margin
@@ -103,7 +109,7 @@ def compare(
     """
     references = instead_of_shadows(references, shadows)
     settings = Settings(
-        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split)
+        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split), budget
     ).checked()
     _check(target, price)
     check_references(settings)
@@ -121,7 +127,10 @@ def compare(
         )  # fmt: skip
     case, alone, warnings, obstacles = _prepare(target, settings, planned, explained, clock)
     again = partial(train_again, workers=workers, cluster=cluster, cache=cache)
-    seen, failed = measure_all(case, planned, explained, again, clock, progress)
+    planned_references = case.design.numbers.references
+    measured = measure_all(case, planned, explained, again, clock, progress, settings.budget)
+    seen, failed, case = measured.seen, measured.failed, measured.case
+    warnings += _stopped(measured, planned_references)
     with clock("compare"):
         found, limits = combine(case, seen, alone, price, settings.margin)
     held_out = seen[0].quality.answers.reshape(len(case.target.nonmembers), -1)
@@ -156,6 +165,14 @@ def compare(
     return replace(result, claims=comparison_claims(result))
 
 
+def _stopped(measured: Measured, planned: int) -> list[Caveat]:
+    """State that Ctrl-C ended the training of reference models, if it did."""
+    if measured.stopped != "interrupt":
+        return []
+    used = measured.case.design.numbers.references
+    return [Caveat("interrupted", {"used": used, "planned": planned})]
+
+
 def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[str], price: float) -> dict[str, Any]:
     """How all was measured."""
     target = case.target
@@ -169,6 +186,7 @@ def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[s
         "price": price,
         "metric": metric,
         "references": case.design.numbers.references,
+        "budget": settings.budget,
         "random split": settings.random_split,
         "retrain": settings.retrain,
         "margin": settings.margin,

@@ -179,10 +179,13 @@ class Result:
 
     def record_columns(self, *names: str) -> list[list[Any]] | None:
         """Give columns of the records as lists; None without records."""
-        held: pd.DataFrame | SavedRecords | None = vars(self)["_records"]
+        held = vars(self)["_records"]
         if held is None:
             return None
-        return held.columns(*names) if hasattr(held, "frame") else [held[name].tolist() for name in names]
+        if hasattr(held, "frame"):
+            saved: SavedRecords = held
+            return saved.columns(*names)
+        return [held[name].tolist() for name in names]
 
     # --- as data ------------------------------------------------------------------------------------------------------
 

@@ -17,8 +17,8 @@ from leakscope.claimed_epsilon import Pairs, check_claim
 from leakscope.core.arrays import Indices
 from leakscope.core.estimate import Estimate
 from leakscope.crossfit import Hashes, Sample
-from leakscope.evaluation.evaluate import Evaluated
 from leakscope.results import Bound, EpsilonClaim
+from leakscope.risk import Trial
 from leakscope.verdict import is_primary
 
 
@@ -48,21 +48,24 @@ def stand_alone(hashes: tuple[Hashes, Hashes], sample: Sample) -> NDArray[np.boo
 
 
 def bound_epsilon(
-    found: Sequence[Evaluated],
+    trials: Sequence[Trial],
     sample: Sample,
-    hashes: tuple[Hashes, Hashes],
+    alone: NDArray[np.bool_],
     epsilon: float | None,
     delta: float,
     confidence: float,
 ) -> EpsilonClaim | None:
-    """The lower bound on ε by the primary attack, or by all of them where it did not run; None where no record can be paired."""
-    inside, outside, half = pair_records(sample.half, sample.judged, stand_alone(hashes, sample))
+    """Give the lower bound on ε by the primary attack, or by all of them where it did not run; None where no record can be paired.
+
+    Audits, comparisons and audits of scores all take it from here. ``alone`` says which judged records occur once (`stand_alone`).
+    """
+    inside, outside, half = pair_records(sample.half, sample.judged, alone)
     if not len(inside):
         return None
-    used = [one for one in found if is_primary(one.trial.attack)] or found
+    used = [one for one in trials if is_primary(one.attack)] or trials
     pairs = []
     for one in used:
-        attack, score = one.trial.attack, one.trial.target.guesses.score
+        attack, score = one.attack, one.target.guesses.score
         pairs.append(Pairs(attack.name, score[inside], score[outside], None if attack.fixed_scale else half))
     tested = check_claim(epsilon or 0.0, delta, pairs=pairs, confidence=confidence)
     assert tested.bound is not None

@@ -43,6 +43,7 @@ def frontier(
     beside: str | None = None,
     baseline: float = 0.0,
     records: int = 300,
+    references: int | None = None,
     retrain: bool = True,
     drop_overlap: bool = False,
     confidence: float = 0.95,
@@ -57,7 +58,7 @@ def frontier(
 
     Parameters
     ----------
-    model, train, holdout, fit, task, classes, outputs, retrain, drop_overlap, workers, cluster, cache
+    model, train, holdout, fit, task, classes, outputs, references, retrain, drop_overlap, workers, cluster, cache
         See :func:`leakscope.audit`; one audit is run for all explanations.
     explanations
         Explanations or their names, such as ``["gradient", "gradient:top=5", "smoothgrad:sigma=0.5"]``; by default all methods, and the gradient
@@ -86,7 +87,7 @@ def frontier(
     ['gradient']
     """
     seed = check_seed(seed)
-    AuditSettings(confidence=confidence, margin=margin).checked()
+    AuditSettings(confidence=confidence, margin=margin, references=references).checked()
     chosen = None if explanations is None else _read(explanations)
     target = make_target(model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs)
     beside = _prediction(target.model, beside)
@@ -94,13 +95,14 @@ def frontier(
     scores, not_run = _score(bench, usual_settings(bench) if chosen is None else chosen, progress)
     found = audit(
         model, train, holdout, fit=fit, task=task, classes=classes, outputs=outputs, releases=[beside, *scores],
-        references=0, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers, cluster=cluster,
+        references=references, retrain=retrain, drop_overlap=drop_overlap, confidence=confidence, seed=seed, workers=workers, cluster=cluster,
         cache=cache, progress=progress,
     )  # fmt: skip
     random = np.random.default_rng([seed, 1]).normal(size=bench.flat.shape)
     settings = {
         "model": found.target.model, "explanations": list(scores), "beside": beside, "baseline": bench.baseline,
-        "output": bench.shown if target.model.task == "classification" else "value", "records": records, "retrain": retrain,
+        "output": bench.shown if target.model.task == "classification" else "value", "records": records,
+        "references": found.settings["references"], "retrain": retrain,
         "drop_overlap": drop_overlap, "margin": margin, "confidence": confidence, "seed": seed,
     }  # fmt: skip
     weighed = _weigh(scores, found, margin, confidence)

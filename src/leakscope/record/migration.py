@@ -12,6 +12,7 @@ from typing import Any
 
 from leakscope.core.result import Result
 from leakscope.errors import InputError
+from leakscope.failures import cause
 from leakscope.record.schema import class_of, validate
 from leakscope.record.storage import check_version, read_json, read_records
 
@@ -63,7 +64,7 @@ def _records(folder: Path, document: dict[str, Any]) -> dict[str, Any]:
         with (folder / "records.csv").open(encoding="utf-8") as file:
             names = [column.strip('"') for column in file.readline().strip().split(",")]
     except (OSError, UnicodeError) as error:
-        raise InputError(f"{folder / 'records.csv'} can't be read: the audit needs it") from error
+        raise InputError(f"{folder / 'records.csv'} can't be read: the audit needs it") from cause(error)
     types = {"id": kind, "rank": "int64"} | dict.fromkeys(_NUMBERS, "float64")
     return {"sha256": document.pop("records_sha256", ""), "columns": {one: types.get(one, "text") for one in names}}
 

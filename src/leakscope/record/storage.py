@@ -118,8 +118,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def read_records(folder: Path, stated: Any) -> SavedTable | None:
-    """Read ``records.csv``, which must be the one that the result was saved with."""
+def read_records(folder: Path, stated: Any) -> Any:
+    """Give ``records.csv`` as a `SavedTable`; it must be the one that the result was saved with."""
     if stated is None:
         return None
     path = folder / "records.csv"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from leakscope.audit_diff import Diff
-from leakscope.audit_diff.changes import Change, GroupChange, ReleaseChange
+from leakscope.audit_diff.changes import Change, GroupChange
 from leakscope.audit_diff.facts import Fact, Listed
 from leakscope.core.result import Result
 from leakscope.core.wording import Style, count, listing, name, percent, write
@@ -126,7 +126,11 @@ def _sentences(found: Diff) -> list[str]:
 def _blocks(found: Diff) -> list[Block]:
     blocks: list[Block] = []
     if found.releases:
-        blocks.append(_release_table(found.releases, found))
+        blocks += _release_tables(found)
+    other = [one for one in found.releases if one.old_attack != one.new_attack]
+    if other:
+        items = [Item(f"{name(one.old_attack)} → {name(one.new_attack)}", name(one.release)) for one in other]
+        blocks.append(Items(tuple(items), "Other strongest attack", style="terms"))
     if found.claim_changes:
         blocks.append(_claim_table(found))
     if found.groups:
@@ -162,31 +166,31 @@ def _row(head: tuple[str, ...], change: Change, style: Style = "number") -> Row:
     return Row(cells, tag, tone)
 
 
-def _release_table(releases: Sequence[ReleaseChange], found: Diff) -> Table:
-    rows = []
-    for release in releases:
-        rows += [_row((name(release.release), _figure(change.figure)), change) for change in release.changes]
+def _release_tables(found: Diff) -> list[Table]:
+    """The AUC of each release with the figures that changed significantly, and all figures."""
+    columns = ("Release", "Figure", "Old", "New", "Change")
+    first, rows = [], []
+    for release in found.releases:
+        for change in release.changes:
+            row = _row((name(release.release), _figure(change.figure)), change)
+            rows.append(row)
+            first += [row] if change is release.auc or change.outcome != "not_significant" else []
         for change in release.beyond:
-            cells = (
-                name(release.release),
-                _figure(change.figure),
-                Value(change.old, "signed"),
-                Value(change.new, "signed"),
-                Value(change.difference, "signed"),
-            )
-            rows.append(Row(cells))
+            row = _row((name(release.release), _figure(change.figure)), change, "signed")
+            rows.append(replace(row, tag="", tone="plain"))
     note = (
         f"All {count(found.comparisons)} comparisons are simultaneous at {percent(found.confidence)} confidence. Each row is the largest figure of any attack "
         "that both audits ran."
     )
-    rates = sorted({rate for release in releases for rate in release.bounds_only}, reverse=True)
+    rates = sorted({rate for release in found.releases for rate in release.bounds_only}, reverse=True)
     if rates:
         note += (
             f" Not compared at {listing([percent(rate) for rate in rates])} FPR, where the samples give bounds only."
         )
-    return Table(
-        ("Release", "Figure", "Old", "New", "Change"), tuple(rows), "Risk by release", note, brief=True, most=20
-    )
+    return [
+        Table(columns, tuple(first), "Risk by release", note, brief=True, most=20),
+        Table(columns, tuple(rows), "All figures"),
+    ]
 
 
 def _claim_table(found: Diff) -> Table:
