@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from leakscope.core.estimate import Estimate
-from leakscope.core.result import Caveat, Claim, NotRun, Outcome, Result
+from leakscope.core.result import Caveat, NotRun, Outcome, Result
 from leakscope.defenses.defense import Guarantee
 from leakscope.errors import InputError
 from leakscope.results import Largest, Verdict
@@ -306,10 +306,6 @@ class Comparison(Result):
             one.subject["version"] for one in self.claims if one.code == "guarantee_refuted" and one.outcome == "yes"
         }
         return tuple(version for version in self.compared if version.name in refuted)
-
-    def claims_about(self, version: str, code: str) -> list[Claim]:
-        """Give the claims with a code about a version."""
-        return [one for one in self.claims if one.code == code and one.subject.get("version") == version]
 
     def __getitem__(self, name: str) -> Version:
         found = next((version for version in self.compared if version.name == name), None)

@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from leakscope.comparison.attacking import Case, attacks_on
-from leakscope.comparison.choosing import recommend
-from leakscope.comparison.claims import does_it_leak
+from leakscope.comparison.claims import comparison_claims, recommend
 from leakscope.comparison.combining import combine
-from leakscope.comparison.decisions import comparison_claims
+from leakscope.comparison.guarantees import does_it_leak
 from leakscope.comparison.measuring import Measured, measure_all
 from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
@@ -162,7 +161,7 @@ def compare(
         command=str(command),
         **stamp(),
     )
-    return replace(result, claims=comparison_claims(result))
+    return replace(result, claims=tuple(comparison_claims(result)))
 
 
 def _stopped(measured: Measured, planned: int) -> list[Caveat]:
@@ -231,12 +230,9 @@ def _prepare(
     target, judging, numbers = prepared.target, prepared.case, prepared.design.numbers
     masks = any(version.made.answers is not None for version in planned)
     attacks = {
-        version.name: attacks_on(
-            target, version, explained,
-            references=numbers.references > 0, masks=masks,
-        )
+        version.name: attacks_on(target, version, explained, references=numbers.references > 0, masks=masks)
         for version in planned
-    }  # fmt: skip
+    }
     everything = [attack for some in attacks.values() for attack in some]
     figures = 1 + len(settings.fprs)
     chances = iter(confidences_for_choice(settings.confidence, everything, len(settings.fprs)))
