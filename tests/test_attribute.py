@@ -15,11 +15,10 @@ from sklearn.svm import LinearSVC
 from leakscope import InputError
 from leakscope.attacks import ATTRIBUTE_ATTACKS, inversion, learned_attribute
 from leakscope.attribute import attribute_inference, attributes, measures
-from leakscope.attribute.claims import column_claims
 from leakscope.attribute.columns import as_numbers, replaced
 from leakscope.attribute.measures import Judgement, decide
 from leakscope.attribute.reading import deal
-from leakscope.attribute.result import AttributeRisk, SensitiveColumn
+from leakscope.attribute.result import AttributeRisk, SensitiveColumn, column_claims
 from leakscope.core.estimate import Estimate
 from leakscope.intervals import auc as auc_interval
 from leakscope.intervals import mean_difference, paired_auc_difference

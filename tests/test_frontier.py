@@ -20,7 +20,7 @@ from leakscope.errors import InputError
 from leakscope.explanations import FeatureExplanation, parse
 from leakscope.explanations.faithfulness import Bench
 from leakscope.frontier_study import frontier, usual_settings
-from leakscope.frontier_study.claims import frontier_claims
+from leakscope.frontier_study.result import frontier_claims
 
 
 def people(n=300, features=6, seed=0):

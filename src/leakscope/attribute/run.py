@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leakscope.attribute import measures
-from leakscope.attribute.claims import column_claims
 from leakscope.attribute.evidence import AttributeAttack, AttributeEvidence, Reference
 from leakscope.attribute.measures import Judgement
 from leakscope.attribute.reading import FEWEST, JudgedRecords, read_judged
-from leakscope.attribute.result import AttributeFinding, AttributeRisk, Attributes, SensitiveColumn
+from leakscope.attribute.result import AttributeFinding, AttributeRisk, Attributes, SensitiveColumn, column_claims
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.checks import check_confidence, check_count, check_seed
 from leakscope.core.result import Caveat, plain_settings

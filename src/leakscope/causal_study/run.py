@@ -240,17 +240,17 @@ def _one_source(graph: Any, parents: Any, environments: Any) -> None:
     given = [name for name, value in sources.items() if value is not None]
     if len(given) != 1:
         what = "none is given" if not given else f"{' and '.join(given)} are given"
-        raise InputError(f"say where the causes come from by one of graph, parents and environments; {what}.")
+        raise InputError(f"say where the causes come from by one of graph, parents and environments; {what}")
     if graph is not None and not isinstance(graph, Network | str | Path):
-        raise InputError(f"graph is a Network, its name or a BIF file, not a {type(graph).__name__}.")
+        raise InputError(f"graph is a Network, its name or a BIF file, not a {type(graph).__name__}")
     if environments is not None and not isinstance(environments, str):
-        raise InputError(f"environments is the name of a column, not a {type(environments).__name__}.")
+        raise InputError(f"environments is the name of a column, not a {type(environments).__name__}")
 
 
 def _names(values: Any, what: str) -> list[str]:
     """Names of columns as texts."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InputError(f"{what} is a list of names: pass [{values!r}].")
+        raise InputError(f"{what} is a list of names: pass [{values!r}]")
     return [str(value) for value in values]
 
 
@@ -259,11 +259,11 @@ def _table(data: Any) -> pd.DataFrame | None:
     if data is None:
         return None
     if not isinstance(data, pd.DataFrame):
-        raise InputError(f"data is a DataFrame of people, not a {type(data).__name__}.")
+        raise InputError(f"data is a DataFrame of people, not a {type(data).__name__}")
     table = data.set_axis([str(name) for name in data.columns], axis=1)
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()].tolist()
-        raise InputError(f"the data have the column {list_names(twice)} twice: rename one of them.")
+        raise InputError(f"the data have the column {list_names(twice)} twice: rename one of them")
     return table
 
 
@@ -272,13 +272,11 @@ def _chosen_attacks(attacks: Any, paper: bool, task: str) -> tuple[Attack, ...]:
     if attacks is not None:
         if isinstance(attacks, Attack) or not all(isinstance(attack, Attack) for attack in attacks):
             raise InputError(
-                "attacks is a list of membership attacks, such as [leakscope.attacks.loss_threshold('log_loss')]."
+                "attacks is a list of membership attacks, such as [leakscope.attacks.loss_threshold('log_loss')]"
             )
         return tuple(attacks)
     if paper and task == "regression":
-        raise InputError(
-            "the attack network of the paper reads probabilities, and the label is a number: leave it out."
-        )
+        raise InputError("the attack network of the paper reads probabilities, and the label is a number: leave it out")
     return (*ATTACKS[task], *((confidence_network(),) if paper else ()))
 
 
@@ -303,9 +301,9 @@ def _problem(
     worlds = DRAWS if draws is None else draws
     if graph is not None:
         if task == "regression":
-            raise InputError("the variables of a graph are levels, so that the task is classification.")
+            raise InputError("the variables of a graph are levels, so that the task is classification")
         if data is not None and rows is not None:
-            raise InputError("rows is for samples of the graph, and data are given: leave one of them out.")
+            raise InputError("rows is for samples of the graph, and data are given: leave one of them out")
         network = _network(graph)
         if data is not None:  # the graph needs its own variables, also those that no model sees
             data = without(data, [name for name in drop if name not in network.levels])
@@ -313,15 +311,15 @@ def _problem(
         problem = from_graph(network, label, data, rows=rows or ROWS, shift=shift, draws=worlds, seeds=seeds, drop=drop)
         return problem, None, {}
     if data is None:
-        raise InputError("without a graph there must be data: give a table of people.")
+        raise InputError("without a graph there must be data: give a table of people")
     if rows is not None:
-        raise InputError("rows is for samples of a graph: leave it out.")
+        raise InputError("rows is for samples of a graph: leave it out")
     data = without(data, drop)
     if parents is not None:
         encoded = encode(data, label, task=task)
         return from_parents(encoded, label, parents, shift=shift, draws=worlds, seeds=seeds), None, {}
     if shift != "random" or draws is not None:
-        raise InputError("environments are their own shifted worlds: leave shift and draws out.")
+        raise InputError("environments are their own shifted worlds: leave shift and draws out")
     return _from_environments(data, label, str(environments), task, confidence, seeds)
 
 
@@ -338,12 +336,10 @@ def _from_environments(
 
     if column not in data.columns or column == label:
         raise InputError(
-            f"there is no column {list_names([column])} of environments beside the label: name one of the data."
+            f"there is no column {list_names([column])} of environments beside the label: name one of the data"
         )
     if data[column].isna().any():
-        raise InputError(
-            f"the environment {column} is missing in {int(data[column].isna().sum())} records: fill it in."
-        )
+        raise InputError(f"the environment {column} is missing in {int(data[column].isna().sum())} records: fill it in")
     table = data.drop(columns=[column])
     encoded = encode(table, label, task=task)
     texts = [name for name in table.columns if table[name].dtype.kind not in "biuf" and table[name].isna().any()]

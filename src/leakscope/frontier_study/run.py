@@ -20,8 +20,7 @@ from leakscope.evaluation.settings import MARGIN
 from leakscope.evaluation.settings import Settings as AuditSettings
 from leakscope.explanations import FeatureExplanation, parse
 from leakscope.explanations.faithfulness import Bench, RecordScores
-from leakscope.frontier_study.claims import frontier_claims
-from leakscope.frontier_study.result import ExplanationRisk, Frontier
+from leakscope.frontier_study.result import ExplanationRisk, Frontier, frontier_claims
 from leakscope.frontier_study.usual import usual_settings
 from leakscope.models import Model
 from leakscope.releases import Progress
