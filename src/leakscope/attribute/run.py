@@ -82,10 +82,10 @@ def attributes(
     names = list(sensitive) if isinstance(sensitive, list | tuple) else [sensitive]
     if not names:
         raise InputError("sensitive names no column: name one or more")
-    start = time.perf_counter()
+    start, listed = time.perf_counter(), isinstance(known, list | tuple)
     risks = [
         attribute_inference(
-            model, *holdout, name, train=train, known=_others(known, name), knows_label=knows_label, digits=digits, attacks=attacks,
+            model, *holdout, name, train=train, known=[one for one in known or () if one != name] if listed else known, knows_label=knows_label, digits=digits, attacks=attacks,
             most=most, confidence=confidence, seed=seed, task=task, classes=classes, outputs=outputs,
         )
         for name in dict.fromkeys(names)
@@ -104,11 +104,6 @@ def attributes(
         seconds={"attacks": round(time.perf_counter() - start, 3)},
         **stamp(),
     )
-
-
-def _others(known: Any, sensitive: Any) -> Any:
-    """What the attacker knows, without the column to infer."""
-    return [name for name in known if name != sensitive] if isinstance(known, list | tuple) else known
 
 
 def attribute_inference(

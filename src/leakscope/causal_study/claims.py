@@ -33,8 +33,8 @@ def _above(difference: Estimate, null: float = 0.0) -> Outcome:
 
 def _overall(outcomes: list[Outcome]) -> Outcome:
     """Significant for one distribution at least, and for none the other way round."""
-    told = set(outcomes) - {"inconclusive"}
-    return told.pop() if len(told) == 1 else "inconclusive"
+    decided = set(outcomes) - {"inconclusive"}
+    return decided.pop() if len(decided) == 1 else "inconclusive"
 
 
 def _leaks_less(found: CausalStudy) -> Iterator[Claim]:

@@ -31,7 +31,7 @@ def choose_kinds(
         kinds.append(make(causes, f"{name} on the causes"))
     rest = [column for column in everything if column not in causes]
     if wrong > len(rest):
-        raise InputError(f"there are {len(rest)} columns beside the causes, and no {wrong} to take for wrong ones")
+        raise InputError(f"wrong must be at most the {len(rest)} columns that are no causes, not {wrong}")
     choices = dict(others)
     if wrong and not any(set(columns) > set(causes) for columns in choices.values()):
         added = sorted(rng.choice(rest, wrong, replace=False).tolist())

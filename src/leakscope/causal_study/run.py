@@ -1,4 +1,4 @@
-"""The comparison: train each kind of model on two samples, ask all about P and P*, and attack them."""
+"""The comparison: train each kind of model on two samples, query all with records of P and P*, and attack them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,7 @@ from leakscope.causal.named import NETWORKS, load_network
 from leakscope.causal.network import Network
 from leakscope.causal_study.claims import decide
 from leakscope.causal_study.extras import check_sensitive, measure_attributes, measure_noise
-from leakscope.causal_study.measuring import (
-    Part,
-    compare,
-    measure,
-    measure_blind,
-    pool_attacks,
-    pool_blind,
-    train_pair,
-)
+from leakscope.causal_study.measuring import Part, compare, measure, measure_blind, pool_attacks, pool_blind, train_pair
 from leakscope.causal_study.models import choose_kinds
 from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy, Choice, Source
 from leakscope.causal_study.scenarios import Problem, from_environments, from_graph, from_parents, without
@@ -105,9 +97,9 @@ def study(
     paper_attack
         Whether to run the attack network of the paper too (`attacks.confidence_network`), which takes minutes.
     sensitive
-        Columns whose values an attacker may want to infer from the answers of each model.
+        Columns whose values an attacker may want to infer from the outputs of each model.
     task
-        ``"classification"`` or ``"regression"``; by default told by the label.
+        ``"classification"`` or ``"regression"``; by default that of the label.
     noise
         Whether to measure the sensitivity of least squares on the causes and on all columns.
     most
@@ -156,7 +148,7 @@ def study(
         needed = measure_noise(problem, seed, confidence) if noise else None
         report(noise)
     settings = _settings(problem, shift, draws or DRAWS, confidence, each) | {
-        "model": kinds[1].name, "graph": _graph_name(graph), "wrong": wrong, "dropped": drop, "sensitive": sensitive,
+        "model": kinds[1].name, "graph": None if graph is None else graph.name if isinstance(graph, Network) else Path(graph).name, "wrong": wrong, "dropped": drop, "sensitive": sensitive,
         "most_judged": most, "seed": seed,
     }  # fmt: skip
     found = CausalStudy(
@@ -304,7 +296,10 @@ def _problem(
             raise InputError("the variables of a graph are levels, so that the task is classification")
         if data is not None and rows is not None:
             raise InputError("rows is for samples of the graph, and data are given: leave one of them out")
-        network = _network(graph)
+        if isinstance(graph, Network):
+            network = graph
+        else:
+            network = load_network(str(graph)) if str(graph).lower() in NETWORKS else read_bif(graph)
         if data is not None:  # the graph needs its own variables, also those that no model sees
             data = without(data, [name for name in drop if name not in network.levels])
             drop = [name for name in drop if name in network.levels]
@@ -323,12 +318,6 @@ def _problem(
     return _from_environments(data, label, str(environments), task, confidence, seeds)
 
 
-def _network(graph: Any) -> Network:
-    if isinstance(graph, Network):
-        return graph
-    return load_network(str(graph)) if str(graph).lower() in NETWORKS else read_bif(graph)
-
-
 def _from_environments(
     data: pd.DataFrame, label: str, column: str, task: Task | None, confidence: float, seeds: np.random.SeedSequence
 ) -> tuple[Problem, Choice | None, dict[str, tuple[int, ...]]]:
@@ -336,7 +325,7 @@ def _from_environments(
 
     if column not in data.columns or column == label:
         raise InputError(
-            f"there is no column {list_names([column])} of environments beside the label: name one of the data"
+            f"there is no column {list_names([column])} of environments besides the label: name one of the data"
         )
     if data[column].isna().any():
         raise InputError(f"the environment {column} is missing in {int(data[column].isna().sum())} records: fill it in")
@@ -371,10 +360,6 @@ def _from_environments(
 
 
 # --- what is stated ---------------------------------------------------------------------------------------------------
-
-
-def _graph_name(graph: Any) -> str | None:
-    return None if graph is None else graph.name if isinstance(graph, Network) else Path(graph).name
 
 
 def _settings(problem: Problem, shift: str | float, draws: int, confidence: float, each: float) -> dict[str, Any]:

@@ -147,7 +147,7 @@ def _refuse_impossible(network: Network, codes: NDArray[np.integer]) -> None:
         ]
         raise InputError(
             f"the graph calls {len(impossible):,} of the records impossible, the first in {row_name(int(impossible[0]))}, by "
-            f"the table of {list_names(guilty)}: mend the records, or give that table no zeros"
+            f"the table of {list_names(guilty)}: correct the records, or use a table without zeros"
         )
 
 
@@ -241,7 +241,7 @@ def from_environments(
     ]
     if not large:
         raise InputError(
-            f"no environment has {FEWEST_IN_PART} records and {3 * FEWEST_IN_PART} in the others, to be held out: join some, "
+            f"no environment has {FEWEST_IN_PART} records and {3 * FEWEST_IN_PART} in the others, to be held out: merge some, "
             "or give more records"
         )
     scenarios, everyone = [], Records(data.X, data.y, np.arange(len(data.y)))

@@ -137,12 +137,7 @@ def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, ch
     best = outcome.careful[outcome.strongest]
     same = version.labels_stay if quality.task == "classification" else version.answers_stay
     return Version(
-        name=version.name,
-        defense=version.defense,
-        knob=version.knob,
-        setting=version.setting,
-        what=version.what,
-        source=version.source,
+        **version.about,
         changes=version.changes,
         risk=largest_figures(outcome.careful),
         strongest=f"{best.attack} on {best.release}",

@@ -14,7 +14,7 @@ from leakscope.comparison.attacking import Case, attacks_on
 from leakscope.comparison.claims import comparison_claims, recommend
 from leakscope.comparison.combining import combine
 from leakscope.comparison.guarantees import does_it_leak
-from leakscope.comparison.measuring import Measured, measure_all
+from leakscope.comparison.measuring import measure_all
 from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
 from leakscope.comparison.result import Comparison
@@ -110,7 +110,9 @@ def compare(
     settings = Settings(
         seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split), budget
     ).checked()
-    _check(target, price)
+    if not isinstance(target, Target):
+        raise InputError("compare takes a target: make one with leakscope.make_target(model, train, holdout)")
+    check_number("price", price, 0, 1)
     check_references(settings)
     check_work(workers, cluster, cache)
     target, consistency = average_random_answers(target, repeats, settings.seed)
@@ -129,7 +131,9 @@ def compare(
     planned_references = case.design.numbers.references
     measured = measure_all(case, planned, explained, again, clock, progress, settings.budget)
     seen, failed, case = measured.seen, measured.failed, measured.case
-    warnings += _stopped(measured, planned_references)
+    if measured.stopped == "interrupt":
+        used = case.design.numbers.references
+        warnings.append(Caveat("interrupted", {"used": used, "planned": planned_references}))
     with clock("compare"):
         found, limits = combine(case, seen, alone, price, settings.margin)
     held_out = seen[0].quality.answers.reshape(len(case.target.nonmembers), -1)
@@ -156,20 +160,15 @@ def compare(
         not_run=(*refused, *failed),
         warnings=tuple(warnings),
         settings=plain_settings(_recorded(case, settings, found[0].main.metric, explained, price)),
-        fingerprints=_fingerprints(case.target),
+        fingerprints={
+            "training records": fingerprint(case.target.members.X, case.target.members.y),
+            "held-out records": fingerprint(case.target.nonmembers.X, case.target.nonmembers.y),
+        },
         seconds=clock.seconds,
         command=str(command),
         **stamp(),
     )
     return replace(result, claims=tuple(comparison_claims(result)))
-
-
-def _stopped(measured: Measured, planned: int) -> list[Caveat]:
-    """State that Ctrl-C ended the training of reference models, if it did."""
-    if measured.stopped != "interrupt":
-        return []
-    used = measured.case.design.numbers.references
-    return [Caveat("interrupted", {"used": used, "planned": planned})]
 
 
 def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[str], price: float) -> dict[str, Any]:
@@ -194,19 +193,6 @@ def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[s
         "false-positive rates": list(settings.fprs),
         "seed": settings.seed,
     }
-
-
-def _fingerprints(target: Target) -> dict[str, str]:
-    return {
-        "training records": fingerprint(target.members.X, target.members.y),
-        "held-out records": fingerprint(target.nonmembers.X, target.nonmembers.y),
-    }
-
-
-def _check(target: Target, price: float) -> None:
-    if not isinstance(target, Target):
-        raise InputError("compare takes a target: make one with leakscope.make_target(model, train, holdout)")
-    check_number("price", price, 0, 1)
 
 
 def _read_explanations(explanations: Sequence[str], planned: Sequence[Planned]) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What explanations by training records give away: who is revealed, and how much an outsider reconstructs."""
+"""Audit of record explanations: which training records they reveal, and how many an attacker reconstructs."""
 
 from leakscope.reconstruction.release import RecordRelease, Usefulness
 from leakscope.reconstruction.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit

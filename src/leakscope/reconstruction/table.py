@@ -17,7 +17,7 @@ from leakscope.errors import InputError
 from leakscope.tables import check_columns, read_table, read_texts, split_names
 from leakscope.universe import prepare_columns
 
-TRAINED = 2000  # records to train on unless told otherwise [shokri2019, 5.1.1]
+TRAINED = 2000  # records to train on by default [shokri2019, 5.1.1]
 SHARE = 0.8  # of a table that is not much larger
 LARGEST = 30_000  # records: leave-one-out takes their square
 
