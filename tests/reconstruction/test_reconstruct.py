@@ -89,6 +89,8 @@ def test_self_revelation_is_the_definition(found):
     for k, share in found.self_revealing.items():
         assert share.value == pytest.approx((records[:, :k] == own).any(axis=1).mean())
         assert share.low < share.value < share.high
+    assert found.records["id"].tolist() == [f"person {number}" for number in range(80)]
+    assert set(FAST) <= set(found.records.columns)
     smallest = found.records["self_revealed_at"].to_numpy()
     assert ((smallest > 0) & (smallest <= 2)).mean() == pytest.approx(found.self_revealing[2].value)
 
@@ -238,11 +240,6 @@ def test_the_same_seed_gives_the_same_audit_and_another_another():
 def test_an_attack_is_the_same_whoever_runs_beside_it():
     alone, beside = (small(attacks=attacks, budget=60) for attacks in (["graph"], ["uniform", "graph"]))
     assert alone.attacks[0] == beside.attacks[1]
-
-
-def test_records_by_id(found):
-    assert found.records["id"].tolist() == [f"person {number}" for number in range(80)]
-    assert set(FAST) <= set(found.records.columns)
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------

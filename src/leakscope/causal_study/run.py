@@ -123,9 +123,8 @@ def study(
         "rows": (ROWS if rows is None else rows, 120),
     }.items():
         check_count(what, value, least)
-    _check(label, shift, task)
+    _check(label, shift, task, {"graph": graph, "parents": parents, "environments": environments})
     confidence = check_confidence(confidence)
-    _one_source(graph, parents, environments)
     seed = check_seed(seed)
     data, sensitive = _table(data), _names(() if sensitive is None else sensitive, "sensitive")
     parents = None if parents is None else _names(parents, "parents")
@@ -217,26 +216,22 @@ def _refused(attack: Attack, model: Model, not_run: dict[tuple[str, str], NotRun
 # --- what is compared on what -----------------------------------------------------------------------------------------
 
 
-def _check(label: Any, shift: Any, task: Any) -> None:
-    """Refuse settings that do not exist."""
+def _check(label: Any, shift: Any, task: Any, sources: dict[str, Any]) -> None:
+    """Refuse settings that do not exist, and causes from no source or several."""
     if not isinstance(label, str) or not label:
         raise InputError("label must name the column to predict")
     if isinstance(shift, str) and shift not in SHIFTS:
         raise InputError(f"shift must be {', '.join(SHIFTS)}, or a number for noise, not {shift!r}")
     if task not in (None, "classification", "regression"):
         raise InputError(f"task must be classification or regression, not {task!r}")
-
-
-def _one_source(graph: Any, parents: Any, environments: Any) -> None:
-    sources = {"graph": graph, "parents": parents, "environments": environments}
     given = [name for name, value in sources.items() if value is not None]
     if len(given) != 1:
         what = "none is given" if not given else f"{' and '.join(given)} are given"
-        raise InputError(f"say where the causes come from by one of graph, parents and environments; {what}")
-    if graph is not None and not isinstance(graph, Network | str | Path):
-        raise InputError(f"graph is a Network, its name or a BIF file, not a {type(graph).__name__}")
-    if environments is not None and not isinstance(environments, str):
-        raise InputError(f"environments is the name of a column, not a {type(environments).__name__}")
+        raise InputError(f"state the source of the causes by one of graph, parents and environments: {what}")
+    if not isinstance(sources["graph"], Network | str | Path | None):
+        raise InputError(f"graph must be a Network, its name or a BIF file, not a {type(sources['graph']).__name__}")
+    if not isinstance(sources["environments"], str | None):
+        raise InputError(f"environments must be the name of a column, not a {type(sources['environments']).__name__}")
 
 
 def _names(values: Any, what: str) -> list[str]:

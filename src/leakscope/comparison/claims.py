@@ -64,8 +64,13 @@ def comparison_claims(found: Comparison) -> Iterator[Claim]:
     for version in found.compared:
         if version.risk_change is not None:
             yield from _defended(version, found, doubted=found.recommendation.doubt is not None)
-        yield from _guaranteed(version)
-        yield _dominated({"version": version.name}, version.significantly_dominated_by)
+        if version.guarantee is not None:
+            refuted: Outcome = "yes" if version.guarantee_status == "refuted" else "inconclusive"
+            shown = {"epsilon": version.epsilon, "guaranteed_epsilon": exact(version.guarantee.for_swaps()[0])}
+            yield Claim("guarantee_refuted", {"version": version.name}, refuted, shown)
+        yield Claim(
+            "dominated", {"version": version.name}, "yes" if version.significantly_dominated_by else "inconclusive"
+        )
     if found.record_explanations is not None:
         yield from _record_claims(found.record_explanations)
 
@@ -99,17 +104,6 @@ def _decreases(change: Estimate) -> Outcome:
     return "yes" if change.high < 0 else "no" if change.low >= 0 else "inconclusive"
 
 
-def _guaranteed(version: Version) -> Iterator[Claim]:
-    if version.guarantee is not None:
-        outcome: Outcome = "yes" if version.guarantee_status == "refuted" else "inconclusive"
-        shown = {"epsilon": version.epsilon, "guaranteed_epsilon": exact(version.guarantee.for_swaps()[0])}
-        yield Claim("guarantee_refuted", {"version": version.name}, outcome, shown)
-
-
-def _dominated(about: dict[str, Scalar], by: str | None) -> Claim:
-    return Claim("dominated", about, "inconclusive" if by is None else "yes")
-
-
 def _record_claims(found: RecordComparison) -> Iterator[Claim]:
     for version in found.versions:
         about: dict[str, Scalar] = {"record explanation": version.name}
@@ -118,4 +112,4 @@ def _record_claims(found: RecordComparison) -> Iterator[Claim]:
             yield Claim("risk_lowered", dict(about), _decreases(version.change), shares)
             if version.name == found.recommendation.version:
                 yield Claim("recommended", dict(about), "yes", {"share_change": version.change})
-        yield _dominated(about, version.significantly_dominated_by)
+        yield Claim("dominated", about, "yes" if version.significantly_dominated_by else "inconclusive")

@@ -94,16 +94,14 @@ def combine(
     in_the_chart = rivals.dominating(axes=2)
     levels = {column: pool_levels(values) for column, values in case.target.nonmembers.groups.items()}
     shared = _Shared(case, seen, levels)
-    found = []
+    names, found = [one.version.name for one in seen], []
     for at, one in enumerate(seen):
-        version = _version(case, one, seen[0], shared, alone, None if at == 0 else rivals.risk_change(at, 0))
         by, significantly_by = (
-            None if places[at] is None else seen[places[at]].version.name for places in (dominating, significantly)
+            None if place is None else names[place] for place in (dominating[at], significantly[at])
         )
-        optimal = in_the_chart[at] is None
-        found.append(
-            replace(version, dominated_by=by, significantly_dominated_by=significantly_by, pareto_optimal=optimal)
-        )
+        version = _version(case, one, seen[0], shared, alone, None if at == 0 else rivals.risk_change(at, 0))
+        version = replace(version, dominated_by=by, significantly_dominated_by=significantly_by)
+        found.append(replace(version, pareto_optimal=in_the_chart[at] is None))
     return found, (allowed, price)
 
 

@@ -30,7 +30,6 @@ from leakscope.report.document import (
 from leakscope.report.documents.caveats import describe, warnings
 from leakscope.report.documents.common import filled, outcome, provenance, reading, sources, value
 
-Place = LeakagePoint | NotMeasured
 _QUESTIONS = {
     "parameters": "How much do the parameters of the model reveal about one person?",
     "function": "How much does the model's output for a person reveal about whether that person was trained on?",
@@ -101,16 +100,9 @@ def _release(found: Leakage) -> str:
     return "parameters" if found.settings["space"] == "parameters" else "outputs at the record"
 
 
-def _place(point: Place) -> str:
-    return f"{count(point.size)} training records{_others(point)}"
-
-
-def _short(point: Place) -> str:
-    return f"size {count(point.size)}{_others(point)}"
-
-
-def _others(point: Place) -> str:
-    return "".join(f", {key} {number(value)}" for key, value in (("l2", point.l2), ("noise", point.noise)) if value)
+def _place(point: LeakagePoint | NotMeasured) -> str:
+    others = [f", {key} {number(value)}" for key, value in (("l2", point.l2), ("noise", point.noise)) if value]
+    return f"{count(point.size)} training records{''.join(others)}"
 
 
 def _bound(found: Leakage, point: LeakagePoint) -> Estimate | None:
@@ -145,8 +137,8 @@ def _answer(found: Leakage) -> Answer:
 
 def _blocks(found: Leakage) -> tuple[Block, ...]:
     table, more = _tables(found)
-    settings = (table, *_charts(found), more) if len(found.points) > 1 else ()
-    left_out = tuple(Item(sentence(one.reason), _short(one)) for one in found.not_measured)
+    settings: tuple[Block, ...] = (table, *_charts(found), more) if len(found.points) > 1 else ()
+    left_out = tuple(Item(sentence(one.reason), _place(one)) for one in found.not_measured)
     black_box = (
         "This is about the output at a person's own record. An attacker who sees other outputs too may learn more."
     )
@@ -266,6 +258,6 @@ def _other_warnings(found: Leakage) -> list[Item]:
         first = " The values are those of the first setting." if len({str(one) for _, one in pairs}) > 1 else ""
         more = f" and {count(len(pairs) - MOST_PLACES)} more" if len(pairs) > MOST_PLACES else ""
         items.append(
-            Item(describe(pairs[0][1]) + first, "; ".join(_short(point) for point, _ in pairs[:MOST_PLACES]) + more)
+            Item(describe(pairs[0][1]) + first, "; ".join(_place(point) for point, _ in pairs[:MOST_PLACES]) + more)
         )
     return items

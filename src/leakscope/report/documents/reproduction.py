@@ -39,12 +39,8 @@ def make(found: Reproduction, others: Sequence[Result]) -> Document:  # noqa: AR
     )
 
 
-def _statements(found: Reproduction) -> list[Claim]:
-    return [claim for claim in found.claims if claim.subject and claim.code == "reproduced"]
-
-
 def _answer(found: Reproduction) -> Answer:
-    outcomes = [claim.outcome for claim in _statements(found)]
+    outcomes = [claim.outcome for claim in found.claims if claim.subject and claim.code == "reproduced"]
     counts = {outcome: outcomes.count(outcome) for outcome in _TAGS}
     said = ", ".join(f"{counts[outcome]} {tag}" for outcome, (tag, _) in _TAGS.items() if counts[outcome])
     stated = (f"The paper states: {sentence(found.paper['statement'])}",)
