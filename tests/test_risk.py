@@ -208,3 +208,13 @@ def test_histogram_counts_everyone_and_is_flat_for_nonmembers():
     shown = risk.histogram(judged_of(scores, member))
     assert sum(shown.members) == sum(shown.nonmembers) == 2000
     assert max(shown.nonmembers) - min(shown.nonmembers) <= 2
+
+
+def test_histogram_is_that_of_the_exposures_with_ties_and_strata():
+    rng = np.random.default_rng(8)
+    scores, member, half = rng.integers(0, 30, 500) / 7.0, rng.random(500) < 0.4, rng.integers(0, 2, 500)
+    judged = risk.Judged(Guesses(scores, scores), member, Scale(half, np.zeros(500, np.intp)))
+    exposures = risk.exposure(scores, half, scores[~member], half[~member])
+    shown = risk.histogram(judged)
+    for side, counts in ((member, shown.members), (~member, shown.nonmembers)):
+        assert counts == tuple(np.histogram(exposures[side], shown.edges)[0].tolist())

@@ -217,6 +217,11 @@ def test_a_finding_names_the_attack_the_release_and_the_figure(case):
     assert found.support == (Statement("control", {"control": NEVER.auc}), Statement("blind", {"blind": risk.blind}))
 
 
+def test_without_a_sign_of_shift_a_fit_better_than_training_explains_is_no_doubt():
+    assert verdict.judge(LOUD, Basis(0.05, fit=replace(FIT, mid=around(0.21, 0.01)))).kind == "leaks"
+    assert verdict.judge(replace(LOUD, blind=UNLIKE), Basis(0.05, fit=FIT)).kind == "leaks"
+
+
 def doubt(code, remedy=None, fpr=None, **estimates):
     return Statement(code, estimates, remedy=remedy, fpr=fpr)
 
@@ -259,6 +264,10 @@ DOUBTS = {
         [doubt("data_hungry", curve=around(0.3, 0.01), gap=FIT.gap),
          doubt("not_fitted_as_member", mid=ALIKE, gap=FIT.gap),
          doubt("shift_explains_fit", "matched_holdout", blind=UNLIKE, size=ALIKE)],
+    ),
+    "fit better than training explains": (
+        replace(LOUD, blind=UNLIKE), Basis(0.05, fit=replace(FIT, mid=around(0.21, 0.01))),
+        [doubt("shift_explains_fit", "matched_holdout", blind=UNLIKE, size=FIT.size)],
     ),
     "rate on the control": (
         replace(RARE, tpr_beyond={0.1: ALIKE}, control=replace(NEVER, tpr_at_fpr=RARE.tpr_at_fpr)), Basis(0.05),

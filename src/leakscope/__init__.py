@@ -1,4 +1,4 @@
-"""Leakscope: what a machine-learning model gives away about the people it was trained on.
+"""Leakscope: measure what a machine-learning model reveals about its training data.
 
 >>> import leakscope as ls
 >>> toy = ls.toys.lookup(n=300)

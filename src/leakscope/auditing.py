@@ -18,7 +18,6 @@ from leakscope.attacks.references import fit_of
 from leakscope.consistency import Consistency, answers_by_batch, average_random_answers
 from leakscope.core.arrays import Floats
 from leakscope.core.result import Caveat
-from leakscope.crossfit import Sample
 from leakscope.defenses.defense import gives_labels_only, say_labels
 from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.evaluation.claims import bound_epsilon, promised, stand_alone
@@ -51,6 +50,7 @@ from leakscope.risk import (
 from leakscope.selection import Selection, select
 from leakscope.splitting import is_random_split
 from leakscope.target import Target, make_target
+from leakscope.verdict import is_primary
 from leakscope.workers import check_work
 from leakscope.worlds import retrain as train_again
 
@@ -88,7 +88,7 @@ def audit(
     progress: Progress | None = None,
     shadows: int | None = None,
 ) -> Audit:
-    """Measure what a trained model's answers give away about who was in its training set.
+    """Measure what the outputs of a trained model reveal about who was in its training data.
 
     Parameters
     ----------
@@ -115,10 +115,10 @@ def audit(
         itself, and the models of the controls are not trained. The statement is recorded; the blind baseline checks it, and overrules
         it where it contradicts it significantly.
     retrain
-        Train the model again for references and controls, where it can be. Otherwise the permuted control stands in, and the result
+        Train the model again for references and controls, where it can be. Otherwise the permuted control replaces it, and the result
         says so.
     drop_overlap
-        Remove from the holdout the records that stand in the training set too; otherwise they are only reported.
+        Remove from the holdout the records that are in the training set too; otherwise they are only reported.
     repeats
         Answers to average for each record where the model answers the same query differently; by default 16. See
         `consistency`. Models whose answers do not vary are asked once.
@@ -148,7 +148,7 @@ def audit(
     >>> toy = lookup(n=300)
     >>> result = audit(toy.model, toy.train, toy.holdout, fit=toy.fit)
     >>> result.verdict.kind, result.strongest.auc
-    ('leaks', 1.000 [0.992, 1.000])
+    ('leaks', 1.000 [0.991, 1.000])
     """
     references = instead_of_shadows(references, shadows)
     settings = Settings(
@@ -206,15 +206,20 @@ def _run(
     show = as_released(target)
     names = _releases_of(selection.attacks, target)
     observed = observe_version(target, case.sample, trained, 0, show, names)
-    tried = try_attacks(selection.attacks, case, observed, settings, clock, progress)
+    fit = fit_of_members(target, case.sample, trained, 0, show, settings.confidence)
+    exposures = _exposures(prepared, trained, settings.confidence)
+    procedure = _procedure(target, trained, settings)
+    trained = replace(trained, control=None, fits=())  # what the other models said of each record takes much memory
+    compared = {at for pair in selection.pairs for at in pair}
+    tried = try_attacks(selection.attacks, case, observed, settings, clock, progress, compared)
     basis = Basis(
         settings.margin,
         shared_share(case.sample, prepared.hashes, prepared.overlap),
         random_split=settings.random_split,
         obstacles=obstacles + much_near_overlap(prepared.overlap),
-        fit=fit_of_members(target, case.sample, trained, 0, show, settings.confidence),
+        fit=fit,
         claim=_claim(claimed, tried.found, prepared, settings),
-        exposed=most_exposed_group(tried.careful, [one.trial for one in tried.found], case.blind, case.groups),
+        exposed=most_exposed_group(tried.careful, tried.trials, case.blind, case.groups),
     )
     audited = describe(target, case.sample, observed, settings.confidence)
     warnings = warn_about(
@@ -227,13 +232,13 @@ def _run(
         target.members,
         case.sample,
         settings,
-        _exposures(target, case.sample, trained, settings.confidence),
+        exposures,
         _about_records(target, trained),
     )
     refuted = found["verdict"].kind == "claim_refuted"
     result = Audit(
         **found,
-        extras=_extras(selection, [one.trial for one in tried.found], settings.confidence),
+        extras=_extras(selection, tried.trials, settings.confidence),
         not_run=selection.not_run,
         warnings=_once([*consistency.warnings, *basis.obstacles, *_stopped(prepared, trained), *warnings, *mixture]),
         target=audited,
@@ -242,7 +247,7 @@ def _run(
         fingerprints=_fingerprints(target),
         seconds=clock.seconds,
         bounds=() if claimed is None else (replace(claimed, contradicted=refuted),),
-        procedure=_procedure(target, trained, settings),
+        procedure=procedure,
     )
     return replace(result, claims=audit_claims(result))
 
@@ -251,10 +256,13 @@ def _once(caveats: Sequence[Caveat]) -> tuple[Caveat, ...]:
     return tuple(caveat for at, caveat in enumerate(caveats) if caveat not in caveats[:at])
 
 
-def _exposures(target: Target, sample: Sample, trained: Trained, confidence: float) -> Exposures | None:
+def _exposures(prepared: Prepared, trained: Trained, confidence: float) -> Exposures | None:
     if not trained.design.numbers.references:
         return None
-    return exposure_by_references(sample, trained.fits[0], trained.design.inside(), target.model.task, confidence)
+    inside, task = trained.design.inside(), prepared.target.model.task
+    return exposure_by_references(
+        prepared.case.sample, trained.fits[0], inside, task, confidence, hashes=prepared.hashes[0]
+    )
 
 
 def _about_records(target: Target, trained: Trained) -> dict[str, Any]:
@@ -309,7 +317,8 @@ def _claim(
     epsilon, delta = (None, 0.0) if claimed is None else (claimed.epsilon, claimed.delta)
     sample = prepared.case.sample
     alone = stand_alone(prepared.hashes, sample)
-    return bound_epsilon([one.trial for one in found], sample, alone, epsilon, delta, settings.confidence)
+    used = [one for one in found if is_primary(one.attack)] or found  # scores of others may have to be computed again
+    return bound_epsilon([one.trial for one in used], sample, alone, epsilon, delta, settings.confidence)
 
 
 def _train(
@@ -393,7 +402,7 @@ def recorded(settings: Settings, own: dict[str, Any], tried: Tried) -> dict[str,
         "false-positive rates": list(settings.fprs),
         **own,
         "smallest group": SMALLEST_GROUP,
-        "attacks": [f"{one.trial.attack.name} on {one.trial.attack.release}" for one in tried.found],
+        "attacks": [f"{one.attack.name} on {one.attack.release}" for one in tried.found],
     }
 
 

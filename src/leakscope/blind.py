@@ -57,9 +57,14 @@ def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np
             early_stopping=False,
             random_state=int(rng.integers(2**31)),
         )
-        trees.fit(table[known], member[known])
-        scores[asked] = trees.decision_function(table[asked])
-    return Judged(Guesses(scores, (scores > 0).astype(np.float64)), member, Scale(half, np.zeros_like(half)))
+        learned = table[known]
+        # In other columns no split leaves enough records on both sides: without them the trees are the same, and cost less.
+        columns = np.flatnonzero(np.count_nonzero(learned != learned[0], axis=0) >= trees.min_samples_leaf)
+        if not len(columns):
+            columns = np.arange(1)
+        trees.fit(learned[:, columns], member[known])
+        scores[asked] = trees.decision_function(table[np.ix_(asked, columns)])
+    return Judged(Guesses(scores, (scores > 0).astype(np.float64)), member, Scale.of_halves(half))
 
 
 def _table(members: Records, nonmembers: Records, sample: Sample, rng: np.random.Generator) -> Floats:

@@ -1,4 +1,4 @@
-"""The commands. Each is a few lines over the public API; heavy imports wait until a command runs."""
+"""The commands. Each calls one public function; heavy imports wait until a command runs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ BAD_INPUT, NO_RESOURCE, BROKEN, STOPPED, CLOSED, TERMINATED = 2, 3, 70, 130, 141
 
 def _new_app() -> typer.Typer:
     return typer.Typer(
-        help="What a machine-learning model gives away about the people it was trained on.",
+        help="Measure what a machine-learning model reveals about its training data.",
         epilog="Exit codes: 0 done, 1 a gate or check failed, 2 bad input, 3 the machine failed (memory, disk, workers; run "
         "again to resume), 70 a defect, 130 Ctrl-C, 141 output closed, 143 terminated.",
         no_args_is_help=True,
@@ -220,7 +220,7 @@ def demo(
     ),
     seed: Seed = 0,
 ) -> None:
-    """Train a model on data that ships with scikit-learn, audit it, and write the report."""
+    """Train a model on data of scikit-learn, audit it, and write the report."""
     from leakscope.demo import run
 
     with progress_bars() as progress:
@@ -231,10 +231,10 @@ def demo(
 
 @app.command()
 def selfcheck(
-    seed: Annotated[int, typer.Option(help="Seed of the worlds.", min=0)] = 0,
+    seed: Annotated[int, typer.Option(help="Seed of the models.", min=0)] = 0,
     as_json: Json = False,
 ) -> None:
-    """Audit worlds whose leakage is known, and say whether this installation measures right."""
+    """Audit models whose leakage is known, and check that this installation measures it correctly."""
     from leakscope.selfcheck import run
 
     with progress_bars() as progress:
@@ -246,7 +246,9 @@ def selfcheck(
         for check in checks:
             print(check)
         print(
-            "all right: this installation measures what it should" if right else "WRONG: don't trust this installation"
+            "passed: this installation measures known leakage correctly"
+            if right
+            else "FAILED: do not use this installation"
         )
     if not right:
         raise typer.Exit(GATE_FAILED)

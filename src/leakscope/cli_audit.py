@@ -73,13 +73,15 @@ def audit(
     holdout: Holdout,
     label: Label,
     out: Out = None,
-    groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
+    groups: Annotated[str | None, typer.Option(help="Columns of groups to compare, separated by commas.")] = None,
     id: Id = None,  # noqa: A002
     drop: Drop = None,
-    task: Annotated[str | None, typer.Option(help="classification or regression, where the file doesn't say.")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="classification or regression, if the file does not state it.")
+    ] = None,
     outputs: Annotated[
         str | None,
-        typer.Option(help="What an ONNX or remote model gives: probabilities, logits or log-probabilities."),
+        typer.Option(help="Output of an ONNX or remote model: probabilities, logits or log-probabilities."),
     ] = None,
     fail_if: FailIf = None,
     policy: PolicyFile = None,
@@ -88,7 +90,7 @@ def audit(
     releases: Annotated[
         str | None,
         typer.Option(
-            help="What is released, separated by commas: labels, probabilities, predictions, gradient, integrated_gradients, "
+            help="Releases to audit, separated by commas: labels, probabilities, predictions, gradient, integrated_gradients, "
             "smoothgrad:sigma=0.1, … (see docs/feature-explanations.md)."
         ),
     ] = None,
@@ -99,11 +101,9 @@ def audit(
     include: With = None,
     epsilon: Annotated[
         float | None,
-        typer.Option(
-            help="The ε of differential privacy, for the swap of one record, that the training claims: it is tested."
-        ),
+        typer.Option(help="Claimed ε of differential privacy for the swap of one record; the audit tests the claim."),
     ] = None,
-    delta: Annotated[float, typer.Option(help="The δ beside --epsilon.")] = 0.0,
+    delta: Annotated[float, typer.Option(help="Claimed δ, with --epsilon.")] = 0.0,
     retrain: Retrain = True,
     drop_overlap: DropOverlap = False,
     repeats: Repeats = None,
@@ -115,7 +115,7 @@ def audit(
     cache: Annotated[
         Path | None,
         typer.Option(
-            help="Folder that keeps finished retrainings; it holds what is released of your records, so keep it private.",
+            help="Folder that keeps finished trainings; it holds outputs for your records, so keep it private.",
             file_okay=False,
         ),
     ] = None,
@@ -123,7 +123,7 @@ def audit(
     trust: Trust = None,
     as_json: Json = False,
 ) -> None:
-    """Audit a trained model: what do its answers give away about who was in its training set?"""
+    """Audit a trained model: do its outputs reveal who was in the training data?"""
     from leakscope.auditing import audit as run
     from leakscope.provenance import load_with_digest
     from leakscope.record.files import check_writable

@@ -26,7 +26,7 @@ PolicyFile = Annotated[
     Path | None, typer.Option("--policy", help="TOML file of such conditions (see docs/pipeline.md).")
 ]
 OnUncertain = Annotated[
-    str | None, typer.Option(help="fail or pass: what a condition counts as that can't be decided; by default fail.")
+    str | None, typer.Option(help="fail or pass: what an undecided condition counts as; fail by default.")
 ]
 Junit = Annotated[Path | None, typer.Option(help="File for the gate as JUnit XML.")]
 

@@ -23,25 +23,27 @@ MISSING_WORDS = ("", "na", "nan", "null", "none", "missing")
 
 def scores(
     context: typer.Context,
-    table: Annotated[Path | None, typer.Argument(help="CSV with a score, and whether the record is a member.")] = None,
-    members: Annotated[Path | None, typer.Option(help="In its place: CSV of the members' scores, …")] = None,
-    nonmembers: Annotated[Path | None, typer.Option(help="… and CSV of the non-members' scores.")] = None,
+    table: Annotated[Path | None, typer.Argument(help="CSV with a score and the membership of each record.")] = None,
+    members: Annotated[Path | None, typer.Option(help="Instead of one table: CSV of the members' scores.")] = None,
+    nonmembers: Annotated[
+        Path | None, typer.Option(help="Instead of one table: CSV of the non-members' scores.")
+    ] = None,
     score: Annotated[str, typer.Option(help="Column of the score, such as the model's loss.")] = "score",
     member: Annotated[
         str,
-        typer.Option(help="Column that says who is a member: 1 or 0, true or false, yes or no, member or nonmember."),
+        typer.Option(help="Column of the membership: 1 or 0, true or false, yes or no, member or nonmember."),
     ] = "member",
     lower_is_member: Annotated[
-        bool, typer.Option("--lower-is-member", help="Members have the lower scores, as of losses.")
+        bool, typer.Option("--lower-is-member", help="Members have lower scores, as with losses.")
     ] = False,
     control: Annotated[
         str | None, typer.Option(help="Column of the same score on a model that never saw the record.")
     ] = None,
     random_split: Annotated[
-        bool, typer.Option("--random-split", help="State that chance alone decided who was trained on.")
+        bool, typer.Option("--random-split", help="State that a random split decided who was trained on.")
     ] = False,
-    groups: Annotated[str | None, typer.Option(help="Columns to compare people by, separated by commas.")] = None,
-    id: Annotated[str | None, typer.Option(help="Column that names the records.")] = None,  # noqa: A002
+    groups: Annotated[str | None, typer.Option(help="Columns of groups to compare, separated by commas.")] = None,
+    id: Annotated[str | None, typer.Option(help="Column with the ids of the records.")] = None,  # noqa: A002
     out: Out = None,
     fail_if: FailIf = None,
     policy: PolicyFile = None,

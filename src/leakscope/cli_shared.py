@@ -1,4 +1,4 @@
-"""What the commands share: options that mean the same everywhere, and bars that show how far they are."""
+"""What the commands share: options with one meaning, progress bars, and how a result is saved and printed."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from leakscope.record.gate import GateResult
 
 Train = Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")]
-Holdout = Annotated[Path, typer.Option(help="CSV of records drawn like these and never trained on.")]
+Holdout = Annotated[Path, typer.Option(help="CSV of held-out records from the same population, never trained on.")]
 Label = Annotated[str, typer.Option(help="The column that the model predicts.")]
-Id = Annotated[str | None, typer.Option(help="Column that names the records; not shown to the model.")]
-Drop = Annotated[str | None, typer.Option(help="Columns not shown to the model, separated by commas.")]
+Id = Annotated[str | None, typer.Option(help="Column with the ids of the records; it is not an input of the model.")]
+Drop = Annotated[str | None, typer.Option(help="Columns that are not inputs of the model, separated by commas.")]
 Retrain = Annotated[bool, typer.Option(help="Train reference models and controls that never saw the members.")]
 References = Annotated[
     int | None,
@@ -42,7 +42,7 @@ RandomSplit = Annotated[
     ),
 ]
 Shadows = Annotated[int | None, typer.Option(help="Old name of --references.", min=0, hidden=True)]
-DropOverlap = Annotated[bool, typer.Option("--drop-overlap", help="Leave shared records out of the holdout.")]
+DropOverlap = Annotated[bool, typer.Option("--drop-overlap", help="Remove training records from the holdout.")]
 Repeats = Annotated[
     int | None,
     typer.Option(help="Answers to average per record if the model's answers are random; 16 by default.", min=1),
@@ -59,14 +59,14 @@ Out = Annotated[
     Path | None,
     typer.Option(help="Folder for result.json, report.html, table.csv and, by record, records.csv.", file_okay=False),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON for machines and nothing else.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)]
 Confidence = Annotated[float, typer.Option(help="Confidence of the intervals.")]
 
 
 @contextmanager
 def progress_bars() -> Iterator[Callable[[str, int, int], None]]:
-    """Bars with the time left, on standard error, and only where someone is looking; no warning shows values."""
+    """Show progress with the time left on standard error, if it is a terminal; no warning shows values."""
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 

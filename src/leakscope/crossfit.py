@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Booleans, Floats, Indices
-from leakscope.evidence import Attack, Evidence, Guesses, Known, Labels
-from leakscope.ranking import Scale
+from leakscope.evidence import Attack, Evidence, Guesses, Known, Labels, take_records
+from leakscope.ranking import Scale, numbers_in
 
 Hashes = NDArray[np.uint64]
+#: Numbers of models.
+Models = NDArray[np.intp] | NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -51,6 +53,11 @@ class Sample:
     def member(self) -> Booleans:
         """Who of the judged is a member: the truth, which no attack sees for a record it is asked about."""
         return np.repeat([True, False], self.judged)
+
+    def twins(self, members: Hashes) -> Indices:
+        """For each member that is not judged the place of an equal one among the judged members, or -1, from the hashes of all."""
+        judged, rest = members[self.members[: self.judged]], members[self.members[self.judged :]]
+        return half_of_twin(rest, judged, np.arange(self.judged))
 
     def judge(self, of_members: NDArray[Any], of_nonmembers: NDArray[Any]) -> NDArray[Any]:
         """The judged part of an array over all members and one over all non-members."""
@@ -107,7 +114,7 @@ def cross_guess(
     others: tuple[Floats, Labels, Indices] | None = None,
     beside: Floats | None = None,
     others_beside: Floats | None = None,
-    model: Indices | None = None,
+    model: Models | None = None,
     known: Known | None = None,
 ) -> tuple[Guesses, Floats]:
     """Ask the attack about each half of the records while it knows the memberships in the other.
@@ -143,17 +150,17 @@ def cross_guess(
     if not attack.uses_labels:
         learned = replace(learned, labels=None)
     asked_of = np.zeros_like(half) if model is None else model
-    models = [asked_of == number for number in np.unique(asked_of)]
+    models = [asked_of == number for number in numbers_in(asked_of)]
     folds = [(of_model, number) for of_model in models for number in (0, 1)]
 
     def evidence(of_model: Booleans, number: int) -> Evidence:
-        asked, also = of_model & (half == number), other_half == number
-        second = None if beside is None else beside[asked]
+        asked, also = np.flatnonzero(of_model & (half == number)), other_half == number
+        second = None if beside is None else take_records(beside, asked)
         if second is not None and others_beside is not None:
-            second = np.concatenate([second, others_beside[also]])
+            second = _below(second, others_beside[also])
         return Evidence(
-            np.concatenate([observed[asked], seen[also]]),
-            np.concatenate([labels[asked], true[also]]) if attack.uses_labels else None,
+            _below(take_records(observed, asked), seen[also]),
+            _below(labels[asked], true[also]) if attack.uses_labels else None,
             learned.take(of_model & (half != number)),
             second,
         )
@@ -168,10 +175,17 @@ def cross_guess(
     return Guesses(score, says), other_score
 
 
-def scale_of(attack: Attack, half: Indices, world: Indices | None = None) -> Scale:
+def _below(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
+    """Both, one below the other; the first as it is where the second is empty."""
+    return np.concatenate([first, second]) if len(second) else first
+
+
+def scale_of(attack: Attack, half: Indices, world: Models | None = None) -> Scale:
     """Which scores of a cross-fitted attack can be compared: those of one half, or all where the scale is fixed.
 
     ``world`` numbers the models that the records were shown to, where there are several.
     """
-    block = np.zeros_like(half) if world is None else world
+    if world is None:
+        return Scale.of_one(len(half)) if attack.fixed_scale else Scale.of_halves(half)
+    block: Any = world
     return Scale(block if attack.fixed_scale else half + 2 * block, block)

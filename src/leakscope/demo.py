@@ -1,4 +1,4 @@
-"""The first thing to try: extremely randomised trees on the breast-cancer data that ships with scikit-learn, audited."""
+"""A demonstration: an audit of extremely randomised trees on the breast-cancer data of scikit-learn."""
 
 from __future__ import annotations
 

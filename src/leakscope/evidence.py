@@ -19,6 +19,13 @@ from leakscope.target import Model
 Labels = NDArray[np.int64] | Floats
 
 
+def take_records(values: Floats, rows: NDArray[np.intp]) -> Floats:
+    """Rows of a table at these positions, with the columns in one piece where they are so in the table."""
+    if values.ndim == 2 and values.flags.f_contiguous and not values.flags.c_contiguous:
+        return values.T.take(rows, axis=1).T
+    return values.take(rows, axis=0)
+
+
 @dataclass(frozen=True)
 class Known:
     """Records whose membership the attacker knows: what the release shows of them, their labels, and who is a member."""
@@ -29,8 +36,10 @@ class Known:
     beside: Floats | None = None
 
     def take(self, rows: NDArray[np.bool_]) -> Known:
-        labels = None if self.labels is None else self.labels[rows]
-        return Known(self.observed[rows], labels, self.member[rows], None if self.beside is None else self.beside[rows])
+        at = np.flatnonzero(rows)
+        labels = None if self.labels is None else self.labels[at]
+        beside = None if self.beside is None else take_records(self.beside, at)
+        return Known(take_records(self.observed, at), labels, self.member[at], beside)
 
 
 @dataclass(frozen=True)
@@ -99,7 +108,11 @@ class Attack:
         """Guess about several evidences: at once where the attack can, else one at a time, so that only one is in memory."""
         if self.guess_many is not None:
             return self.guess_many(list(evidences), rng)
-        return [self.guess(evidence, rng) for evidence in evidences]
+        answers = []
+        for evidence in evidences:
+            answers.append(self.guess(evidence, rng))
+            del evidence  # before the next one is made
+        return answers
 
     @property
     def releases(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What was audited, and what about it could mislead: the facts and warnings that stand beside the numbers."""
+"""Facts about what was audited, and the caveats of an audit."""
 
 from __future__ import annotations
 

@@ -157,40 +157,55 @@ def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_Placed, _Placed]:
 def _sums(codes: Indices, rank: Indices, a: Booleans, count: int) -> tuple[tuple[Indices, Indices], ...]:
     """Sums of b and b² over the records ``a`` of each group, and of a - b and its square over those of its rest; see the module.
 
-    All are whole numbers. Where they pass 64 bits they wrap around, which `_variance` undoes.
+    All are whole numbers. Where they pass 64 bits they wrap around, which `_variance` undoes. Counts of records are kept in 32 bits,
+    and arrays are freed once they are used: otherwise this step would decide how much memory an audit needs.
     """
+    kind = np.int32 if len(rank) < 2**28 else np.int64
     start, end = _ties(rank)
-    below = _total(~a)
-    placed = below[start] + below[end]
-    number, weight = _total(a), _total(np.where(a, placed, 0))
-    above = [(total[-1] - total[start], total[-1] - total[end]) for total in (number, weight)]
+    below, number = _total(~a, kind), _total(a, kind)
+    placed, m_from, m_above = below[start] + below[end], number[-1] - number[start], number[-1] - number[end]
+    weight = _total(np.where(a, placed, 0), np.int64)
+    a_above = 2 * weight[-1] - weight[start] - weight[end]  # A of both kinds
+    del start, end, below, number, weight
     order = np.argsort(codes.astype(np.int16) if count < 2**15 else codes, kind="stable")
-    code, a = codes[order], a[order]
+    code, a, rank = codes[order], a[order], rank[order]
+    placed, m_from, m_above, a_above = placed[order], m_from[order], m_above[order], a_above[order]
+    del order
     first = np.searchsorted(code, np.arange(count + 1))
-    start, end = _ties(rank[order], code)
-    below = _total(~a)
-    least, most = below[start] - below[first[code]], below[end] - below[first[code]]
-    own, everyone = least + most, placed[order]
-    (m_from, m_above), (a_from, a_above) = ((one[order], other[order]) for one, other in above)
-    tied = most - least
+    start, end = _ties(rank, code)
+    below = _total(~a, kind)
+    before = below[first][code]
+    least, tied = below[start] - before, below[end] - below[start]
+    del start, end, below, before, rank, code
+    own = 2 * least + tied
+    known = placed[a].astype(np.int64)
+    wide = np.int64
+
+    def rest() -> Indices:
+        squares = m_from * (4 * least + tied).astype(wide) + m_above * (4 * least + 3 * tied).astype(wide) - 2 * a_above
+        return np.where(a, -((placed - own).astype(wide) ** 2), squares)
+
     lines = (
-        np.where(a, own, 0),
-        np.where(a, own * own, 0),
-        np.where(a, own - everyone, -m_from - m_above),
-        np.where(
-            a,
-            -((everyone - own) ** 2),
-            m_from * (4 * least + tied) + m_above * (4 * least + 3 * tied) - 2 * (a_from + a_above),
-        ),
+        lambda: np.where(a, own, 0),
+        lambda: np.where(a, own.astype(wide) ** 2, 0),
+        lambda: np.where(a, own - placed, -m_from - m_above),
+        rest,
     )
-    by_group = [np.diff(_total(line)[first]) for line in lines]
-    everything = np.where(a, everyone, 0)
-    return (by_group[0], by_group[1]), (by_group[2] + everything.sum(), by_group[3] + (everything * everything).sum())
+    by_group = [_sums_between(line(), first) for line in lines]
+    return (by_group[0], by_group[1]), (by_group[2] + known.sum(), by_group[3] + (known * known).sum())
 
 
-def _total(values: Indices | Booleans) -> Indices:
+def _total(values: Indices | Booleans, kind: Any) -> Indices:
     """Sums of the first 0, 1, … values."""
-    return np.concatenate([[0], np.cumsum(values, dtype=np.int64)])
+    total = np.zeros(len(values) + 1, kind)
+    np.cumsum(values, dtype=kind, out=total[1:])
+    return total
+
+
+def _sums_between(values: Indices, ends: Indices) -> Indices:
+    """Sums of the values from each end to the next."""
+    total = np.cumsum(values, dtype=np.int64)
+    return np.diff(np.where(ends > 0, total[ends - 1], 0)) if len(total) else np.zeros(len(ends) - 1, np.int64)
 
 
 def _ties(*sorted_values: Indices) -> tuple[Indices, Indices]:
@@ -200,8 +215,9 @@ def _ties(*sorted_values: Indices) -> tuple[Indices, Indices]:
     for values in sorted_values:
         new[1:] |= values[1:] != values[:-1]
     starts = np.flatnonzero(new)
-    run = np.cumsum(new) - 1
-    return starts[run], np.append(starts[1:], len(new))[run]
+    run = np.cumsum(new, dtype=np.int32 if len(new) < 2**31 else np.int64) - 1
+    ends = np.append(starts[1:], len(new)).astype(run.dtype)
+    return starts.astype(run.dtype)[run], ends[run]
 
 
 def _variance(total: Indices, squares: Indices, count: Indices) -> Floats:

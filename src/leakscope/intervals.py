@@ -62,11 +62,18 @@ def proportion(successes: int, n: int, confidence: float = 0.95, *, independent:
 
 def _clopper_pearson(successes: float, n: int, tail: float) -> tuple[float, float]:
     """Ends of the interval; a number of successes that is not whole is one expected from picking at random."""
+    low, high = _clopper_pearson_ends(np.array([successes]), n, tail)
+    return float(low[0]), float(high[0])
+
+
+def _clopper_pearson_ends(successes: Floats, n: int, tail: float) -> tuple[Floats, Floats]:
+    """`_clopper_pearson` for several numbers of successes."""
     from scipy import special
 
-    low = 0.0 if successes <= 0 else float(special.betaincinv(successes, n - successes + 1, tail))
-    high = 1.0 if successes >= n else float(special.betaincinv(successes + 1, n - successes, 1 - tail))
-    return min(low, successes / n), max(high, successes / n)
+    some, few = np.where(successes > 0, successes, 1.0), np.where(successes < n, successes, n - 1.0)
+    low = np.where(successes > 0, special.betaincinv(some, n - some + 1, tail), 0.0)
+    high = np.where(successes < n, special.betaincinv(few + 1, n - few, 1 - tail), 1.0)
+    return np.minimum(low, successes / n), np.maximum(high, successes / n)
 
 
 def mean(values: Floats, confidence: float = 0.95) -> Estimate:
@@ -286,7 +293,7 @@ def auc_beyond_control(
     >>> member, one = np.repeat([True, False], 400), Scale(np.zeros(800, int), np.zeros(800, int))
     >>> hardness = rng.normal(size=800)
     >>> auc_beyond_control(member, (hardness + member, one), (hardness, one))(0.95)
-    0.26 [0.25, 0.28]
+    0.26 [0.24, 0.28]
     """
     (ranking, ours), (rival, theirs) = (_deviations(scores, member, scale) for scores, scale in (target, control))
     value = ranking.auc - rival.auc
@@ -364,32 +371,39 @@ def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estima
     >>> tpr_at_fpr(ranking, 0.001).method
     'upper bound: false-positive rate 0.001 needs 10,000 non-members, not 2,000'
     """
+    return tprs_at_fprs(ranking, (fpr,), confidence)[fpr]
+
+
+def tprs_at_fprs(ranking: Ranking, fprs: Sequence[float], confidence: float = 0.95) -> dict[float, Estimate]:
+    """`tpr_at_fpr` at several rates, read from the sorted scores at once."""
     m, n = ranking.members, ranking.nonmembers
-    tail = (1 - confidence) / 2
-    if n * fpr < FALSE_ALARMS_NEEDED:
-        return _tpr_bound(ranking, fpr, confidence)
-    parts = [_tpr_of(part, fpr, tail) for part in ranking.strata]
-    points, below, above = (np.array(column) for column in zip(*parts, strict=True))
-    weights = np.array([len(part.members) if len(part.nonmembers) else 0 for part in ranking.strata], dtype=np.float64)
-    weights /= max(weights.sum(), 1.0)
-    value = float(weights @ points)
-    low = max(0.0, value - combine(below, weights, ranking.blocks))
-    high = min(1.0, value + combine(above, weights, ranking.blocks))
-    method = "Clopper-Pearson and order statistics, MOVER"
-    return Estimate(value, low, high, confidence, n=m + n, method=method)
+    found = {fpr: _tpr_bound(ranking, fpr, confidence) for fpr in fprs if n * fpr < FALSE_ALARMS_NEEDED}
+    carried = [fpr for fpr in fprs if fpr not in found]
+    if carried:
+        parts = [_tprs_of(part, carried, (1 - confidence) / 2) for part in ranking.strata]
+        sizes = [len(part.members) if len(part.nonmembers) else 0 for part in ranking.strata]
+        weights = np.array(sizes, dtype=np.float64) / max(sum(sizes), 1.0)
+        # Strata, then the rate and how far the interval reaches below and above it, then rates.
+        for fpr, (points, below, above) in zip(carried, np.moveaxis(np.array(parts), 0, 2).swapaxes(0, 1), strict=True):
+            value = float(weights @ points)
+            low = max(0.0, value - combine(below, weights, ranking.blocks))
+            high = min(1.0, value + combine(above, weights, ranking.blocks))
+            method = "Clopper-Pearson and order statistics, MOVER"
+            found[fpr] = Estimate(value, low, high, confidence, n=m + n, method=method)
+    return {fpr: found[fpr] for fpr in fprs}
 
 
-def _tpr_of(part: Stratum, fpr: float, tail: float) -> tuple[float, float, float]:
-    """Rate in one stratum, and how far the interval reaches below and above it."""
+def _tprs_of(part: Stratum, fprs: Sequence[float], tail: float) -> Floats:
+    """Rates in one stratum, and how far their intervals reach below and above them, (3, rates)."""
     m, n = len(part.members), len(part.nonmembers)
     if not (m and n):
-        return 0.0, 0.0, 1.0
-    value = part.rate(fpr * n)
-    least, most = (part.rate(_binomial_quantile(n, fpr, level)) for level in (tail, 1 - tail))
-    low, high = _clopper_pearson(m * value, m, tail)
-    below = float(np.hypot(value - low, value - min(least, value)))
-    above = float(np.hypot(high - value, max(most, value) - value))
-    return value, below, above
+        return np.repeat([[0.0], [0.0], [1.0]], len(fprs), axis=1)
+    alarms = [[fpr * n, *(_binomial_quantile(n, fpr, level) for level in (tail, 1 - tail))] for fpr in fprs]
+    value, least, most = part.rates(np.array(alarms, dtype=np.float64).T)
+    low, high = _clopper_pearson_ends(m * value, m, tail)
+    below = np.hypot(value - low, value - np.minimum(least, value))
+    above = np.hypot(high - value, np.maximum(most, value) - value)
+    return np.stack([value, below, above])
 
 
 def _tpr_bound(ranking: Ranking, fpr: float, confidence: float) -> Estimate:

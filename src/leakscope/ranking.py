@@ -30,14 +30,36 @@ class Scale:
     stratum: Indices
     block: Indices
 
+    @classmethod
+    def of_one(cls, count: int) -> Scale:
+        """All scores can be compared."""
+        one = np.broadcast_to(np.zeros(1, np.intp), count)  # takes no memory
+        return cls(one, one)
+
+    @classmethod
+    def of_halves(cls, half: Indices) -> Scale:
+        """Scores of one half can be compared, and the halves were fitted on each other."""
+        return cls(half, cls.of_one(len(half)).block)
+
     def take(self, rows: NDArray[Any]) -> Scale:
         return Scale(self.stratum[rows], self.block[rows])
 
     def strata(self) -> Iterator[tuple[Booleans, int]]:
         """Rows of each stratum, and its block."""
-        for number in np.unique(self.stratum):
+        for number in numbers_in(self.stratum):
             rows = self.stratum == number
             yield rows, int(self.block[np.argmax(rows)])
+
+
+def numbers_in(values: NDArray[Any]) -> Indices:
+    """The small whole numbers that occur, in rising order: ``np.unique`` without a sort.
+
+    Examples
+    --------
+    >>> numbers_in(np.array([3, 0, 3]))
+    array([0, 3])
+    """
+    return np.flatnonzero(np.bincount(values))
 
 
 class Part(NamedTuple):
@@ -103,7 +125,7 @@ class Stratum:
     members: Floats
     nonmembers: Floats
 
-    @cached_property
+    @property
     def placements(self) -> tuple[Floats, Floats]:
         """For each member the share of non-members below it, for each non-member the share of members above it."""
         s, t = self.members, self.nonmembers
@@ -119,14 +141,20 @@ class Stratum:
         below_t = np.cumsum(np.bincount(upto, minlength=len(t) + 1))[: len(t)]
         return (below + upto) / (2 * len(t)), 1 - (below_t + not_above) / (2 * len(s))
 
-    @cached_property
+    @property
     def auc(self) -> float:
-        return float(np.mean(self.placements[0]))
+        return self._auc_and_variance[0]
 
-    @cached_property
+    @property
     def auc_variance(self) -> float:
         """Variance of the AUC by DeLong, DeLong and Clarke-Pearson (1988)."""
-        return sum(float(np.var(part, ddof=1)) / len(part) if len(part) > 1 else np.inf for part in self.placements)
+        return self._auc_and_variance[1]
+
+    @cached_property
+    def _auc_and_variance(self) -> tuple[float, float]:
+        placed = self.placements
+        variances = (float(np.var(part, ddof=1)) / len(part) if len(part) > 1 else np.inf for part in placed)
+        return float(np.mean(placed[0])), sum(variances)
 
     def rate(self, false_alarms: float) -> float:
         """Share of members called so by an attacker who calls this many non-members so; see `rates`."""

@@ -88,7 +88,13 @@ def join_records(first: Records, second: Records) -> Records:
 
 def take_rows(X: Any, rows: Any) -> Any:
     """Rows of a DataFrame or array, always as a copy that its receiver may write to."""
-    return X.iloc[rows].copy() if isinstance(X, pd.DataFrame) else np.array(X[rows])
+    if isinstance(rows, slice):
+        return X.iloc[rows].copy() if isinstance(X, pd.DataFrame) else np.array(X[rows])
+    # Positions and masks give a copy as it is.
+    if isinstance(X, pd.DataFrame):
+        return X.iloc[rows]
+    rows = np.asarray(rows)
+    return np.asarray(np.take(X, rows, axis=0) if rows.dtype.kind in "iu" else X[rows])
 
 
 def list_names(names: Any, most: int = 5) -> str:

@@ -225,9 +225,10 @@ def observe(
     chosen = {name: find_release(name) for name in releases}
     observed: dict[str, Floats] = {}
     explains = any(name not in RELEASES for name in chosen)
+    reads_records = any(needs_model(name) for name in chosen)
     size = EXPLAINED if explains else BLOCK
     for rows, answers in predict_in_blocks(model, records.X, size, progress, places=records.places):
-        block = Block(model, take_rows(records.X, rows), records.y[rows], answers)
+        block = Block(model, take_rows(records.X, rows) if reads_records else None, records.y[rows], answers)
         for name, release in chosen.items():
             part = _finite(name, release, block)
             if kept is not None and name in kept:

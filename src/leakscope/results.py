@@ -16,7 +16,7 @@ from leakscope.core.result import Caveat, Outcome, Result
 
 @dataclass(frozen=True)
 class Control:
-    """The same attack where there is nothing to find: its AUC must be 0.5 up to chance and the data's own differences.
+    """The same attack on a control: without a distribution shift its AUC is 0.5 up to chance.
 
     ``never trained``: the model is retrained without the records called members.
     ``permuted``: the true memberships are shuffled.
@@ -30,10 +30,10 @@ class Control:
 
 @dataclass(frozen=True)
 class GroupRisk:
-    """One level of one group column: its members told from its non-members.
+    """The risk within one level of one group column.
 
-    ``gap`` is the group's AUC minus the AUC of everybody else. All intervals hold for all groups of the audit at once. The classes of
-    the label, or its deciles in a regression, are always groups: the column ``class``, or ``label``.
+    ``gap`` is the AUC within the group minus the AUC of all other records. The intervals are simultaneous over all groups of the audit. The
+    classes of the label, or its deciles in a regression, are always groups: the column ``class``, or ``label``.
     """
 
     column: str
@@ -50,7 +50,7 @@ class Roc:
     """Points of the receiver operating characteristic, thinned for drawing; both run from 0 to 1.
 
     ``low`` and ``high`` are the ends of the interval of each ``tpr``, for the strongest attack; elsewhere they are empty.
-    Below the rates that the sample carries they are 0 and 1.
+    At rates that the sample does not support they are 0 and 1.
     """
 
     fpr: tuple[float, ...]
@@ -61,7 +61,7 @@ class Roc:
 
 @dataclass(frozen=True)
 class Histogram:
-    """How many judged members and non-members have an exposure score between ``edges[k]`` and ``edges[k + 1]``."""
+    """How many judged members and non-members have a score between ``edges[k]`` and ``edges[k + 1]``."""
 
     edges: tuple[float, ...]
     members: tuple[int, ...]
@@ -79,21 +79,20 @@ class Risk:
     advantage
         True-positive rate minus false-positive rate at the attack's own threshold.
     accuracy
-        Share of right guesses, members and non-members in equal numbers, at the best threshold; the threshold is
-        chosen on other records than those it is judged on.
+        Share of records classified correctly, with equally many members and non-members, at the best threshold, which is chosen on other records.
     tpr_at_fpr
-        True-positive rate at each false-positive rate; only an upper bound where the sample can't carry more.
+        True-positive rate at each false-positive rate; an upper bound where the sample does not support an estimate.
     control, permuted
-        ``control`` is the never-trained world where the model can be retrained and otherwise equals ``permuted``.
+        ``control`` is the never-trained control where the model can be retrained, otherwise it equals ``permuted``.
     blind
-        AUC of telling members from non-members by the records alone, without any model; None where only scores are known.
+        AUC of the blind baseline; None where only scores are known.
     beyond_blind
         ``auc`` minus ``blind``, paired on the same records.
     beyond_control
         ``auc`` minus the AUC of ``control``.
     tpr_beyond
         ``tpr_at_fpr`` minus that of the never-trained control, or of the blind baseline where there is no such control or
-        where that baseline may beat chance; for the rates that the sample can carry.
+        where that baseline may be above chance; for the rates that the sample supports.
     """
 
     release: str
@@ -121,11 +120,11 @@ class Risk:
 
 @dataclass(frozen=True)
 class Largest:
-    """The largest that any of several attacks reaches, figure by figure; gates look at these.
+    """The largest value of each figure over several attacks; gate conditions compare these.
 
-    Each lies between the largest low and the largest high end of intervals that hold together, so that no attack that was run
-    is overlooked, be it strong by its AUC or at a low false-positive rate only. ``group_auc`` is the largest AUC of any group, with an
-    interval that also holds for all groups at once; None without groups.
+    Each lies between the largest low and the largest high end of simultaneous intervals, so that an attack that is strong at a low
+    false-positive rate only is not overlooked. ``group_auc`` is the largest AUC of any group, with an interval that is simultaneous over all
+    groups; None without groups.
     """
 
     auc: Estimate
@@ -137,7 +136,7 @@ class Largest:
 
 @dataclass(frozen=True)
 class ReleaseRisk:
-    """The strongest attack on one release. The intervals of all releases of an audit hold together.
+    """The strongest attack on one release. The intervals are simultaneous over all releases of an audit.
 
     The figures are those of `Risk`; ``control`` is the AUC of the same attack on its control, and ``largest`` the largest
     figures over all attacks on the release.
@@ -198,7 +197,7 @@ class Procedure:
 
 @dataclass(frozen=True)
 class Bound:
-    """What no attack can pass: at most this advantage (true-positive rate minus false-positive rate) from anything released.
+    """What no attack can exceed: the advantage (true-positive rate minus false-positive rate) that any release allows at most.
 
     Parameters
     ----------
@@ -207,7 +206,7 @@ class Bound:
     epsilon, delta
         The differential privacy that it follows from, where it does.
     contradicted
-        Whether an attack of the audit shows significantly more: then the promise does not hold, and nothing may rest on it.
+        Whether an attack of the audit refutes the claim, so that the bound does not hold.
     """
 
     advantage: Estimate
@@ -217,7 +216,7 @@ class Bound:
     contradicted: bool = False
 
     def most_found(self, rate: float) -> float:
-        r"""The most that any attack finds at a false-positive rate: TPR <= FPR + advantage, and under (ε, δ) <= e^ε FPR + δ.
+        r"""Give the largest true-positive rate of any attack at a false-positive rate: TPR <= FPR + advantage, and under (ε, δ) <= e^ε FPR + δ.
 
         Examples
         --------
@@ -351,7 +350,7 @@ class Fit:
 
     @property
     def data_hungry(self) -> bool:
-        """Whether more records improve the fit by more than training on a record does: smaller controls can't stand for it."""
+        """Whether more records improve the fit by more than training on a record does, so that smaller models are no control."""
         return self.curve.value > self.gap.value
 
 
@@ -362,7 +361,7 @@ class ExposedGroup:
     Parameters
     ----------
     auc
-        Corrected for the choice among all groups and attacks; the other intervals have the same confidence.
+        Corrected for selection among all groups and attacks; the other intervals have the same confidence.
     control, beyond_control
         AUC of the same attack within the group on a model that never saw the members, and how far ``auc`` exceeds it; None without
         such a control.
@@ -416,7 +415,7 @@ class Basis:
 
 @dataclass(frozen=True)
 class Performance:
-    """How well the model does its job: ``metric`` on the training records and on held-out records."""
+    """The utility of the model: ``metric`` on the training records and on held-out records."""
 
     metric: Literal["accuracy", "mean squared error"]
     train: Estimate
@@ -434,19 +433,19 @@ class ControlModels:
 
 @dataclass(frozen=True)
 class Extra:
-    """What an explanation gives away once the prediction is out; see `extra`.
+    """What an explanation reveals in addition to the prediction; see `extra`.
 
     Parameters
     ----------
     release, beside
-        The explanation, and the prediction that it comes with.
+        The explanation, and the prediction that it is released with.
     auc, advantage
-        What the attack on both gains over the attack on the prediction alone, on the same records. All intervals of the
-        extras of one audit hold together.
+        Gain of the attack on both over the attack on the prediction alone, on the same records. The intervals are simultaneous over the extras of
+        one audit.
     without, together
         AUC of the two attacks.
     control
-        ``auc`` where a model never saw the members: 0 up to chance. None without such a control.
+        ``auc`` on the never-trained control: 0 up to chance. None without such a control.
     beyond_control
         ``auc`` minus ``control``.
     """
@@ -462,15 +461,15 @@ class Extra:
 
     @property
     def adds(self) -> bool:
-        """Whether the explanation surely adds something, also beyond the control."""
+        """Whether the explanation adds significantly, also beyond the control."""
         return self.auc.low > 0 and (self.beyond_control is None or self.beyond_control.low > 0)
 
 
 @dataclass(frozen=True)
 class AuditedModel:
-    """What was audited. ``judged`` is the number of members, and of non-members, that the risks rest on.
+    """What was audited. ``judged`` is the number of members, and of non-members, that the risks are estimated from.
 
-    The task ``scores`` means that no model was seen, only scores: then nothing is known of features and performance.
+    The task ``scores`` means that only scores were provided, so that features and performance are unknown.
     """
 
     model: str
@@ -486,7 +485,7 @@ class AuditedModel:
 
 @dataclass(frozen=True)
 class Overlap:
-    """Training records that stand in the holdout too, named by id (the first thousand)."""
+    """Training records that are in the holdout too, by id (the first thousand), and the estimated share of near copies."""
 
     count: int
     ids: tuple[str, ...] = ()

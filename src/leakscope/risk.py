@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
 
@@ -17,7 +17,7 @@ from leakscope.core.checks import check_confidence, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack, Guesses
 from leakscope.grouping import GroupColumn, group_risks, order_scores
-from leakscope.ranking import Part, Ranking, Scale, count_below, split
+from leakscope.ranking import Part, Ranking, Scale, count_below, numbers_in, split
 from leakscope.results import Control, ExposedGroup, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
@@ -124,7 +124,7 @@ def exposure(scores: Floats, stratum: Indices, nonmember_scores: Floats, nonmemb
     array([0.8, 0. ])
     """
     shown = np.zeros(len(scores))
-    for number in np.unique(stratum):
+    for number in numbers_in(stratum):
         rows, ordered = stratum == number, np.sort(nonmember_scores[nonmember_stratum == number])
         at_least = len(ordered) - np.searchsorted(ordered, scores[rows], side="left")
         shown[rows] = 1 - (1 + at_least) / (len(ordered) + 1)
@@ -176,7 +176,7 @@ class Trial:
 def assess(
     trial: Trial,
     blind: Judged | None,
-    groups: Mapping[str, NDArray[Any]],
+    groups: Mapping[str, NDArray[Any]] | Sequence[GroupColumn],
     *,
     confidences: Sequence[float | Confidence],
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
@@ -184,29 +184,31 @@ def assess(
     """The risk of one release under one attack, with its controls and the blind baseline, at each confidence.
 
     ``blind`` is None where nothing is known of the records but what the release shows. A plain number is the confidence of all
-    intervals. Where memberships were not shuffled, ``permuted`` of the risk is its control.
+    intervals. Where memberships were not shuffled, ``permuted`` of the risk is its control. Groups are columns of levels, or the
+    `group_columns` of these.
     """
     judged = trial.target
+    both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
+    by_group = assess_groups(judged, groups, [one.auc for one in both])
     beyond_blind = None
     if blind is not None:
         within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
         beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
+        del within_blind_halves
     beyond_control = None if trial.control is None else _beyond_control(judged, trial.control)
+    controls = _controls("never trained", trial.control, both, fprs)
+    shuffled = _controls("permuted", trial.permuted, both, fprs)
     curve, bars = roc(judged.ranking), histogram(judged)
-    both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
-    by_group = assess_groups(judged, groups, [one.auc for one in both])
     risks = []
-    for (confidence, rates), of_groups in zip(both, by_group, strict=True):
-        chance = Confidence(confidence, rates)
-        figures = _figures(judged.ranking, judged.told, judged.says, chance, fprs)
-        unseen = None if trial.control is None else _control("never trained", trial.control, chance, fprs)
-        permuted = unseen if trial.permuted is None else _control("permuted", trial.permuted, chance, fprs)
+    for (confidence, rates), of_groups, unseen, of_shuffled in zip(both, by_group, controls, shuffled, strict=True):
+        figures = _figures(judged.ranking, judged.told, judged.says, Confidence(confidence, rates), fprs)
+        permuted = unseen if of_shuffled is None else of_shuffled
         assert permuted is not None
         control = permuted if unseen is None else unseen
         blind_auc = None if blind is None else intervals.auc(blind.ranking, confidence)
-        rivals = [trial.control] if trial.control is not None else []
+        rivals = [] if unseen is None else [unseen.tpr_at_fpr]
         if blind is not None and blind_auc is not None and (not rivals or intervals.suspicious(blind_auc)):
-            rivals.append(blind)
+            rivals.append(_tprs(blind.ranking, rates, fprs))
         risks.append(
             Risk(
                 release=trial.attack.release,
@@ -223,7 +225,7 @@ def assess(
                 beyond_control=intervals.difference(figures.auc, control.auc)
                 if beyond_control is None
                 else beyond_control(confidence),
-                tpr_beyond=_tpr_beyond(figures.tpr_at_fpr, [_tprs(rival.ranking, rates, fprs) for rival in rivals]),
+                tpr_beyond=_tpr_beyond(figures.tpr_at_fpr, rivals),
                 by_group=of_groups,
                 roc=curve,
                 histogram=bars,
@@ -239,7 +241,7 @@ def _beyond_control(target: Judged, control: Judged) -> Callable[[float], Estima
 
 
 def _tprs(ranking: Ranking, confidence: float, fprs: tuple[float, ...]) -> dict[float, Estimate]:
-    return {fpr: intervals.tpr_at_fpr(ranking, fpr, confidence) for fpr in fprs}
+    return intervals.tprs_at_fprs(ranking, fprs, confidence)
 
 
 def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, Estimate]]) -> dict[float, Estimate]:
@@ -253,13 +255,25 @@ def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, 
     }
 
 
-def _control(
-    kind: Literal["permuted", "never trained"], judged: Judged, confidence: Confidence, fprs: tuple[float, ...]
-) -> Control:
-    advantage = intervals.mean_difference(judged.says, confidence.auc)
-    return Control(
-        kind, intervals.auc(judged.ranking, confidence.auc), advantage, _tprs(judged.ranking, confidence.rates, fprs)
-    )
+def _controls(
+    kind: Literal["permuted", "never trained"],
+    judged: Judged | None,
+    confidences: Sequence[Confidence],
+    fprs: tuple[float, ...],
+) -> list[Control | None]:
+    """Figures of a control at each confidence; None for each where there is no control."""
+    if judged is None:
+        return [None] * len(confidences)
+    here = replace(judged)  # what is cached in the copy goes with it
+    return [
+        Control(
+            kind,
+            intervals.auc(here.ranking, one.auc),
+            intervals.mean_difference(here.says, one.auc),
+            _tprs(here.ranking, one.rates, fprs),
+        )
+        for one in confidences
+    ]
 
 
 def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[Any], int]:
@@ -300,18 +314,30 @@ def pool_levels(levels: NDArray[Any]) -> NDArray[Any]:
     return np.array([pooled if few else name for few, name in zip(small, names, strict=True)], object)[codes]
 
 
-def assess_groups(
-    judged: Judged, groups: Mapping[str, NDArray[Any]], confidences: Sequence[float]
-) -> list[tuple[GroupRisk, ...]]:
-    """Each group's risk and its gap to the rest, at each confidence; see `grouping`."""
-    if not groups:
-        return [()] * len(confidences)
+def group_columns(groups: Mapping[str, NDArray[Any]]) -> list[GroupColumn]:
+    """The groups by number, without the records that belong to no reported group.
+
+    Examples
+    --------
+    >>> group_columns({"sex": np.array(["m", "f", "m"], object)})
+    [GroupColumn(name='sex', levels=['f', 'm'], codes=array([1, 0, 1]))]
+    """
     columns = []
     for column, levels in groups.items():
         codes, names = pd.factorize(levels, sort=True)
         shown = names != NOT_SHOWN
         places = np.where(shown, np.cumsum(shown) - 1, -1)
         columns.append(GroupColumn(column, names[shown].tolist(), places[codes]))
+    return columns
+
+
+def assess_groups(
+    judged: Judged, groups: Mapping[str, NDArray[Any]] | Sequence[GroupColumn], confidences: Sequence[float]
+) -> list[tuple[GroupRisk, ...]]:
+    """Each group's risk and its gap to the rest, at each confidence; see `grouping`."""
+    if not groups:
+        return [()] * len(confidences)
+    columns = group_columns(groups) if isinstance(groups, Mapping) else groups
     ordered = order_scores(judged.guesses.score, judged.member, judged.scale)
     return group_risks(ordered, judged.guesses.says_member, columns, confidences)
 
@@ -323,10 +349,11 @@ def most_exposed_group(
 
     ``risks`` and ``trials`` are those of the same attacks; the intervals of the risks must be simultaneous.
     """
-    found = [(risk, trial, group) for risk, trial in zip(risks, trials, strict=True) for group in risk.by_group]
-    risk, trial, group = max(found, key=lambda one: one[2].auc.low, default=(None, None, None))
-    if risk is None or trial is None or group is None or group.auc.low <= 0.5:
+    found = [(at, group) for at, risk in enumerate(risks) for group in risk.by_group]
+    at, group = max(found, key=lambda one: one[1].auc.low, default=(0, None))
+    if group is None or group.auc.low <= 0.5:
         return None
+    risk, trial = risks[at], trials[at]
     rows, confidence = groups[group.column] == group.level, group.auc.confidence
     rivals: dict[str, Estimate] = {}
     if trial.control is not None:
@@ -372,7 +399,7 @@ def with_band(curve: Roc, ranking: Ranking, confidence: float) -> Roc:
     (True, True)
     """
     inner = [rate for rate in curve.fpr if 0 < rate < 1]
-    found = {rate: intervals.tpr_at_fpr(ranking, rate, confidence) for rate in inner}
+    found = intervals.tprs_at_fprs(ranking, inner, confidence)
     least = found[inner[0]].high if inner else 1.0
     ends = {0.0: (0.0, least), 1.0: (1.0, 1.0)} | {rate: (tpr.low, tpr.high) for rate, tpr in found.items()}
     pairs = [(min(ends[rate][0], tpr), max(ends[rate][1], tpr)) for rate, tpr in zip(curve.fpr, curve.tpr, strict=True)]
@@ -381,8 +408,11 @@ def with_band(curve: Roc, ranking: Ranking, confidence: float) -> Roc:
 
 def histogram(judged: Judged, bins: int = 20) -> Histogram:
     """Exposure of the judged members and non-members: without a leak both are flat."""
-    scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
-    shown = exposure(scores, stratum, scores[~member], stratum[~member])
-    edges = np.linspace(0, 1, bins + 1)
-    inside, outside = (np.histogram(shown[side], edges)[0] for side in (member, ~member))
-    return Histogram(tuple(edges.tolist()), tuple(inside.tolist()), tuple(outside.tolist()))
+    edges, counts = np.linspace(0, 1, bins + 1), np.zeros((2, bins), np.intp)
+    for part in judged.ranking.strata:
+        ordered = part.nonmembers
+        for side, scores in enumerate((part.members, ordered)):
+            at_least = len(ordered) - count_below(ordered, scores)
+            counts[side] += np.histogram(1 - (1 + at_least) / (len(ordered) + 1), edges)[0]
+    inside, outside = counts.tolist()
+    return Histogram(tuple(edges.tolist()), tuple(inside), tuple(outside))

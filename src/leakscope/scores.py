@@ -61,7 +61,7 @@ def audit_scores(
     seed: int = 0,
     command: str = "",
 ) -> Audit:
-    """Measure what one number per record gives away about who was in a training set.
+    """Measure what one score per record reveals about who was in the training data.
 
     Parameters
     ----------
@@ -232,12 +232,11 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
     case = Case(sample, (given.members.y, given.nonmembers.y), None, groups, settings.seed, settings.fprs)
     tried = try_attacks(attacks, case, _observed(given, sample, name), settings, clock)
-    trials = [one.trial for one in tried.found]
     claim = None
     if words["random split"]:
         alone = stand_alone((repeats.members, repeats.nonmembers), sample)
-        claim = bound_epsilon(trials, sample, alone, None, 0.0, settings.confidence)
-    exposed = most_exposed_group(tried.careful, trials, None, groups)
+        claim = bound_epsilon(tried.trials, sample, alone, None, 0.0, settings.confidence)
+    exposed = most_exposed_group(tried.careful, tried.trials, None, groups)
     basis = Basis(settings.margin, random_split=words["random split"], claim=claim, exposed=exposed)
     result = Audit(
         **tried.conclude(basis, given.members, sample, settings),

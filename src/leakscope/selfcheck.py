@@ -1,4 +1,4 @@
-"""Does this installation measure right? The whole path, run on worlds whose leakage is known in closed form."""
+"""Check of an installation: the whole path on models whose leakage is known in closed form."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from leakscope.toys import TOYS, Toy, population_mean
 
 #: Some twenty intervals are compared with the truth: at this confidence one in five hundred runs would fail by chance.
 CONFIDENCE = 0.9999
-#: Enough records for a verdict of "not_detected" at that confidence.
+#: Enough records for the verdict ``not_detected`` at that confidence.
 RECORDS = 5000
 
 
 @dataclass(frozen=True)
 class Check:
-    """One comparison of what was measured with what is true."""
+    """One comparison of a measured value with the true one."""
 
     world: str
     what: str
@@ -34,7 +34,7 @@ class Check:
     passed: bool
 
     def __str__(self) -> str:
-        sign = "ok   " if self.passed else "WRONG"
+        sign = "ok    " if self.passed else "FAILED"
         return f"{sign} {self.world:20} {self.what:46} true {self.truth:12} measured {self.measured}"
 
     def as_dict(self) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class Check:
 
 
 def run(seed: int = 0, progress: Progress | None = None) -> list[Check]:
-    """Audit every toy and compare with the truth, then the leakage of a mean, and what explanations must reveal."""
+    """Audit every toy, measure the leakage of a mean and of explanations, and compare with the true values."""
     checks = []
     for done, make in enumerate(TOYS, start=1):
         toy = make(RECORDS, seed=seed)
@@ -54,7 +54,7 @@ def run(seed: int = 0, progress: Progress | None = None) -> list[Check]:
 
 
 def compare(toy: Toy, result: Audit) -> list[Check]:
-    """What the audit of a toy says, beside what is true of it."""
+    """Compare the audit of a toy with its true values."""
     risks = {(risk.release, risk.attack): risk for risk in result.risks}
     checks = [Check(toy.name, "verdict", toy.verdict, result.verdict.kind, result.verdict.kind == toy.verdict)]
     for figure, truths in (("auc", toy.auc), ("advantage", toy.advantage)):

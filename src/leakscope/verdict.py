@@ -51,7 +51,7 @@ MUCH_OVERLAP = 0.1
 
 
 def confidence_for_choice(confidence: float, attacks: int, figures: int) -> float:
-    """Confidence of each interval so that all hold together.
+    """Give the confidence of each interval so that all are simultaneous.
 
     Examples
     --------
@@ -62,7 +62,7 @@ def confidence_for_choice(confidence: float, attacks: int, figures: int) -> floa
 
 
 def confidences_for_choice(confidence: float, attacks: Sequence[Attack], rates: int) -> list[Confidence]:
-    """Confidence of the intervals of each attack so that all hold together, with true-positive rates at ``rates`` false-positive rates.
+    """Give the confidence of the intervals of each attack so that all are simultaneous, with true-positive rates at ``rates`` false-positive rates.
 
     Where the primary attack runs, its AUC gets half of the error and its true-positive rates three tenths. The other attacks share the
     rest: more of them do not widen the intervals of the primary one.
@@ -252,7 +252,7 @@ def _judge_all(strongest: Risk, basis: Basis) -> Verdict:
         one of the rules below);
       - in the same figure the attack is significantly better than on the never-trained control; the model fits the members as
         one that was trained on them (``basis.fit``, where reference models were trained); and where the blind baseline may be
-        better than chance, a larger training set does not explain that fit, or (without ``fit``) the attack is significantly
+        better than chance, neither a larger training set nor noise explains that fit, or (without ``fit``) the attack is significantly
         better than the blind baseline;
       - without a control, the attack is significantly better than the blind baseline.
     - *not detected*: no attack that was run is significantly better than chance, for each of them an AUC above 0.5 + ``margin`` is
@@ -353,7 +353,9 @@ def _doubts_of_fit(fit: Fit, risk: Risk) -> list[Statement]:
         doubts.append(_about(None, "data_hungry", curve=fit.curve, gap=fit.gap))
     if fit.gap.low <= 0 or fit.mid.low <= 0:
         doubts.append(_about(None, "not_fitted_as_member", mid=fit.mid, gap=fit.gap))
-    if risk.blind is not None and suspicious(risk.blind) and fit.size.low <= 0:
+    # mid is about half of gap in a trained model: above gap, the model fits the members better than models trained on them do.
+    explained = fit.size.low <= 0 or fit.mid.value > fit.gap.value
+    if risk.blind is not None and suspicious(risk.blind) and explained:
         doubts.append(_about(None, "shift_explains_fit", _remedy(risk.blind), blind=risk.blind, size=fit.size))
     return doubts
 

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.stats import spearmanr
 from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
@@ -72,6 +73,16 @@ def test_folds_and_halves_part_the_members_and_no_model_is_asked_about_its_own_r
         assert not np.isin(judged[design.asked == number], trained).any()
         assert trained.max() < 200
     assert np.bincount(design.asked[: sample.judged], minlength=FOLDS).min() >= 48
+
+
+def test_a_half_is_asked_about_judged_members_that_it_did_not_have_and_about_all_that_are_not_judged():
+    X, y = people(400)
+    design, sample, _, judged = design_of((X[:300], y[:300]), (X[300:], y[300:]))
+    for model in design.models("half"):
+        asked, trained = design.rows(model), design.draw(model)
+        not_judged = np.setdiff1d(np.arange(300), judged)
+        np.testing.assert_array_equal(np.setdiff1d(asked, not_judged), np.setdiff1d(judged[: sample.judged], trained))
+        assert np.isin(not_judged, asked).all()
 
 
 def test_copies_train_together_and_a_held_out_copy_is_not_trained_on_twice():
@@ -370,3 +381,32 @@ def test_models_of_another_kind_expose_all_members_and_say_nothing_of_the_proced
     assert found.target.judged == 300
     assert found.procedure is None
     assert (found.records["score"] > 0).all()
+
+
+def test_an_audit_that_keeps_no_scores_runs_the_attacks_again_and_says_the_same(monkeypatch):
+    from leakscope.evaluation import concluding
+
+    X, y = people(600)
+    train, holdout = (X[:300], y[:300]), (X[300:], y[300:])
+    model = RandomForestClassifier(20, random_state=0).fit(*train)
+    kept = ls.audit(model, train, holdout, workers=1)
+    monkeypatch.setattr(concluding, "MOST_KEPT", 0)
+    again = ls.audit(model, train, holdout, workers=1)
+    assert (kept.verdict, kept.basis, kept.risks, kept.named) == (again.verdict, again.basis, again.risks, again.named)
+    pd.testing.assert_frame_equal(kept.records, again.records)
+
+
+def test_copies_of_judged_members_share_their_exposure_and_need_no_halves():
+    """The likelihood of a copy is that of the record, and both train the same references."""
+    X, y = people(400)
+    train = (np.concatenate([X[:200], X[:20]]), np.concatenate([y[:200], y[:20]]))
+    model = LogisticRegression().fit(*train)
+    plans: list[str] = []
+    found = ls.audit(
+        model, train, (X[200:], y[200:]), workers=1, random_split=True,
+        progress=lambda stage, done, total: plans.append(stage),
+    )  # fmt: skip
+    assert "training 4 references" in plans
+    shown = found.records[["score", "low", "high"]].to_numpy()
+    np.testing.assert_array_equal(shown[:20], shown[200:])
+    assert np.isfinite(shown).all()

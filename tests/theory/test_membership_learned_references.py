@@ -10,7 +10,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import PolynomialFeatures, StandardScaler
 
 from leakscope.attacks import learned_references, lira, rmia
-from leakscope.attacks.membership_learned_references import STRENGTH, _Logistic
+from leakscope.attacks.logistic import Logistic
+from leakscope.attacks.membership_learned_references import STRENGTH
 from leakscope.attacks.references import combine
 from leakscope.crossfit import cross_guess, scale_of
 from leakscope.errors import InputError
@@ -94,7 +95,25 @@ def test_the_fit_is_that_of_scikit_learn(n, degree):
     products = [PolynomialFeatures(2, include_bias=False), StandardScaler()] if degree == 2 else []
     slow = LogisticRegression(C=STRENGTH[degree], max_iter=100_000, tol=1e-8)
     pipeline = make_pipeline(StandardScaler(), *products, slow).fit(features, member)
-    fast = _Logistic.fit(features, member, degree)
+    fast = Logistic.fit(features, member, STRENGTH[degree], degree=degree)
     np.testing.assert_allclose(
         fast.decision_function(features), pipeline.decision_function(features), rtol=0, atol=1e-5
     )
+
+
+@pytest.mark.parametrize("degree", [1, 2])
+def test_the_loss_of_unseen_records_is_that_of_a_loop_over_the_parts(degree):
+    """Gradient and curvature of all records but one part, written out for each part."""
+    rng = np.random.default_rng(degree)
+    features, part = rng.normal(size=(300, 4)), rng.permutation(np.arange(300) % 5)
+    member = rng.random(300) < 1 / (1 + np.exp(-2 * features[:, 0]))
+    model = Logistic.fit(features, member, 0.5, degree=degree)
+    design, slow = model.design(features).T, 0.0
+    for number in range(5):
+        known, asked = part != number, part == number
+        p = 1 / (1 + np.exp(-design[known] @ model.weights))
+        slope = design[known].T @ (p - member[known]) + model.penalty * model.weights
+        curvature = (design[known] * (p * (1 - p))[:, None]).T @ design[known] + np.diag(model.penalty)
+        weights = model.weights - np.linalg.solve(curvature, slope)
+        slow += np.logaddexp(0, np.where(member[asked], -1, 1) * (design[asked] @ weights)).sum()
+    assert model.loss_unseen(features, member, part) == pytest.approx(slow, rel=1e-10)

@@ -18,6 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from leakscope.attacks.logistic import Logistic
 from leakscope.core.arrays import Floats
 from leakscope.evidence import Attack, Evidence, Guesses, Known, Labels
 from leakscope.releases import LOSSES
@@ -49,6 +50,10 @@ def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Atta
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
         known = thin(evidence.known, rng)
         unit = _unit(known.observed) if looks == "loss" else 1.0
+        if classifier == "logistic regression":
+            fitted = Logistic.fit(features(known.observed / unit, known.labels), known.member)
+            odds = fitted.decision_function(features(evidence.observed / unit, evidence.labels))
+            return Guesses(odds, (odds > 0).astype(np.float64))
         model = _classifier(classifier, len(known.member), int(rng.integers(2**31)))
         with warnings.catch_warnings():  # a network that would gain from more steps is still an attack
             warnings.filterwarnings("ignore", message=".*(converge|iterations).*")
@@ -76,15 +81,13 @@ def smallest_leaf(known: int) -> int:
     return max(10, known // 100)
 
 
-def _classifier(name: Classifier, known: int, seed: int) -> Any:
-    from sklearn.linear_model import LogisticRegression
+def _classifier(name: Literal["tree", "network"], known: int, seed: int) -> Any:
     from sklearn.neural_network import MLPClassifier
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
     from sklearn.tree import DecisionTreeClassifier
 
-    choices: dict[Classifier, Callable[[], Any]] = {
-        "logistic regression": lambda: make_pipeline(StandardScaler(), LogisticRegression()),
+    choices: dict[str, Callable[[], Any]] = {
         "tree": lambda: DecisionTreeClassifier(min_samples_leaf=smallest_leaf(known), random_state=seed),
         "network": lambda: make_pipeline(StandardScaler(), MLPClassifier((16, 16), random_state=seed)),
     }

@@ -24,13 +24,12 @@ as further features and left out: neither raised the mean AUC over the cases, an
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
 from typing import Any, Literal
 
 import numpy as np
-from scipy.special import expit
 
+from leakscope.attacks.logistic import Logistic
 from leakscope.attacks.membership_base import tempered_ratio
 from leakscope.attacks.membership_explanation_learned import boosted_trees
 from leakscope.attacks.membership_label_references import right_beyond_references
@@ -38,7 +37,7 @@ from leakscope.attacks.membership_learned import thin
 from leakscope.attacks.membership_lira import log_density_ratio
 from leakscope.attacks.membership_rmia import log_ratio
 from leakscope.attacks.references import MEAN_IN, MEAN_OUT, REFERENCES, phi_of_loss, references_in
-from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.core.arrays import Booleans, Floats
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.models import Task
@@ -52,8 +51,6 @@ SOURCE = "Leakscope; after Carlini et al. 2022, Zarifzadeh et al. 2024 and Lassi
 PARTS = 5
 #: Inverse of the penalty, without and with products; chosen on draws of records that the table of `docs/methods.md` does not use.
 STRENGTH = {1: 0.1, 2: 1.0}
-#: When Newton's method ends: after so many steps, or at so small a gain; and the least part of a step that is tried.
-MOST_STEPS, SMALLEST_GAIN, SMALLEST_STEP = 50, 1e-10, 1e-6
 
 
 def learned_references(
@@ -131,89 +128,14 @@ def features_of(seen: Evidence | Known, task: Task) -> Floats:
     return np.column_stack([phi, references[:, MEAN_IN], references[:, MEAN_OUT], *ratios])
 
 
-def _fit_logistic(features: Floats, member: Booleans) -> _Logistic:
+def _fit_logistic(features: Floats, member: Booleans) -> Logistic:
     """Logistic regression on the features, or on them and their products: whichever predicts better."""
-    plain = _Logistic.fit(features, member, 1)
+    plain = Logistic.fit(features, member, STRENGTH[1])
     if min(member.sum(), (~member).sum()) < PARTS:
         return plain
     part = np.empty(len(member), np.intp)
     for side in (member, ~member):
         part[side] = np.arange(side.sum()) % PARTS
-    products = _Logistic.fit(features, member, 2)
+    products = Logistic.fit(features, member, STRENGTH[2], degree=2)
     losses = [model.loss_unseen(features, member, part) for model in (plain, products)]
     return plain if losses[0] <= losses[1] else products
-
-
-@dataclass(frozen=True, eq=False)
-class _Logistic:
-    """Logistic regression with a penalty on standardised features, and for degree 2 on their standardised products.
-
-    It is fitted some hundred times in an audit, where scikit-learn's checks take most of the time.
-    """
-
-    degree: int
-    scales: tuple[tuple[Floats, Floats], ...]
-    weights: Floats
-
-    @classmethod
-    def fit(cls, features: Floats, member: Booleans, degree: int) -> _Logistic:
-        table, scales = features, []
-        for power in range(1, degree + 1):
-            table = table if power == 1 else _products(table)
-            spread = table.std(axis=0)
-            scales.append((table.mean(axis=0), np.where(spread > 0, spread, 1.0)))
-            table = (table - scales[-1][0]) / scales[-1][1]
-        design = _with_constant(table)
-        return cls(degree, tuple(scales), _newton(design, member, STRENGTH[degree], np.zeros(design.shape[1])))
-
-    def design(self, features: Floats) -> Floats:
-        """The constant and the standardised columns."""
-        table = features
-        for power, (centre, spread) in enumerate(self.scales):
-            table = ((table if power == 0 else _products(table)) - centre) / spread
-        return _with_constant(table)
-
-    def decision_function(self, features: Floats) -> Floats:
-        return np.asarray(self.design(features) @ self.weights)
-
-    def loss_unseen(self, features: Floats, member: Booleans, part: Indices) -> float:
-        """Sum of the log-loss where each part is predicted from the others, by one Newton step from the weights of all."""
-        design, total = self.design(features), 0.0
-        for number in range(PARTS):
-            known, asked = part != number, part == number
-            weights = _newton(design[known], member[known], STRENGTH[self.degree], self.weights, steps=1)
-            total += float(np.logaddexp(0, np.where(member[asked], -1.0, 1.0) * (design[asked] @ weights)).sum())
-        return total
-
-
-def _with_constant(table: Floats) -> Floats:
-    return np.column_stack([np.ones(len(table)), table])
-
-
-def _products(table: Floats) -> Floats:
-    """The columns and all products of two of them."""
-    first, second = np.triu_indices(table.shape[1])
-    return np.hstack([table, table[:, first] * table[:, second]])
-
-
-def _newton(design: Floats, member: Booleans, strength: float, start: Floats, steps: int = MOST_STEPS) -> Floats:
-    """Weights, the constant first, that minimise log-loss + |weights|²/(2 strength); the constant has no penalty."""
-    penalty = np.r_[1e-9, np.full(design.shape[1] - 1, 1 / strength)]
-    sign, weights = np.where(member, -1.0, 1.0), start
-
-    def objective(weights: Floats) -> float:
-        return float(np.logaddexp(0, sign * (design @ weights)).sum() + (penalty * weights**2).sum() / 2)
-
-    value = objective(weights)
-    for _ in range(steps):
-        probability = expit(design @ weights)
-        slope = design.T @ (probability - member) + penalty * weights
-        curvature = (design * (probability * (1 - probability))[:, None]).T @ design + np.diag(penalty)
-        step = np.linalg.solve(curvature, slope)
-        size = 1.0
-        while (found := objective(weights - size * step)) > value and size > SMALLEST_STEP:
-            size /= 2
-        weights, last, value = weights - size * step, value, found
-        if last - value <= SMALLEST_GAIN * (1 + abs(value)):
-            break
-    return weights

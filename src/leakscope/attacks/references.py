@@ -49,7 +49,7 @@ LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT = range(6, 9)
 COLUMNS = 9
 LIKELIHOOD_COLUMNS = [LOG_MEAN_LIKELIHOOD, LOG_MEAN_OUT, LOG_MEAN_TEMPERED, MEAN_LOSS_OUT]
 #: Numbers in a block. Several arrays of this size are made at once, and fit into the cache of a processor.
-CELLS = 1 << 18
+CELLS = 1 << 19
 #: Probabilities are held this far from 0 and 1 for φ.
 CLIP = 0.01
 #: Deviations are held above this part of the deviation of all φ, so that models without randomness give finite scores.
@@ -214,25 +214,27 @@ def statistics_of_phi(phi: Floats, inside: NDArray[np.bool_]) -> Floats:
     array([[2., 0., 1., 1.],
            [5., 1., 1., 1.]])
     """
-    count, mean, squares = _moments(phi, inside)
-    fewest = count.min()
+    table = np.empty((phi.shape[1], DEVIATION_OUT + 1), order="F")
+    count = _moments(phi, inside, table.T)
+    mean, squares, fewest = table.T[: MEAN_OUT + 1], table.T[DEVIATION_IN:], count.min()
     if not fewest:
         _fill_missing(mean, count, phi, inside)
     # Deviation of all φ, from the deviations around the means and between them.
     between = np.einsum("sn,sn,sn->", count, mean, mean) - np.einsum("sn,sn->", count, mean) ** 2 / phi.size
-    smallest = SMALLEST * math.sqrt((squares.sum() + max(between, 0.0)) / phi.size) + EPS
-    table = np.empty((phi.shape[1], DEVIATION_OUT + 1), order="F")
-    table[:, : MEAN_OUT + 1] = mean.T
-    for column, side in ((DEVIATION_IN, 0), (DEVIATION_OUT, 1)):
-        freedom = np.maximum(count[side] - 1, 0)
+    sums = squares.sum(axis=1)
+    smallest = SMALLEST * math.sqrt((sums.sum() + max(between, 0.0)) / phi.size) + EPS
+    for side, column in enumerate(squares):
+        freedom = np.maximum(count[side] - 1, 0, out=count[side])
         # Where no record has two models on this side, so that there is no deviation from a mean of its own, it is that of all.
         everyone = freedom.sum()
-        pooled = math.sqrt(squares[side].sum() / everyone) if everyone else float(np.std(phi[inside == (side == 0)]))
-        table[:, column] = max(pooled, smallest)
-        if fewest >= OWN:
+        pooled = math.sqrt(sums[side] / everyone) if everyone else float(np.std(phi[inside == (side == 0)]))
+        if fewest < OWN:
+            column[:] = max(pooled, smallest)
+        else:
             # φ is limited, so that easy records show no deviation of their own, and a target that differs by little would decide all.
-            own = np.sqrt(np.divide(squares[side], freedom, out=freedom), out=freedom)
-            np.maximum(own, OWN_FLOOR * max(pooled, smallest), out=table[:, column])
+            column /= freedom
+            np.sqrt(column, out=column)
+            np.maximum(column, OWN_FLOOR * max(pooled, smallest), out=column)
     return table
 
 
@@ -244,14 +246,14 @@ def _fill_missing(mean: Floats, count: Floats, phi: Floats, inside: NDArray[np.b
     mean[0, no_in], mean[1, no_out] = mean[1, no_in] + shift, mean[0, no_out] - shift
 
 
-def _moments(phi: Floats, inside: NDArray[np.bool_]) -> tuple[Floats, Floats, Floats]:
-    """Number of models, mean of φ and sum of squares around that mean, (2, n) each: models that had the record, and the others.
+def _moments(phi: Floats, inside: NDArray[np.bool_], out: Floats) -> Floats:
+    """Mean of φ and sum of squares around that mean, (4, n), with and without the record; gives the numbers of models, (2, n).
 
     Each block of records is read once and stays in the cache. φ is taken relative to the first model, so that the
     squares lose no digits to a large mean.
     """
     models, n = phi.shape
-    count, mean, squares = (np.empty((2, n)) for _ in range(3))
+    count, mean, squares = np.empty((2, n)), out[: MEAN_OUT + 1], out[DEVIATION_IN:]
     step = min(n, max(1, CELLS // models))
     buffers = np.empty((2, models, step))  # made once: a new array for each block would cost as much as the sums
     for start in range(0, n, step):
@@ -260,7 +262,7 @@ def _moments(phi: Floats, inside: NDArray[np.bool_]) -> tuple[Floats, Floats, Fl
         np.subtract(phi[:, rows], first, out=away)
         np.copyto(had, inside[:, rows])
         number, total, square = count[:, rows], mean[:, rows], squares[:, rows]
-        had.sum(axis=0, out=number[0])
+        number[0] = inside[:, rows].view(np.uint8).sum(axis=0, dtype=np.uint8 if models < 256 else np.intp)
         np.subtract(models, number[0], out=number[1])
         _sum_sides(away, had, total)
         away *= away
@@ -269,7 +271,7 @@ def _moments(phi: Floats, inside: NDArray[np.bool_]) -> tuple[Floats, Floats, Fl
         square -= total * middle
         np.maximum(square, 0.0, out=square)
         np.add(middle, first, out=total)
-    return count, mean, squares
+    return count
 
 
 def _sum_sides(values: Floats, had: Floats, out: Floats) -> None:

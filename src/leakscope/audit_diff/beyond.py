@@ -1,41 +1,40 @@
 r"""Whether a change is one of the model, or may be one of the records.
 
-An attack tells members from the non-members that an audit was given. If those come from elsewhere, every figure moves while the
-model stays what it was. So a word needs more than a figure that surely moved.
+An attack distinguishes members from the non-members that an audit was given. If these come from another population, every figure changes while
+the model stays the same. An outcome therefore requires more than a figure that changed significantly.
 
-**Each audit brings its rival**, the AUC where there is no leak: that of the same attack on models that never saw the members; ½,
-where chance decided who was trained on (``random split``, the caller's word); or, where there is neither, that of telling the
-records apart without a model. This blind baseline is a rival beside the control too, where it is surely off chance. Without a
-rival in both audits nothing is claimed; where chance split the records of both, there is nothing to doubt.
+**Each audit has a rival**: the AUC where there is no leak. It is that of the never-trained control; 1/2 where a random split is stated (``random split``);
+or, without either, that of the blind baseline. The blind baseline is a rival next to the control too, where it is significantly off chance. Without a
+rival in both audits nothing is claimed. Where both state a random split, there is nothing to doubt.
 
-**Rule.** With an AUC :math:`\theta` and its rival :math:`c` a figure of a release gets the word "more" only if
+**Rule.** With an AUC :math:`\theta` and its rival :math:`c`, a figure of a release has *increased* only if
 
-1. the figure surely grew, and
-2. :math:`\theta - c` surely grew, and
-3. where a rival is surely off chance and the records are not the same in both audits, :math:`\theta` surely grew by more than
+1. the figure increased significantly, and
+2. :math:`\theta - c` increased significantly, and
+3. where a rival is significantly off chance and the records differ between the audits, :math:`\theta` increased significantly by more than
    :math:`2(|c_{old} - \tfrac{1}{2}| + |c_{new} - \tfrac{1}{2}|)`;
 
-"less" in the same way. Otherwise what surely moved "may be the data". The second finds shifts too small to be seen in a control;
-it would be enough if a shift moved :math:`\theta` and :math:`c` by the same amount. It does not. Let scores be shifted by
-:math:`d` for members and by :math:`t` for the holdout, and let :math:`F`, the law of the difference of two scores, be symmetric
-with one peak. The shift then moves the AUC from :math:`F(d)` to :math:`F(d - t)` and the control from ½ to :math:`F(-t)`, and
+*decreased* is defined in the same way. Any other significant change has the outcome ``shift_possible``. Condition 2 detects shifts that are too small to
+be seen in a control. It would suffice if a shift moved :math:`\theta` and :math:`c` by the same amount, which it does not. Let scores be shifted by
+:math:`d` for members and by :math:`t` for the holdout, and let :math:`F`, the distribution of the difference of two scores, be symmetric and unimodal.
+The shift then moves the AUC from :math:`F(d)` to :math:`F(d - t)` and the control from 1/2 to :math:`F(-t)`, and
 
 .. math:: F(d) - F(d - t) \le F(t/2) - F(-t/2) = 2\,(F(t/2) - \tfrac{1}{2}) \le 2\,(F(t) - \tfrac{1}{2}):
 
-at most twice as far, and with a large :math:`d` and :math:`t` nearly so. Hence the third. Where the records are the same, no shift
-came between the audits, and the first two say what the model did.
+at most twice as far, and nearly so with large :math:`d` and :math:`t`. This gives condition 3. Where the records are the same, there is no shift between
+the audits, and the first two conditions suffice.
 
-**Why the AUC stands for all figures.** Near a low false-positive rate a shift and a leak strengthen each other: the true-positive
-rate of both exceeds what each adds alone, so that the rate beyond that of the control grows by a shift. A leak that grew at low
-false-positive rates only is therefore claimed only where chance split the records.
+**Why the AUC decides for all figures.** At a low false-positive rate a shift and a leak amplify each other: the true-positive rate of both exceeds the sum
+of their effects, so that the rate beyond that of the control increases under a shift. A leak that increased at low false-positive rates only is therefore
+claimed only where both audits state a random split.
 
-**Nothing more to pay for.** If what is beyond the rival did not grow, a false "more" for any figure of a release needs a false
-interval of :math:`\theta - c`; if it did, one of that figure. Each has the confidence of one comparison, and asking for both can
-only take words away (an intersection-union test, Berger 1982). Target and control judge the same records and rise and fall
-together, so that their difference is taken with an interval that is too wide, never too narrow.
+**No further multiplicity correction.** If the AUC beyond the rival did not increase, a false *increased* for any figure of a release requires a false
+interval of :math:`\theta - c`; otherwise one of that figure. Each has the confidence of one comparison, and requiring both can only remove outcomes (an
+intersection-union test, Berger 1982). Target and control are measured on the same records and are positively correlated, so that the interval of their
+difference is too wide, never too narrow.
 
-**Groups** have no rival in the record: a gap is claimed where chance split the records, or where they are the same in both audits and
-no rival is surely off chance.
+**Groups** have no rival in a saved audit: a change of a gap is claimed where both audits state a random split, or where the records are the same and no
+rival is significantly off chance.
 """
 
 from __future__ import annotations
@@ -171,7 +170,7 @@ def _is_off(auc: Estimate, confidence: float) -> bool:
 
 
 def any_off(pairs: Sequence[Pair], confidence: float, records: Records) -> bool:
-    """Whether some rival is surely off chance."""
+    """Whether some rival is significantly off chance."""
     return any(
         _is_off(auc, confidence)
         for name in rivals(pairs, confidence, records)
@@ -181,7 +180,7 @@ def any_off(pairs: Sequence[Pair], confidence: float, records: Records) -> bool:
 
 
 def _reach(names: Sequence[str], pairs: Sequence[Pair], confidence: float, records: Records) -> float:
-    """How far the AUC may have moved by the records alone, as far as rivals show it; 0 where none is surely off chance."""
+    """How far the AUC may have changed by the records alone, as far as rivals show it; 0 where none is significantly off chance."""
     if records.same or not any_off(pairs, confidence, records):
         return 0.0
     sides = [[_aucs(name, pairs, side, records) for side in (0, 1)] for name in names]
@@ -189,7 +188,7 @@ def _reach(names: Sequence[str], pairs: Sequence[Pair], confidence: float, recor
 
 
 def _passes(auc: Change, direction: int, reach: float) -> bool:
-    """Whether the AUC surely moved in this direction, and by more than the records can explain."""
+    """Whether the AUC changed significantly in this direction, by more than the records can explain."""
     if not reach:
         return True
     return auc.difference.low > reach if direction > 0 else auc.difference.high < -reach

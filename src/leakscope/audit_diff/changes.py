@@ -1,9 +1,9 @@
-r"""A number in two audits: the difference, its interval, and a word that is drawn from the interval.
+r"""A number in two audits: the difference, its interval, and an outcome that follows from the interval.
 
-**What is compared.** For a release and a figure, the most that any attack finds which *both* audits ran: with true values
-:math:`\theta_a`, the strongest :math:`\theta = \max_a \theta_a`. The attack that looks strongest may be another one in each
-audit. To compare just these two would be wrong: of two attacks, one with a narrow interval and a slightly better one with a
-wide interval, chance decides which is picked, and the step from one to the other would pass for a change of the model.
+**What is compared.** For a release and a figure, the largest value of any attack that *both* audits ran: with true values
+:math:`\theta_a`, :math:`\theta = \max_a \theta_a`. The attack that looks strongest may be another one in each audit. Comparing only these
+two would be wrong: of an attack with a narrow interval and a slightly better one with a wide interval, chance decides which is chosen, and
+the difference between the two would look like a change of the model.
 
 **Interval.** Each attack has an interval :math:`[L_a, U_a]` around :math:`v_a`. The lower end of *new minus old* is that of
 MOVER (Zou and Donner 2008), the new audit with its attack :math:`a` of the largest lower end, the old one with its largest
@@ -12,22 +12,21 @@ value :math:`V` and its largest upper end :math:`U`:
 .. math:: v_a - V - \sqrt{(v_a - L_a)^2 + (U - V)^2}.
 
 It grows in neither :math:`V` nor :math:`U`, so that it lies at or below the MOVER end for :math:`a` against any attack of the
-old audit, the truly strongest among them. "More" is therefore false only if MOVER fails for some attack of the new audit
+old audit, including the truly strongest one. "Increased" is therefore false only if MOVER fails for some attack of the new audit
 against that one attack of the old. The upper end is the same with the audits exchanged.
 
-**All words hold together.** Every attack that both ran, with every figure and every group, is one comparison (Bonferroni): with
-:math:`K` of them each interval has confidence :math:`1 - \alpha/K`. The record holds intervals at one confidence, so they are
-stretched to this one: by the ratio of the normal quantiles, on the logit scale, on which the AUC's interval is made (which is
-then exact, but for the ends of the scale) and on which the intervals of shares are nearly symmetric; tests prove the rate of
-false words by simulation.
+**Outcomes are simultaneous.** Every attack that both ran, with every figure and every group, is one comparison (Bonferroni): with :math:`K`
+of them each interval has confidence :math:`1 - \alpha/K`. A saved audit has intervals at one confidence, so they are stretched to this one, by
+the ratio of the normal quantiles on the logit scale. The interval of the AUC is computed on that scale, so that this is exact except at its ends,
+and intervals of shares are nearly symmetric on it. Tests check the rate of false outcomes by simulation.
 
 **The advantage** is taken at the threshold that an audit chose on other records, and its interval takes that threshold as given.
 From audit to audit the threshold varies too, so that in a comparison its interval is longer by :math:`\sqrt 2`, as if half of the
 records went into the choice.
 
-**Independence.** MOVER takes the audits for independent. Two audits that judged the same people on the same sides rise and fall
-together: the interval is then too wide, never too narrow. Only where people changed sides, from the holdout of one audit to the
-training data of the other, can it be too narrow, by a factor of :math:`\sqrt 2` at most.
+**Independence.** MOVER treats the audits as independent. Two audits of the same people on the same sides are positively correlated: the interval
+is then too wide, never too narrow. Only where people changed sides, from the holdout of one audit to the training data of the other, can it be too
+narrow, by a factor of :math:`\sqrt 2` at most.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ OWN_THRESHOLD = math.sqrt(2)
 
 @dataclass(frozen=True)
 class Change:
-    """One figure in two audits. ``difference`` is new minus old; its interval holds together with all others of the diff.
+    """One figure in two audits. ``difference`` is new minus old; its interval is simultaneous with all others of the diff.
 
     ``in_doubt``: a change of it may be one of the records and not of the model; see `leakscope.audit_diff.beyond`.
     """

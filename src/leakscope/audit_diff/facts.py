@@ -67,7 +67,7 @@ def listed(old: Iterable[str], new: Iterable[str]) -> Listed:
 
 
 def changed(old: Mapping[str, Any], new: Mapping[str, Any]) -> tuple[Fact, ...]:
-    """Entries that differ, or stand in one of the two only.
+    """Give entries that differ, or that only one of the two has.
 
     >>> changed({"seed": 0, "margin": 0.05}, {"seed": 1, "margin": 0.05})
     (Fact(name='seed', old='0', new='1'),)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 
@@ -19,9 +19,12 @@ from leakscope.evidence import Attack
 from leakscope.records import Records
 from leakscope.releases import Progress
 from leakscope.results import Basis, Risk
-from leakscope.risk import Confidence, with_band
+from leakscope.risk import Confidence, Trial, with_band
 from leakscope.verdict import choose_strongest, confidences_for_choice, judge, largest_figures, strongest_by_release
 from leakscope.versions import versions
+
+#: Judged records up to which the scores of all attacks are kept.
+MOST_KEPT = 20_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +38,11 @@ class Tried:
     def careful(self) -> list[Risk]:
         """Risks whose intervals hold together."""
         return [one.risks[1] for one in self.found]
+
+    @property
+    def trials(self) -> Sequence[Trial]:
+        """The scores of each attack."""
+        return _Trials(self.found)
 
     @cached_property
     def best(self) -> int:
@@ -87,6 +95,25 @@ class Tried:
         }
 
 
+@dataclass(frozen=True)
+class _Trials(Sequence[Trial]):
+    """The scores of each attack, looked up where they are read."""
+
+    found: tuple[Evaluated, ...]
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    @overload
+    def __getitem__(self, at: int) -> Trial: ...
+
+    @overload
+    def __getitem__(self, at: slice) -> Sequence[Trial]: ...
+
+    def __getitem__(self, at: int | slice) -> Trial | Sequence[Trial]:
+        return _Trials(self.found[at]) if isinstance(at, slice) else self.found[at].trial
+
+
 def try_attacks(
     attacks: Sequence[Attack],
     case: Case,
@@ -94,12 +121,20 @@ def try_attacks(
     settings: Settings,
     clock: Clock,
     progress: Progress | None = None,
+    kept: Collection[int] = (),
 ) -> Tried:
-    """Evaluate every attack."""
+    """Evaluate every attack.
+
+    With more than `MOST_KEPT` judged records, scores are kept of the strongest attack alone, and of those at the positions ``kept``.
+    Other scores are computed again where they are needed.
+    """
     chances, found = confidences_for_choice(settings.confidence, attacks, len(settings.fprs)), []
     for done, (attack, chance) in enumerate(zip(attacks, chances, strict=True), start=1):
         with clock("attack"):
             found.append(evaluate(attack, case, observed, (settings.confidence, chance)))
+        if 2 * case.sample.judged > MOST_KEPT:
+            needed = {choose_strongest([one.risks[1] for one in found]), *kept}
+            found = [one if at in needed else one.without_scores() for at, one in enumerate(found)]
         if progress is not None:
             progress("attacking", done, len(attacks))
     return Tried(tuple(found), tuple(chances))

@@ -88,9 +88,9 @@ class Design:
     records: int
     judged: Indices
     sides: NDArray[np.int8]
-    fold: Indices
-    half: Indices
-    asked: Indices
+    fold: NDArray[np.int8]
+    half: NDArray[np.int8]
+    asked: NDArray[np.int8]
 
     def __len__(self) -> int:
         return 1 + self.numbers.references + self.numbers.folds + self.numbers.halves
@@ -125,12 +125,18 @@ class Design:
         return np.flatnonzero(self.fold != number if kind == "fold" else self.half == number)
 
     def rows(self, model: int) -> Indices:
-        """Records that a model is asked about; for a fold those of the control come first."""
+        """Records that a model is asked about; for a fold those of the control come first.
+
+        A half is asked about judged members that it was not trained on, and about all members that are not judged, whose exposure is
+        a mean over both halves.
+        """
         kind = self.kind(model)
         if kind == "whole":
             return np.arange(self.records)
         if kind == "half":
-            return np.arange(self.members)
+            asked = np.ones(self.members, bool)
+            asked[self.judged_members] = self.half[self.judged_members] != model - self.models("half").start
+            return np.flatnonzero(asked)
         return self.judged if kind == "reference" else np.concatenate([self.control_rows(model), self.fit_rows(model)])
 
     def control_rows(self, model: int) -> Indices:
@@ -172,7 +178,8 @@ def make_design(target: Target, sample: Sample, hashes: tuple[Hashes, Hashes], n
         pair[:] = _draw_pair(sample, hashes, (labels, others), rng)
     half = _deal(members, labels, numbers.halves, halving) if numbers.halves else np.zeros(len(members), np.intp)
     fold, asked = _draw_folds(sample, hashes, (labels, others), numbers.folds, folding)
-    return Design(numbers, len(members), len(members) + len(nonmembers), judged, sides, fold, half, asked)
+    small = (part.astype(np.int8) for part in (fold, half, asked))
+    return Design(numbers, len(members), len(members) + len(nonmembers), judged, sides, *small)
 
 
 def _draw_pair(

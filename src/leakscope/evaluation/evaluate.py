@@ -7,20 +7,21 @@ half of the judged records and is judged on the other half, both ways round (`cr
 from __future__ import annotations
 
 import zlib
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats, Indices
-from leakscope.crossfit import Sample, cross_guess, scale_of
+from leakscope.crossfit import Models, Sample, cross_guess, scale_of
 from leakscope.evidence import Attack, Known, Labels
+from leakscope.grouping import GroupColumn
 from leakscope.ranking import Scale
 from leakscope.results import Risk
-from leakscope.risk import FALSE_POSITIVE_RATES, Confidence, Judged, Trial, assess
+from leakscope.risk import FALSE_POSITIVE_RATES, Confidence, Judged, Trial, assess, group_columns
 from leakscope.workers import one_thread
 
 Shown = Mapping[str, Floats]
@@ -34,7 +35,7 @@ class Control:
     """
 
     shown: Shown
-    model: Indices
+    model: Models
     trained_on: int = 0
 
 
@@ -54,13 +55,26 @@ class KnownNonmembers:
 class Observed:
     """What the releases show: of all members, of all non-members, and of the judged records through the control.
 
-    ``known`` is for an attacker who learns from other non-members than the judged ones.
+    ``known`` is for an attacker who learns from other non-members than the judged ones. ``judged`` holds what is known of the judged
+    records alone and is the same for target and control: statistics of reference models.
     """
 
     members: Shown
     nonmembers: Shown
     control: Control | None = None
     known: KnownNonmembers | None = None
+    judged: Shown = field(default_factory=dict)
+
+    def of_judged(self, name: str, sample: Sample) -> Floats:
+        """What a release shows of the judged records."""
+        return self.judged[name] if name in self.judged else sample.judge(self.members[name], self.nonmembers[name])
+
+    def of_others(self, name: str, sample: Sample) -> Floats:
+        """What a release shows of members that are not judged; of what is known of judged records alone, their means."""
+        rest = sample.members[sample.judged :]
+        if name in self.judged:
+            return np.tile(self.judged[name].mean(axis=0), (len(rest), 1))
+        return np.asarray(self.members[name][rest])
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,17 +109,51 @@ class Case:
     @cached_property
     def scales(self) -> tuple[Scale, Scale]:
         """Which scores can be compared (`crossfit.scale_of`), of fitted attacks and of those with a fixed scale; shared by all."""
-        block = np.zeros_like(self.sample.half) if self.model is None else self.model
-        return Scale(self.sample.half + 2 * block, block), Scale(block, block)
+        half = self.sample.half
+        if self.model is None:
+            return Scale.of_halves(half), Scale.of_one(len(half))
+        return Scale(half + 2 * self.model, self.model), Scale(self.model, self.model)
+
+    @cached_property
+    def group_columns(self) -> list[GroupColumn]:
+        """The groups by number; shared by all attacks."""
+        return group_columns(self.groups)
 
 
 @dataclass(frozen=True, eq=False)
 class Evaluated:
-    """An attack's scores, its risk at each confidence, and the scores of the members that are not judged."""
+    """An attack's risk at each confidence, with its scores.
 
-    trial: Trial
+    Parameters
+    ----------
+    run
+        Gives the scores: the trial, and the scores of the members that are not judged. The same every time.
+    kept
+        The same, where it is kept.
+    """
+
+    attack: Attack
     risks: tuple[Risk, ...]
-    others: Floats
+    run: Callable[[], tuple[Trial, Floats]]
+    kept: tuple[Trial, Floats] | None
+
+    @cached_property
+    def _scored(self) -> tuple[Trial, Floats]:
+        return self.run() if self.kept is None else self.kept
+
+    @property
+    def trial(self) -> Trial:
+        """The attack on the target and on the control."""
+        return self._scored[0]
+
+    @property
+    def others(self) -> Floats:
+        """Scores of the members that are not judged."""
+        return self._scored[1]
+
+    def without_scores(self) -> Evaluated:
+        """The same without scores; where they are read all the same, the attack runs again."""
+        return replace(self, kept=None)
 
 
 def evaluate(attack: Attack, case: Case, observed: Observed, confidences: Sequence[float | Confidence]) -> Evaluated:
@@ -114,45 +162,55 @@ def evaluate(attack: Attack, case: Case, observed: Observed, confidences: Sequen
     What is random in an attack follows from the seed and its name, so that the same attack gives the same scores in every study,
     whatever else runs.
     """
-    seed = zlib.crc32(f"{attack.name} on {attack.release}".encode())
-    on_target, on_permuted, on_control = np.random.SeedSequence([case.seed, seed]).spawn(3)
-    draws = (on_target, on_permuted, on_control if case.model is None else on_target)
-    with one_thread():
-        trial, others = _try(attack, case, observed, [np.random.default_rng(one) for one in draws])
-    risks = assess(trial, case.blind, case.groups, confidences=confidences, fprs=case.fprs)
+    trial, others = _try(attack, case, observed, shuffled=case.model is None)
+    risks = assess(trial, case.blind, case.group_columns, confidences=confidences, fprs=case.fprs)
     # Copies without what scoring has cached, which for a million records is some 100 MB an attack.
     control = None if trial.control is None else replace(trial.control)
-    return Evaluated(replace(trial, target=replace(trial.target), permuted=None, control=control), tuple(risks), others)
+    kept = replace(trial, target=replace(trial.target), permuted=None, control=control)
+    return Evaluated(attack, tuple(risks), partial(_try, attack, case, observed, shuffled=False), (kept, others))
 
 
-def _try(attack: Attack, case: Case, observed: Observed, rngs: Sequence[np.random.Generator]) -> tuple[Trial, Floats]:
+def _try(attack: Attack, case: Case, observed: Observed, *, shuffled: bool) -> tuple[Trial, Floats]:
     """The attack on the target, on shuffled memberships and on the control; and scores of the members that are not judged."""
+    seed = zlib.crc32(f"{attack.name} on {attack.release}".encode())
+    on_target, on_permuted, on_control = np.random.SeedSequence([case.seed, seed]).spawn(3)
     sample, rest = case.sample, case.sample.members[case.sample.judged :]
-    seen = {name: sample.judge(observed.members[name], observed.nonmembers[name]) for name in attack.releases}
-    others = {name: observed.members[name][rest] for name in attack.releases}
-    labels, scale = sample.judge(*case.labels), case.scales[attack.fixed_scale]
-    guesses, scores = cross_guess(
-        attack,
-        seen[attack.release],
-        labels,
-        sample.member,
-        sample.half,
-        rngs[0],
-        others=(others[attack.release], case.labels[0][rest], sample.other_half),
-        beside=attack.beside_in(seen),
-        others_beside=attack.beside_in(others),
-        model=case.model,
-        known=None if observed.known is None else _learned(attack, case, seen, observed.known, observed.known.target),
-    )
-    permuted = None
-    if case.model is None:
-        shuffled = sample.permuted(rngs[1])
-        answers, _ = cross_guess(
-            attack, seen[attack.release], labels, shuffled, sample.half, rngs[1], beside=attack.beside_in(seen)
+    with one_thread():
+        seen = {name: observed.of_judged(name, sample) for name in attack.releases}
+        others = {name: observed.of_others(name, sample) for name in attack.releases}
+        labels, scale = sample.judge(*case.labels), case.scales[attack.fixed_scale]
+        guesses, scores = cross_guess(
+            attack,
+            seen[attack.release],
+            labels,
+            sample.member,
+            sample.half,
+            np.random.default_rng(on_target),
+            others=(others[attack.release], case.labels[0][rest], sample.other_half),
+            beside=attack.beside_in(seen),
+            others_beside=attack.beside_in(others),
+            model=case.model,
+            known=None
+            if observed.known is None
+            else _learned(attack, case, seen, observed.known, observed.known.target),
         )
-        permuted = Judged(answers, shuffled, scale)
-    unseen = None if observed.control is None else _on_control(attack, case, labels, observed, rngs[2])
+        permuted = _on_permuted(attack, case, seen, labels, np.random.default_rng(on_permuted)) if shuffled else None
+        del seen, others
+        unseen = None
+        if observed.control is not None:
+            rng = np.random.default_rng(on_control if case.model is None else on_target)
+            unseen = _on_control(attack, case, labels, observed, rng)
     return Trial(attack, Judged(guesses, sample.member, scale), permuted, unseen), scores
+
+
+def _on_permuted(attack: Attack, case: Case, seen: Shown, labels: Any, rng: np.random.Generator) -> Judged:
+    """The attack again with memberships that are shuffled within each half."""
+    sample = case.sample
+    member = sample.permuted(rng)
+    guesses, _ = cross_guess(
+        attack, seen[attack.release], labels, member, sample.half, rng, beside=attack.beside_in(seen)
+    )
+    return Judged(guesses, member, case.scales[attack.fixed_scale])
 
 
 def _learned(attack: Attack, case: Case, seen: Shown, known: KnownNonmembers, shown: Shown) -> Known:
@@ -167,15 +225,18 @@ def _on_control(attack: Attack, case: Case, labels: Any, observed: Observed, rng
     """The attack again on each of the models that were not trained on the records they are asked about."""
     control, known, sample = observed.control, observed.known, case.sample
     assert control is not None
+    shown = {
+        name: observed.judged[name] if name in observed.judged else control.shown[name] for name in attack.releases
+    }
     guesses, _ = cross_guess(
         attack,
-        control.shown[attack.release],
+        shown[attack.release],
         labels,
         sample.member,
         sample.half,
         rng,
-        beside=attack.beside_in(control.shown),
+        beside=attack.beside_in(shown),
         model=control.model,
-        known=None if known is None else _learned(attack, case, control.shown, known, known.control),
+        known=None if known is None else _learned(attack, case, shown, known, known.control),
     )
     return Judged(guesses, sample.member, scale_of(attack, sample.half, control.model))

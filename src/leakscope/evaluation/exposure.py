@@ -24,7 +24,7 @@ from scipy import stats
 
 from leakscope import intervals
 from leakscope.core.arrays import Floats
-from leakscope.crossfit import Sample
+from leakscope.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Evaluated
 from leakscope.evaluation.training import Fits
 from leakscope.models import Task
@@ -59,9 +59,9 @@ class Exposures:
 
 
 def exposure_by_references(
-    sample: Sample, fits: Fits, inside: NDArray[np.bool_], task: Task, confidence: float
+    sample: Sample, fits: Fits, inside: NDArray[np.bool_], task: Task, confidence: float, hashes: Hashes | None = None
 ) -> Exposures:
-    r"""One minus the mean likelihood of each member: over the references if it is judged, otherwise over the halves.
+    r"""One minus the mean likelihood of each member: over the references if it or a copy of it is judged, otherwise over the halves.
 
     Half of the models in each mean had the record. The interval is over trainings of reference models, of which K/2 had the record and
     K/2 did not: with the variances :math:`s^2` among each, the mean over all K has variance
@@ -71,6 +71,8 @@ def exposure_by_references(
     ----------
     inside
         Which reference had which judged record, (references, judged).
+    hashes
+        Of all members, by which copies of judged members are known.
     """
     references, halves = fits.references[:, : sample.judged], fits.halves
     if task == "regression":
@@ -88,6 +90,10 @@ def exposure_by_references(
             mean = np.where(part, references, 0).sum(axis=0) / (models // 2)
             variance += (np.where(part, references - mean, 0) ** 2).sum(axis=0) / (models // 2 - 1)
         reach[judged] = stats.t.ppf((1 + confidence) / 2, models - 2) * np.sqrt(variance / (2 * models))
+    if hashes is not None:
+        twins, rest = sample.twins(hashes), sample.members[sample.judged :]
+        for values in (score, reach):
+            values[rest[twins >= 0]] = values[judged[twins[twins >= 0]]]
     return Exposures(score, np.maximum(score - reach, 0), np.minimum(score + reach, 1))
 
 

@@ -72,7 +72,8 @@ def prepare(target: Target, settings: Settings, clock: Clock, *, references_used
     sample = Sample.draw(*hashes, drawing)
     check_enough(sample, hashes, overlap)
     wanted = settings if references_used else replace(settings, references=0)
-    numbers, reason = count_models(target, wanted, sample.judged)
+    alone = bool((sample.twins(hashes[0]) < 0).any())
+    numbers, reason = count_models(target, wanted, sample.judged, halves=alone)
     seed = int(training.integers(2**31))
     design = make_design(target, sample, hashes, numbers, seed)
     with clock("blind baseline"), one_thread():
@@ -89,8 +90,11 @@ def check_references(settings: Settings) -> None:
         raise InputError("reference models are trained: leave retrain on, or leave references and budget out")
 
 
-def count_models(target: Target, settings: Settings, judged: int) -> tuple[Numbers, str]:
-    """How many models are trained, and why no references are where the usual number can't be."""
+def count_models(target: Target, settings: Settings, judged: int, *, halves: bool) -> tuple[Numbers, str]:
+    """How many models are trained, and why no references are where the usual number can't be.
+
+    ``halves`` says whether some member is not judged and has no judged copy, so that its exposure needs the halves.
+    """
     if not settings.retrain:
         return Numbers(), "retraining was left out"
     references = settings.planned_references
@@ -101,8 +105,7 @@ def count_models(target: Target, settings: Settings, judged: int) -> tuple[Numbe
             raise InputError(f"{reason}: add records, or leave them out with references=0 (--references 0)")
         references = 0
     folds = 0 if settings.random_split or target.learner is None else FOLDS if references else 2
-    unjudged = len(target.members) > judged
-    return Numbers(references, folds, 2 if references and (folds or unjudged) else 0), reason
+    return Numbers(references, folds, 2 if references and (folds or halves) else 0), reason
 
 
 def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> None:

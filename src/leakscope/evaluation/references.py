@@ -16,7 +16,8 @@ non-members play no part in these figures. That makes them a control under distr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -28,7 +29,7 @@ from leakscope.crossfit import Sample
 from leakscope.evaluation.evaluate import Control, Observed
 from leakscope.evaluation.training import Show, Shown, Trained, answers_in
 from leakscope.evidence import Attack, Labels
-from leakscope.models import Task
+from leakscope.models import Model, Task
 from leakscope.releases import from_answers, needs_model
 from leakscope.results import Fit
 from leakscope.target import Target
@@ -58,34 +59,45 @@ def observe_version(
         _released(target, shown, records.y, show, names)
         for shown, records in ((trained.members, target.members), (trained.nonmembers, target.nonmembers))
     ]
-    control = None
-    labels = sample.judge(target.members.y, target.nonmembers.y)
+    control, tables = None, {}
     if trained.control is not None:
+        labels = sample.judge(target.members.y, target.nonmembers.y)
         there = _released(target, trained.control, labels, show, names)
         control = Control(there, design.asked, design.smallest_fold)
     if len(fits.references):
         name, inside = OTHER_REFERENCES if target.learner is None else REFERENCES, design.inside()
         tables = {name: combine(fits.references, inside, task)}
         tables |= {references_of(one): explanation_table(shown, inside) for one, shown in fits.explained.items()}
-        for side, count, rows, part in (
-            (sides[0], len(target.members), sample.members[: sample.judged], slice(0, sample.judged)),
-            (sides[1], len(target.nonmembers), sample.nonmembers, slice(sample.judged, None)),
-        ):
-            for name, table in tables.items():
-                # Records that are not judged get means: their scores count for nothing.
-                side[name] = np.tile(table.mean(axis=0), (count, 1))
-                side[name][rows] = table[part]
-        if control is not None:
-            there |= tables
-    return Observed(sides[0], sides[1], control)
+    return Observed(sides[0], sides[1], control, judged=tables)
 
 
-def _released(target: Target, shown: Shown, y: Labels, show: Show, names: Sequence[str]) -> Shown:
-    task = target.model.task
-    released = show(answers_in(shown, task))
-    read = [name for name in dict.fromkeys(names) if not from_references(name)]
-    derived = from_answers(target.model, y, released, [name for name in read if not needs_model(name)])
-    return {name: shown[name] for name in read if needs_model(name)} | derived
+@dataclass(frozen=True, eq=False)
+class _Released(Mapping[str, Floats]):
+    """The named releases of some records. What follows from the answers is computed where it is read: kept, it would be larger."""
+
+    model: Model
+    y: Labels
+    answers: Floats
+    shown: Shown
+    names: tuple[str, ...]
+
+    def __getitem__(self, name: str) -> Floats:
+        if name not in self.names:
+            raise KeyError(name)
+        if needs_model(name):
+            return self.shown[name]
+        return from_answers(self.model, self.y, self.answers, [name])[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names)
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+
+def _released(target: Target, shown: Shown, y: Labels, show: Show, names: Sequence[str]) -> _Released:
+    read = tuple(name for name in dict.fromkeys(names) if not from_references(name))
+    return _Released(target.model, y, show(answers_in(shown, target.model.task)), shown, read)
 
 
 def fit_of_members(

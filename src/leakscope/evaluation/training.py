@@ -61,7 +61,7 @@ class Fits:
     folds
         Fit of the judged members under each fold model, (folds, judged members); nan where it was not asked.
     halves
-        Fit of all members under each half, (halves, members).
+        Fit of the members under each half, (halves, members); nan where it was not asked.
     unseen
         For each model, its answers' score on judged records that it was not trained on (``measure`` of `train`).
     explained
@@ -148,7 +148,7 @@ class _Observation:
         """Name in the cache: all that decides what a model is asked, but not the number of references, so that more can be added."""
         design = self.design
         numbers = replace(design.numbers, references=int(design.numbers.references > 0))
-        asked = (design.judged, design.asked, design.fold, str(numbers), self.models[0])
+        asked = (design.judged, design.asked, design.fold, design.half, str(numbers), self.models[0])
         return fingerprint(
             *asked, list(self.releases), list(self.compared), self.answers, fingerprint(self.extra, fitted=True)
         )
@@ -300,10 +300,9 @@ def _control(design: Design, found: dict[int, dict[str, Any]]) -> Shown | None:
 def _fits(design: Design, found: dict[int, dict[str, Any]], versions: int) -> tuple[Fits, ...]:
     judged, place = len(design.judged), np.full(design.records, -1)
     place[design.judged_members] = np.arange(judged // 2)
-    kept = {kind: [found[model] for model in design.models(kind)] for kind in ("reference", "half")}
+    kept = [found[model] for model in design.models("reference")]
     explained = {
-        name: np.array([part["explained"][name] for part in kept["reference"]])
-        for name in (kept["reference"][0]["explained"] if kept["reference"] else ())
+        name: np.array([part["explained"][name] for part in kept]) for name in (kept[0]["explained"] if kept else ())
     }
     fits = []
     for version in range(versions):
@@ -311,8 +310,10 @@ def _fits(design: Design, found: dict[int, dict[str, Any]], versions: int) -> tu
         for row, model in enumerate(design.models("fold")):
             at = place[design.rows(model)]
             folds[row, at[at >= 0]] = found[model]["fit"][version][at >= 0]
-        references = np.array([part["fit"][version] for part in kept["reference"]]).reshape(-1, judged)
-        halves = np.array([part["fit"][version] for part in kept["half"]]).reshape(-1, design.members)
+        references = np.array([part["fit"][version] for part in kept]).reshape(-1, judged)
+        halves = np.full((design.numbers.halves, design.members), np.nan)
+        for row, model in enumerate(design.models("half")):
+            halves[row, design.rows(model)] = found[model]["fit"][version]
         unseen = tuple(part["unseen"][version] for part in found.values() if "unseen" in part)
         fits.append(Fits(references, folds, halves, unseen, explained))
     return tuple(fits)

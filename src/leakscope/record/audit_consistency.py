@@ -111,7 +111,7 @@ def _same_range(found: Largest, parts: Sequence[Largest]) -> bool:
 
 
 def _unlike_groups(found: Largest, basis: Basis) -> Iterator[str]:
-    """The most exposed group of the basis is the one that the largest figures are about, and stands there if it beats chance."""
+    """The most exposed group of the basis is that of the largest figures, and is there if it is significantly above chance."""
     low = 0.0 if found.group_auc is None else found.group_auc.low
     if (low if low > 0.5 else None) != (None if basis.exposed is None else basis.exposed.auc.low):
         yield "the most exposed group of “basis” is not that of “largest”"

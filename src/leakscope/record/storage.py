@@ -112,9 +112,9 @@ def _not_a_number(text: str) -> float:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Refuse a name that stands twice in an object: another reader may take the value that this one drops."""
+    """Refuse a name that occurs twice in an object: another reader may take the value that this one drops."""
     if len(found := dict(pairs)) != len(pairs):
-        raise ValueError("a name stands twice in an object")
+        raise ValueError("a name occurs twice in an object")
     return found
 
 

@@ -30,7 +30,7 @@ class Value:
         return write(self.estimate, self.style)
 
 
-#: What stands in a cell: a text, a count, a number with its interval, or nothing.
+#: Content of a cell: a text, a count, a number with its interval, or nothing.
 Cell = str | int | Value | None
 
 
@@ -175,7 +175,7 @@ class Document:
     facts
         What was studied, as names with values.
     picture
-        A chart beside the answer.
+        A chart next to the answer.
     blocks
         The rest, the most important first. Blocks with a title are sections of the page.
     """

@@ -39,7 +39,7 @@ _TERMS = {
     "Exposure": "A record's estimated vulnerability, from 0 to 1: with reference models, one minus the mean probability of its true label under them.",
     "Bound": "What no attack can exceed. It follows from a proof, not from attacks.",
     "Gap": "The AUC within a group minus the AUC of all other records.",
-    "Confidence interval": "The range that contains the true value with the stated confidence. It stands in brackets after the value.",
+    "Confidence interval": "The range that contains the true value with the stated confidence. It is in brackets after the value.",
     "Significant": "The interval, corrected for the number of comparisons, excludes the value that means no effect.",
     "Pareto-optimal": "No other option is at least as good in everything and better in something.",
     "Utility": "How well a model does its task, such as its accuracy.",

@@ -157,8 +157,8 @@ def _not_fitted(one: Statement) -> str:
 
 def _shift_explains(one: Statement) -> str:
     return (
-        f"The blind baseline has AUC {write(one.estimates['blind'])}, and a larger training set could explain how the model fits the members "
-        f"({write(one.estimates['size'], 'signed')} of log-likelihood beyond it).{_REMEDIES[one.remedy]}"
+        f"The blind baseline has AUC {write(one.estimates['blind'])}, and a larger training set, or noise in its training, could explain how the "
+        f"model fits the members ({write(one.estimates['size'], 'signed')} of log-likelihood beyond a larger set).{_REMEDIES[one.remedy]}"
     )
 
 
