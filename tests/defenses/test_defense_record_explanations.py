@@ -304,8 +304,7 @@ def test_a_smaller_budget_dominates_nothing_and_is_recommended(by_records: Recor
     """What questions are worth to honest users was not measured."""
     dominating = [(version.dominated_by, version.significantly_dominated_by) for version in by_records.versions]
     assert not any(name in ("query-budget 1", "query-budget 20") for pair in dominating for name in pair)
-    assert by_records.recommendation.kind == "use"
-    assert by_records.recommendation.version == "query-budget 1"
+    assert (by_records.recommendation.kind, by_records.recommendation.version) == ("use", "query-budget 1")
 
 
 def test_who_loses_usefulness_for_nothing_is_beaten(case: Case) -> None:
@@ -319,8 +318,8 @@ def test_who_loses_usefulness_for_nothing_is_beaten(case: Case) -> None:
 def test_nothing_is_recommended_where_a_gain_costs_the_explanation() -> None:
     found = run(make_target(), FewerRecords([1]), 30).record_explanations
     assert found is not None
-    assert found.recommendation.kind == "utility_limit"
-    assert (found.recommendation.version, found.recommendation.candidate) == (None, "fewer-records 1")
+    decided = found.recommendation
+    assert (decided.kind, decided.version, decided.candidate) == ("utility_limit", None, "fewer-records 1")
 
 
 def test_alone_they_leave_the_model_as_it_is() -> None:
