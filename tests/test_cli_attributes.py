@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from commands import check_refused, run
 from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
-from leakscope.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -26,16 +26,13 @@ def folder(tmp_path_factory):
     return place
 
 
-def run(folder, *more):
-    arguments = ("attributes", folder / "model.skops", "--train", folder / "train.csv", "--holdout", folder / "holdout.csv",
-                 "--label", "y", *more)  # fmt: skip
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    return stopped.value.code or 0
+def command(folder, *more):
+    files = ("--train", folder / "train.csv", "--holdout", folder / "holdout.csv")
+    return ("attributes", folder / "model.skops", *files, "--label", "y", *more)
 
 
 def test_it_is_printed_and_written(folder, tmp_path, capsys):
-    assert run(folder, "--sensitive", "member", "--out", tmp_path / "out") == 0
+    assert run(*command(folder, "--sensitive", "member", "--out", tmp_path / "out")) == 0
     assert "member" in capsys.readouterr().out
     found = ls.load(tmp_path / "out")
     assert found.claim("attribute_leak", column="member").outcome == "yes"
@@ -44,7 +41,7 @@ def test_it_is_printed_and_written(folder, tmp_path, capsys):
 
 
 def test_json_of_two_columns(folder, capsys):
-    assert run(folder, "--sensitive", "member,other", "--known", "member,age", "--json") == 0
+    assert run(*command(folder, "--sensitive", "member,other", "--known", "member,age", "--json")) == 0
     found = json.loads(capsys.readouterr().out)
     assert [(column["name"], column["known"]) for column in found["columns"]] == [
         ("member", ["age"]),
@@ -63,7 +60,4 @@ def test_json_of_two_columns(folder, capsys):
     ],
 )
 def test_bad_input_ends_in_one_sentence(folder, arguments, words, capsys):
-    assert run(folder, *arguments) == 2
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.err.count("\n") == 1
+    check_refused(capsys, words, *command(folder, *arguments))

@@ -5,11 +5,11 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from commands import check_refused, run
 
 import leakscope as ls
 from leakscope import causal
 from leakscope.causal_study.scenarios import from_graph
-from leakscope.cli import main
 
 BIF = """network garden { }
 variable rain { type discrete [ 3 ] { None, some, much }; }
@@ -36,12 +36,6 @@ def folder(tmp_path_factory):
     (place / "wrong.bif").write_text(BIF.replace("0.9, 0.1; (some)", "0.9, 0.2; (some)"))
     pd.DataFrame({"a": [1.0, 2.0]}).to_csv(place / "short.csv", index=False)
     return place
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    return stopped.value.code or 0
 
 
 def quick(*more):
@@ -104,11 +98,7 @@ REFUSED = {
 @pytest.mark.parametrize("case", REFUSED)
 def test_bad_input_ends_in_one_sentence(case, folder, capsys):
     arguments, words = REFUSED[case]
-    assert run(*(argument.format(folder) for argument in arguments)) == 2
-    said = capsys.readouterr()
-    assert words in said.err
-    assert said.err.count("\n") == 1
-    assert said.out == ""
+    check_refused(capsys, words, *(argument.format(folder) for argument in arguments))
 
 
 def test_dropped_column_and_the_level_none(folder, capsys):

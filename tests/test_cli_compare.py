@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from commands import check_refused, run
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import leakscope as ls
-from leakscope.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -30,12 +30,6 @@ def people(tmp_path_factory):
     model = make_pipeline(encode, LogisticRegression()).fit(table[:200].drop(columns="income"), table[:200]["income"])
     skops.io.dump(model, folder / "model.skops")
     return folder
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    return stopped.value.code
 
 
 def quick(people, *more):
@@ -140,8 +134,4 @@ def test_a_budget_of_time(people, capsys):
     ],
 )
 def test_wrong_input_is_one_sentence(people, capsys, more, words):
-    assert run(*quick(people, *more)) == 2
-    said = capsys.readouterr().err.strip()
-    assert said.count("\n") == 0
-    assert said.startswith("leakscope: ")
-    assert words in said
+    check_refused(capsys, words, *quick(people, *more))

@@ -6,10 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from commands import check_refused, run
 from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
-from leakscope.cli import main
 
 
 @pytest.fixture(scope="module")
@@ -23,12 +23,6 @@ def people(tmp_path_factory):
     table.to_csv(folder / "people.csv", index=False)
     skops.io.dump(LogisticRegression(), folder / "model.skops")
     return folder
-
-
-def run(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    return stopped.value.code
 
 
 def quick(people, *more):
@@ -95,13 +89,9 @@ def test_an_estimator_from_a_file(people, capsys):
 )
 def test_wrong_input_is_one_sentence_and_exit_2(people, capsys, more, words):
     arguments = more if "--sizes" in more else ("--sizes", "30", *more)
-    assert run(*quick(people, *arguments)) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("\n") == 1
+    check_refused(capsys, words, *quick(people, *arguments))
 
 
 def test_a_file_in_the_way_is_said_before_anything_is_trained(people, tmp_path, capsys):
     (tmp_path / "taken").write_text("")
-    assert run(*quick(people, "--sizes", "30", "--out", tmp_path / "taken")) == 2
-    assert "taken" in capsys.readouterr().err
+    check_refused(capsys, "taken", *quick(people, "--sizes", "30", "--out", tmp_path / "taken"))

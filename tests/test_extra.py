@@ -198,7 +198,7 @@ def test_reference_models_explain_only_what_an_attack_compares():
     ("releases", "says"),
     [
         (["probabilities", "saliency"], "no release 'saliency'"),
-        (["probabilities", "gradient:top=0"], "top is a whole number"),
+        (["probabilities", "gradient:top=0"], "top must be a whole number"),
         (["probabilities", "gradient:depth=3"], "no setting 'depth'"),
         (["gradient", "gradient"], "named twice"),
         ([], "must be names"),

@@ -22,12 +22,12 @@ from leakscope.cli_causal import causal
 from leakscope.cli_compare import compare
 from leakscope.cli_diff import diff
 from leakscope.cli_frontier import frontier
-from leakscope.cli_gate import GATE_FAILED, gate
+from leakscope.cli_gate import gate
 from leakscope.cli_leakage import leakage
 from leakscope.cli_reconstruct import reconstruct
 from leakscope.cli_report import report
 from leakscope.cli_scores import scores
-from leakscope.cli_shared import Json, Seed, finish, progress_bars, show
+from leakscope.cli_shared import GATE_FAILED, Json, Seed, finish, progress_bars, show
 from leakscope.errors import InputError, chain, resource_error
 from leakscope.failures import frames
 

@@ -8,20 +8,7 @@ from typing import Annotated
 
 import typer
 
-from leakscope.cli_shared import (
-    Confidence,
-    Drop,
-    Holdout,
-    Id,
-    Json,
-    Label,
-    Out,
-    Seed,
-    Train,
-    Trust,
-    TrustPickle,
-    finish,
-)
+from leakscope import cli_shared as shared
 from leakscope.errors import InputError
 from leakscope.failures import safe_warnings
 
@@ -29,9 +16,9 @@ from leakscope.failures import safe_warnings
 def attributes(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="The model: .skops, .onnx, or a pickle with --trust-pickle.")],
-    train: Train,
-    holdout: Holdout,
-    label: Label,
+    train: shared.Train,
+    holdout: shared.Holdout,
+    label: shared.Label,
     sensitive: Annotated[
         str, typer.Option(help="Columns that an attacker wants to infer, separated by commas; 2 to 20 levels each.")
     ],
@@ -42,32 +29,29 @@ def attributes(
     digits: Annotated[
         int | None, typer.Option(help="Round the model's outputs to this number of decimals.", min=0)
     ] = None,
-    out: Out = None,
-    id: Id = None,  # noqa: A002
-    drop: Drop = None,
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
-    as_json: Json = False,
+    out: shared.Out = None,
+    id: shared.Id = None,  # noqa: A002
+    drop: shared.Drop = None,
+    confidence: shared.Confidence = 0.95,
+    seed: shared.Seed = 0,
+    trust_pickle: shared.TrustPickle = False,
+    trust: shared.Trust = None,
+    as_json: shared.Json = False,
 ) -> None:
     """Measure what a model's outputs reveal about sensitive columns to an attacker who knows the others."""
     from leakscope.attribute import attributes as run
-    from leakscope.cli_audit import command_line
-    from leakscope.provenance import load_with_digest, model_fingerprint
-    from leakscope.record.files import check_writable
-    from leakscope.record.storage import FILES
-    from leakscope.tables import read_sets, split_names
+    from leakscope.provenance import model_fingerprint
+    from leakscope.tables import split_names
     from leakscope.workers import one_thread
 
-    if out is not None:
-        check_writable(out, FILES)
+    shared.check_out(out)
     if train.resolve() == holdout.resolve():
         raise InputError(
             "--train and --holdout are one file: pass records that the model was not trained on as --holdout"
         )
-    loaded, digest = load_with_digest(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
-    sets = read_sets((train, holdout), loaded, label=label, groups=None, id_column=id, drop=drop)
+    loaded, digest, sets = shared.read_given(
+        model, (train, holdout), label, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
+    )
     columns = sets.holdout[0].columns
     names = split_names(sensitive, columns)
     if label in names:
@@ -77,5 +61,5 @@ def attributes(
         result = run(
             loaded, sets.train, sets.holdout, names, known=chosen, knows_label=knows_label, digits=digits, confidence=confidence, seed=seed
         )  # fmt: skip
-    result = replace(result, command=command_line(context), fingerprints=model_fingerprint(loaded, digest))
-    finish(result, out, as_json)
+    result = replace(result, fingerprints=model_fingerprint(loaded, digest))
+    shared.finish(result, out, as_json, context=context)

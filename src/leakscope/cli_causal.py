@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from leakscope.cli_audit import command_line
-from leakscope.cli_shared import Confidence, Json, Out, Seed, finish, progress_bars
+from leakscope.cli_shared import Confidence, Json, Out, Seed, check_out, finish, progress_bars
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,12 +68,10 @@ def causal(
 ) -> None:
     """Compare a model on the causes of the label with one on all columns: utility and leakage."""
     from leakscope.causal_study import study
-    from leakscope.record.files import check_writable
 
     if not label:
         raise InputError("--label must name the column to predict")
-    if out is not None:
-        check_writable(out)
+    check_out(out)
     data = None if table is None else read_people(table, label, drop, as_text=graph is not None)
     names = None if data is None else list(data.columns)
     with progress_bars() as progress:
@@ -85,7 +81,7 @@ def causal(
             paper_attack=paper_attack, sensitive=_names(sensitive, names) or (), task=cast("Any", task), noise=noise, confidence=confidence,
             seed=seed, progress=progress,
         )  # fmt: skip
-    finish(replace(found, command=command_line(context)), out, as_json)
+    finish(found, out, as_json, context=context)
 
 
 def read_people(path: Path, label: str, drop: str | None, *, as_text: bool) -> pd.DataFrame:

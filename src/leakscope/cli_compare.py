@@ -8,33 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 
-from leakscope.cli_audit import check_options, command_line
-from leakscope.cli_gate import GATE_FAILED
-from leakscope.cli_shared import (
-    Budget,
-    Cluster,
-    Confidence,
-    Drop,
-    DropOverlap,
-    Holdout,
-    Id,
-    Json,
-    Label,
-    Out,
-    RandomSplit,
-    References,
-    Repeats,
-    Retrain,
-    Seed,
-    Shadows,
-    Train,
-    Trust,
-    TrustPickle,
-    Workers,
-    finish,
-    progress_bars,
-    seconds,
-)
+from leakscope import cli_shared as shared
+from leakscope.cli_audit import check_options
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,27 +23,20 @@ USUAL = "l2,early-stopping,fewer-features,distillation,parameter-noise,round,tem
 
 def compare(
     context: typer.Context,
-    model: Annotated[
-        str, typer.Argument(help="The model: .skops, .onnx, a pickle with --trust-pickle, or http(s)://….")
-    ],
-    train: Train,
-    holdout: Holdout,
-    label: Label,
+    model: shared.AnyModel,
+    train: shared.Train,
+    holdout: shared.Holdout,
+    label: shared.Label,
     defenses: Annotated[
         str,
         typer.Option(help="Defenses separated by commas, with settings after a colon: l2:0.01/0.1,round:1,label-only."),
     ] = USUAL,
-    out: Out = None,
-    groups: Annotated[str | None, typer.Option(help="Columns whose groups are compared, separated by commas.")] = None,
-    id: Id = None,  # noqa: A002
-    drop: Drop = None,
-    task: Annotated[
-        str | None, typer.Option(help="classification or regression, if the file does not state it.")
-    ] = None,
-    outputs: Annotated[
-        str | None,
-        typer.Option(help="Outputs of an ONNX or remote model: probabilities, logits or log-probabilities."),
-    ] = None,
+    out: shared.Out = None,
+    groups: shared.Groups = None,
+    id: shared.Id = None,  # noqa: A002
+    drop: shared.Drop = None,
+    task: shared.Task = None,
+    outputs: shared.Outputs = None,
     explanations: Annotated[
         str | None, typer.Option(help="Feature explanations that are released too, separated by commas: gradient, ….")
     ] = None,
@@ -87,57 +55,51 @@ def compare(
     environment: Annotated[
         str | None, typer.Option(help="Column with the environments, for irm and causal-features.")
     ] = None,
-    references: References = None,
-    budget: Budget = None,
-    random_split: RandomSplit = False,
-    shadows: Shadows = None,
-    retrain: Retrain = True,
-    drop_overlap: DropOverlap = False,
-    repeats: Repeats = None,
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
-    workers: Workers = None,
-    cluster: Cluster = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Folder for finished retrainings; keep it private.", file_okay=False),
-    ] = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
-    as_json: Json = False,
+    references: shared.References = None,
+    budget: shared.Budget = None,
+    random_split: shared.RandomSplit = False,
+    shadows: shared.Shadows = None,
+    retrain: shared.Retrain = True,
+    drop_overlap: shared.DropOverlap = False,
+    repeats: shared.Repeats = None,
+    confidence: shared.Confidence = 0.95,
+    seed: shared.Seed = 0,
+    workers: shared.Workers = None,
+    cluster: shared.Cluster = None,
+    cache: shared.Cache = None,
+    trust_pickle: shared.TrustPickle = False,
+    trust: shared.Trust = None,
+    as_json: shared.Json = False,
 ) -> None:
     """Compare a model with defended versions: which defense lowers the risk, and what does it cost? Exit code 1: a guarantee is refuted."""
     from leakscope.comparison import compare as run
-    from leakscope.model_files import load_model
-    from leakscope.record.files import check_writable
-    from leakscope.record.storage import FILES
-    from leakscope.tables import read_sets
     from leakscope.target import make_target
 
     check_options(task, outputs)
-    if out is not None:
-        check_writable(out, FILES)
+    shared.check_out(out)
     wanted = read_defenses(defenses)
-    loaded = load_model(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
     # A column that the model does not use is passed to the defenses as a group.
     shown = ",".join(dict.fromkeys(name for name in (groups, environment) if name)) or None
-    sets = read_sets((train, holdout), loaded, label=label, groups=shown, id_column=id, drop=drop)
+    loaded, _, sets = shared.read_given(
+        model, (train, holdout), label, groups=shown, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
+    )
     target = make_target(
         loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
         task=cast("Any", task), outputs=cast("Any", outputs),
     )  # fmt: skip
     given = Given(delta, more, public, causes, environment, sets.train[0], label)
     chosen = [given.make(name, settings) for name, settings in wanted]
-    with progress_bars() as progress:
+    with shared.progress_bars() as progress:
         found = run(
             target, chosen, explanations=() if explanations is None else explanations.split(","),
             record_explanations=record_explanations, price=price,
-            references=references, budget=seconds(budget, "--budget"), random_split=random_split, shadows=shadows, retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
-            cluster=cluster, cache=cache, command=command_line(context), progress=progress,
+            references=references, budget=shared.seconds(budget, "--budget"), random_split=random_split, shadows=shadows,
+            retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
+            cluster=cluster, cache=cache, command=shared.command_line(context), progress=progress,
         )  # fmt: skip
-    finish(found, out, as_json)
+    shared.finish(found, out, as_json)
     if found.refuted:
-        raise typer.Exit(GATE_FAILED)
+        raise typer.Exit(shared.GATE_FAILED)
 
 
 def read_defenses(text: str) -> list[tuple[str, tuple[Any, ...]]]:

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leakscope.cli_gate import GATE_FAILED
 from leakscope.cli_report import FORMATS, OutFile, check_file, check_format, put, render
-from leakscope.cli_shared import Json
+from leakscope.cli_shared import GATE_FAILED, Json
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:

@@ -8,35 +8,16 @@ from typing import Annotated
 
 import typer
 
-from leakscope.cli_shared import (
-    Cluster,
-    Confidence,
-    Drop,
-    DropOverlap,
-    Holdout,
-    Id,
-    Json,
-    Label,
-    Out,
-    References,
-    Retrain,
-    Seed,
-    Train,
-    Trust,
-    TrustPickle,
-    Workers,
-    finish,
-    progress_bars,
-)
+from leakscope import cli_shared as shared
 from leakscope.errors import InputError
 
 
 def frontier(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(help="The model: .skops, or a pickle with --trust-pickle.")],
-    train: Train,
-    holdout: Holdout,
-    label: Label,
+    train: shared.Train,
+    holdout: shared.Holdout,
+    label: shared.Label,
     explanations: Annotated[
         str | None,
         typer.Option(
@@ -49,15 +30,15 @@ def frontier(
             help="What is released in any case: probabilities or labels; by default the most that the model gives."
         ),
     ] = None,
-    out: Out = None,
+    out: shared.Out = None,
     baseline: Annotated[float, typer.Option(help="Value of a feature that is removed.")] = 0.0,
     records: Annotated[int, typer.Option(help="Held-out records to measure faithfulness on.")] = 300,
-    id: Id = None,  # noqa: A002
-    drop: Drop = None,
-    references: References = None,
-    retrain: Retrain = True,
-    drop_overlap: DropOverlap = False,
-    confidence: Confidence = 0.95,
+    id: shared.Id = None,  # noqa: A002
+    drop: shared.Drop = None,
+    references: shared.References = None,
+    retrain: shared.Retrain = True,
+    drop_overlap: shared.DropOverlap = False,
+    confidence: shared.Confidence = 0.95,
     margin: Annotated[
         float,
         typer.Option(
@@ -65,41 +46,30 @@ def frontier(
             "advantage of a recommended one."
         ),
     ] = 0.05,
-    seed: Seed = 0,
-    workers: Workers = None,
-    cluster: Cluster = None,
-    cache: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder that keeps finished retrainings; it holds outputs for your records, so keep it private.",
-            file_okay=False,
-        ),
-    ] = None,
-    trust_pickle: TrustPickle = False,
-    trust: Trust = None,
-    as_json: Json = False,
+    seed: shared.Seed = 0,
+    workers: shared.Workers = None,
+    cluster: shared.Cluster = None,
+    cache: shared.Cache = None,
+    trust_pickle: shared.TrustPickle = False,
+    trust: shared.Trust = None,
+    as_json: shared.Json = False,
 ) -> None:
     """Compare explanations: how faithful they are to the model, and what they add to its membership risk."""
-    from leakscope.cli_audit import command_line
     from leakscope.frontier_study import frontier as run
-    from leakscope.provenance import load_with_digest, model_fingerprint
-    from leakscope.record.files import check_writable
-    from leakscope.record.storage import FILES
-    from leakscope.tables import read_sets
+    from leakscope.provenance import model_fingerprint
 
     names = None if explanations is None else [name.strip() for name in explanations.split(",") if name.strip()]
     if names == []:
         raise InputError("--explanations names none: leave it out, or pass names such as gradient,gradient:top=5")
-    if out is not None:
-        check_writable(out, FILES)
-    loaded, digest = load_with_digest(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
-    sets = read_sets((train, holdout), loaded, label=label, groups=None, id_column=id, drop=drop)
-    with progress_bars() as progress:
+    shared.check_out(out)
+    loaded, digest, sets = shared.read_given(
+        model, (train, holdout), label, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
+    )
+    with shared.progress_bars() as progress:
         result = run(
             loaded, sets.train, sets.holdout, names, beside=beside, baseline=baseline, records=records, references=references, retrain=retrain,
             drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed, workers=workers,
             cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
-    known = result.fingerprints | model_fingerprint(loaded, digest)
-    result = replace(result, command=command_line(context), fingerprints=known)
-    finish(result, out, as_json)
+    result = replace(result, fingerprints=result.fingerprints | model_fingerprint(loaded, digest))
+    shared.finish(result, out, as_json, context=context)

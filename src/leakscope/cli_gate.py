@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leakscope.cli_shared import Json, Trust, TrustPickle
+from leakscope.cli_shared import GATE_FAILED, Json, Trust, TrustPickle
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from leakscope.record.gate import GateResult
     from leakscope.record.policy import Policy
 
-GATE_FAILED = 1
 FailIf = Annotated[
     list[str] | None,
     typer.Option(help="Exit 1 if this holds, such as 'auc.high > 0.6' or 'verdict = leaks'; may be repeated."),

@@ -8,18 +8,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from leakscope.cli_audit import command_line
-from leakscope.cli_shared import (
-    Cluster,
-    Confidence,
-    Json,
-    Out,
-    Seed,
-    Trust,
-    finish,
-    numbers,
-    progress_bars,
-)
+from leakscope import cli_shared as shared
 
 
 def leakage(
@@ -51,43 +40,37 @@ def leakage(
     below: Annotated[
         float | None, typer.Option(help="State how many records keep leakage below this number of bits.")
     ] = None,
-    out: Out = None,
-    id: Annotated[str | None, typer.Option(help="Column that names the records; not used as a feature.")] = None,  # noqa: A002
-    drop: Annotated[
-        str | None, typer.Option(help="Columns that are not used as features, separated by commas.")
-    ] = None,
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
+    out: shared.Out = None,
+    id: shared.IdColumn = None,  # noqa: A002
+    drop: shared.NoFeatures = None,
+    confidence: shared.Confidence = 0.95,
+    seed: shared.Seed = 0,
     workers: Annotated[int | None, typer.Option(help="Number of processes; chosen automatically by default.")] = None,
-    cluster: Cluster = None,
+    cluster: shared.Cluster = None,
     cache: Annotated[
         Path | None, typer.Option(help="Folder for finished trainings, which another run uses again.", file_okay=False)
     ] = None,
-    trust: Trust = None,
-    as_json: Json = False,
+    trust: shared.Trust = None,
+    as_json: shared.Json = False,
 ) -> None:
     """Measure how much trained models reveal about one record, for several sizes, regularisations and noise levels."""
     from leakscope import leakage as measures
     from leakscope.leakage.result import check_goal
-    from leakscope.record.files import check_writable
-    from leakscope.record.storage import FILES
     from leakscope.universe import learner_and_labels, read_universe
 
     if below is not None:
         check_goal(below)
-    if out is not None:
-        check_writable(out, FILES)
+    shared.check_out(out)
     universe = read_universe(table, label, drop=drop, id_column=id, encode=cast("Any", encode), components=components)
-    weights = None if l2 is None else numbers(l2, "--l2", float)
+    weights = None if l2 is None else shared.numbers(l2, "--l2", float)
     made, y = learner_and_labels(
         learner, universe.y, label, l2=weights, intercept=intercept, task=task,
-        widths=None if widths is None else numbers(widths, "--widths", int), trust=tuple(trust or ()),
+        widths=None if widths is None else shared.numbers(widths, "--widths", int), trust=tuple(trust or ()),
     )  # fmt: skip
-    with progress_bars() as progress:
+    with shared.progress_bars() as progress:
         found = measures.sweep(
-            made, universe.X, y, numbers(sizes, "--sizes", int), weights, numbers(noise, "--noise", float), records,
-            draws, cast("Any", space), seed, models=models, below=below, shared=not independent, confidence=confidence,
+            made, universe.X, y, shared.numbers(sizes, "--sizes", int), weights, shared.numbers(noise, "--noise", float),
+            records, draws, cast("Any", space), seed, models=models, below=below, shared=not independent, confidence=confidence,
             workers=workers, cluster=cluster, cache=cache, progress=progress,
         )  # fmt: skip
-    found = replace(found, warnings=(*universe.notes, *found.warnings), command=command_line(context))
-    finish(found, out, as_json)
+    shared.finish(replace(found, warnings=(*universe.notes, *found.warnings)), out, as_json, context=context)

@@ -8,8 +8,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from leakscope.cli_audit import command_line
-from leakscope.cli_shared import Confidence, Json, Out, Seed, finish, numbers, progress_bars
+from leakscope import cli_shared as shared
 
 
 def reconstruct(
@@ -26,7 +25,7 @@ def reconstruct(
         ),
     ] = "all",
     budget: Annotated[int, typer.Option(help="Number of queries that an attacker may make.")] = 5000,
-    out: Out = None,
+    out: shared.Out = None,
     holdout: Annotated[
         Path | None,
         typer.Option(help="CSV of held-out records, known to the attacker; by default drawn from the first file."),
@@ -35,13 +34,9 @@ def reconstruct(
         int | None,
         typer.Option(help="Number of training records; by default 2,000 or four fifths, and all with --holdout."),
     ] = None,
-    groups: Annotated[
-        str | None, typer.Option(help="Columns by which groups are compared, separated by commas.")
-    ] = None,
-    id: Annotated[str | None, typer.Option(help="Column that names the records; not used as a feature.")] = None,  # noqa: A002
-    drop: Annotated[
-        str | None, typer.Option(help="Columns that are not used as features, separated by commas.")
-    ] = None,
+    groups: shared.Groups = None,
+    id: shared.IdColumn = None,  # noqa: A002
+    drop: shared.NoFeatures = None,
     l2: Annotated[float, typer.Option(help="Weight of the penalty that is added to the sum of log-losses.")] = 1.0,
     loss: Annotated[str, typer.Option(help="Loss whose change is the influence: likelihood or log.")] = "likelihood",
     hide_influences: Annotated[
@@ -70,15 +65,13 @@ def reconstruct(
         ),
     ] = None,
     repeats: Annotated[int, typer.Option(help="Number of runs of each attack.")] = 3,
-    confidence: Confidence = 0.95,
-    seed: Seed = 0,
-    as_json: Json = False,
+    confidence: shared.Confidence = 0.95,
+    seed: shared.Seed = 0,
+    as_json: shared.Json = False,
 ) -> None:
     """Measure what record explanations reveal: which training records, and how many an attacker reconstructs."""
     from leakscope.reconstruction import RecordRelease, read_people
     from leakscope.reconstruction import reconstruct as run
-    from leakscope.record.files import check_writable
-    from leakscope.record.storage import FILES
 
     release = RecordRelease(
         k=k,
@@ -90,17 +83,15 @@ def reconstruct(
         near=near,
     )
     names = None if attack.strip() == "all" else [name.strip() for name in attack.split(",") if name.strip()]
-    if out is not None:
-        check_writable(out, FILES)
+    shared.check_out(out)
     people = read_people(
         table, label, holdout=holdout, records=records, groups=groups, id_column=id, drop=drop, seed=seed
     )
-    with progress_bars() as progress:
+    with shared.progress_bars() as progress:
         found = run(
             people.X, people.y, holdout=people.holdout, release=release, l2=l2, attacks=names, budget=budget,
             groups=people.groups, ids=people.ids, defended="usual" if defenses else (),
-            precision=() if precision is None else numbers(precision, "--precision", int), repeats=repeats, seed=seed,
-            confidence=confidence, progress=progress,
+            precision=() if precision is None else shared.numbers(precision, "--precision", int), repeats=repeats,
+            seed=seed, confidence=confidence, progress=progress,
         )  # fmt: skip
-    found = replace(found, warnings=(*people.notes, *found.warnings), command=command_line(context))
-    finish(found, out, as_json)
+    shared.finish(replace(found, warnings=(*people.notes, *found.warnings)), out, as_json, context=context)

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leakscope.cli_audit import command_line
 from leakscope.cli_gate import FailIf, Junit, OnUncertain, PolicyFile, decide, prepare, read_gate, stop_if_failed
-from leakscope.cli_shared import Confidence, Json, Out, Seed, finish
+from leakscope.cli_shared import Confidence, Groups, Json, Margin, Out, Seed, check_out, command_line, finish
 from leakscope.errors import InputError
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ def scores(
     random_split: Annotated[
         bool, typer.Option("--random-split", help="State that a random split decided who was trained on.")
     ] = False,
-    groups: Annotated[str | None, typer.Option(help="Columns of groups to compare, separated by commas.")] = None,
+    groups: Groups = None,
     id: Annotated[str | None, typer.Option(help="Column with the ids of the records.")] = None,  # noqa: A002
     out: Out = None,
     fail_if: FailIf = None,
@@ -50,22 +49,19 @@ def scores(
     on_uncertain: OnUncertain = None,
     junit: Junit = None,
     confidence: Confidence = 0.95,
-    margin: Annotated[float, typer.Option(help="“Not detected” excludes an AUC above 0.5 plus this.")] = 0.05,
+    margin: Margin = 0.05,
     seed: Seed = 0,
     as_json: Json = False,
 ) -> None:
     """Audit scores or losses that any program wrote: do they reveal who was in a training set?"""
     from leakscope.core.wording import name
     from leakscope.record.conditions import audit_scope
-    from leakscope.record.files import check_writable
-    from leakscope.record.storage import FILES
     from leakscope.scores import audit_scores
 
     rules = read_gate(fail_if, policy, on_uncertain, junit)
     release = name(score)
     prepare(rules, audit_scope((release,), groups=groups is not None, explanations=False), junit)
-    if out is not None:
-        check_writable(out, FILES)
+    check_out(out)
     files = _files(table, members, nonmembers)
     read = _read(files, score, member if table is not None else None, control, groups, id)
     result = audit_scores(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import shlex
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -17,12 +20,28 @@ from leakscope.failures import safe_warnings
 if TYPE_CHECKING:
     from leakscope.core.result import Result
     from leakscope.record.gate import GateResult
+    from leakscope.tables import Sets
 
+#: Whatever stands before the host or after the path of an address can be a password or a key.
+_ADDRESS = re.compile(
+    r"(?P<start>(?:--[\w-]+=)?[a-z][a-z0-9+.-]*:/+)(?:[^/@]*@)?(?P<place>[^?#]*)(?P<rest>.*)", re.I | re.S
+)
+GATE_FAILED = 1  # exit code of a failed gate or check
+AnyModel = Annotated[
+    str, typer.Argument(help="The model: .skops, .onnx, a pickle with --trust-pickle, or http(s)://….")
+]
 Train = Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")]
 Holdout = Annotated[Path, typer.Option(help="CSV of held-out records from the same population, never trained on.")]
 Label = Annotated[str, typer.Option(help="The column that the model predicts.")]
 Id = Annotated[str | None, typer.Option(help="Column with the ids of the records; it is not an input of the model.")]
 Drop = Annotated[str | None, typer.Option(help="Columns that are not inputs of the model, separated by commas.")]
+IdColumn = Annotated[str | None, typer.Option(help="Column with the ids of the records; not used as a feature.")]
+NoFeatures = Annotated[str | None, typer.Option(help="Columns that are not used as features, separated by commas.")]
+Groups = Annotated[str | None, typer.Option(help="Columns of groups to compare, separated by commas.")]
+Task = Annotated[str | None, typer.Option(help="classification or regression, if the file does not state it.")]
+Outputs = Annotated[
+    str | None, typer.Option(help="Outputs of an ONNX or remote model: probabilities, logits or log-probabilities.")
+]
 Retrain = Annotated[bool, typer.Option(help="Train reference models and controls that never saw the members.")]
 References = Annotated[
     int | None,
@@ -49,6 +68,13 @@ Repeats = Annotated[
 ]
 Workers = Annotated[int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")]
 Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")]
+Cache = Annotated[
+    Path | None,
+    typer.Option(
+        help="Folder that keeps finished trainings; it holds outputs for your records, so keep it private.",
+        file_okay=False,
+    ),
+]
 TrustPickle = Annotated[bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")]
 Trust = Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")]
 With = Annotated[
@@ -62,6 +88,64 @@ Out = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
 Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)]
 Confidence = Annotated[float, typer.Option(help="Confidence of the intervals.")]
+Margin = Annotated[float, typer.Option(help="“Not detected” excludes an AUC above 0.5 plus this.")]
+
+
+class Given(NamedTuple):
+    """The model and the records that a command was given; ``digest`` is that of the model's file."""
+
+    model: Any
+    digest: str | None
+    sets: Sets
+
+
+def read_given(
+    model: str | Path,
+    files: tuple[Path, Path],
+    label: str,
+    *,
+    groups: str | None = None,
+    id_column: str | None,
+    drop: str | None,
+    trust_pickle: bool,
+    trust: list[str] | None,
+) -> Given:
+    """Load the model, and read the records that it was trained on and the holdout."""
+    from leakscope.provenance import load_with_digest
+    from leakscope.tables import read_sets
+
+    loaded, digest = load_with_digest(model, trust_pickle=trust_pickle, trust=tuple(trust or ()))
+    sets = read_sets(files, loaded, label=label, groups=groups, id_column=id_column, drop=drop)
+    return Given(loaded, digest, sets)
+
+
+def check_out(out: Path | None) -> None:
+    """Refuse a folder that can't be written to, before any work."""
+    from leakscope.record.files import check_writable
+    from leakscope.record.storage import FILES
+
+    if out is not None:
+        check_writable(out, FILES)
+
+
+def command_line(context: typer.Context) -> str:
+    """The command as it was typed, without what may be secret in an address.
+
+    Examples
+    --------
+    >>> class Context:
+    ...     obj = ["audit", "https://ann:secret@host/predict?key=secret", "--label", "a b"]
+    >>> command_line(Context())
+    "leakscope audit 'https://host/predict?…' --label 'a b'"
+    """
+    arguments = sys.argv[1:] if context.obj is None else context.obj
+    line = shlex.join(["leakscope", *map(_without_secrets, arguments)])
+    return line.encode(errors="replace").decode()  # a path that is no text could not be saved
+
+
+def _without_secrets(argument: str) -> str:
+    found = _ADDRESS.fullmatch(argument)
+    return argument if found is None else found["start"] + found["place"] + ("?…" if found["rest"] else "")
 
 
 @contextmanager
@@ -88,25 +172,27 @@ def finish(
     out: Path | None,
     as_json: bool,
     *,
+    context: typer.Context | None = None,
     include: Sequence[Result] = (),
     gate: GateResult | None = None,
-    more: Mapping[str, Any] | None = None,
 ) -> None:
     """Save a result where that is asked for, and print it: in colour on a terminal, as plain text elsewhere, or as JSON.
 
     Parameters
     ----------
+    context
+        Of a command whose result does not hold the command line yet.
     include
         Other results that the report shows too.
     gate
         What a gate made of the result.
-    more
-        Further entries of the JSON.
     """
+    if context is not None:
+        result = replace(result, command=command_line(context))
     if out is not None:
         result.save(out, include)
     if as_json:
-        document = result.as_dict() | {"gate": None if gate is None else gate.as_dict()} | dict(more or {})
+        document = result.as_dict() | {"gate": None if gate is None else gate.as_dict()}
         print(json.dumps(document, indent=1, ensure_ascii=False, allow_nan=False))
         return
     show(result, include)

@@ -4,14 +4,15 @@ import json
 import math
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
+from commands import check_refused, shown
 
 import leakscope as ls
 from leakscope import papers
-from leakscope.cli import main
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.learners import Ridge
@@ -19,6 +20,7 @@ from leakscope.papers import farokhi
 from leakscope.papers.farokhi import Case, Effort
 from leakscope.papers.reproduction import Reproduction, compare, overall, statement
 from leakscope.papers.trends import follows, slope, trend
+from leakscope.papers.work import Work
 
 IDS = [
     *("farokhi-cor2", "farokhi-fig1", "farokhi-fig2", "farokhi-fig3", "farokhi-fig4", "farokhi-fig5"),
@@ -177,12 +179,10 @@ def small_world(monkeypatch):
     monkeypatch.setattr(farokhi, "adult", lambda features=5: (X[:, :features], y))
 
 
-def swept(sizes, seed=0, l2=0.0):
-    return farokhi.sweep(
-        "test", "Test", {"statement": "s"}, [Case(size, Ridge(l2=l2, intercept=False), size) for size in sizes],
-        axis="n", symbol="n", expected="falls", effort=Effort(10, 200, 20), settings={}, seed=seed, progress=None,
-        workers=1,
-    )  # fmt: skip
+def swept(sizes, seed=0):
+    module = SimpleNamespace(ID="test", TITLE="Test", PAPER={"statement": "s"})
+    cases = [Case(size, Ridge(l2=0.0, intercept=False), size) for size in sizes]
+    return farokhi.sweep(Work(module, {}, seed, workers=1), cases, Effort(10, 200, 20), {}, axis="Records n")
 
 
 @pytest.mark.usefixtures("small_world")
@@ -329,51 +329,33 @@ def test_full_versions_agree_with_the_paper(name, tmp_path):
 # --- the command ----------------------------------------------------------------------------------------------------
 
 
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
-    shown = capsys.readouterr()
-    return stop.value.code or 0, shown.out, shown.err
-
-
 def test_the_list_names_all(capsys):
-    code, out, _ = run(capsys, "reproduce", "--list")
+    code, out, _ = shown(capsys, "reproduce", "--list")
     assert code == 0
     assert all(name in out for name in IDS)
-    code, out, _ = run(capsys, "reproduce", "--list", "--json")
+    code, out, _ = shown(capsys, "reproduce", "--list", "--json")
     assert [row["id"] for row in json.loads(out)] == IDS
 
 
 @pytest.mark.parametrize("words", [[], ["nothing"], ["farokhi-fig1", "--all"], ["farokhi-fig1", "--workers", "0"]])
 def test_bad_requests_are_one_sentence(capsys, tmp_path, words):
-    code, out, err = run(capsys, "reproduce", *words, "--out", tmp_path / "out")
-    assert (code, out) == (2, "")
-    assert len(err.splitlines()) == 1
+    check_refused(capsys, "", "reproduce", *words, "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_data_that_is_not_here_is_one_sentence(capsys, tmp_path):
-    code, out, err = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--out", tmp_path / "out")
-    assert (code, out) == (2, "")
-    assert len(err.splitlines()) == 1
-    for words in (
-        "'adult'",
-        "https://archive.ics.uci.edu/dataset/2/adult",
-        "leakscope data fetch adult",
-        "--synthetic",
-    ):
-        assert words in err
+    check_refused(capsys, "--synthetic", "reproduce", "farokhi-fig1", "--quick", "--out", tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
 
 def test_the_command_prints_and_writes_the_result(capsys, tmp_path, monkeypatch):
     module = papers.reproductions()["farokhi-fig1"]
     monkeypatch.setattr(module, "QUICK", module.QUICK | SMALL["farokhi-fig1"])
-    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--synthetic", "--out", tmp_path)
+    code, out, _ = shown(capsys, "reproduce", "farokhi-fig1", "--quick", "--synthetic", "--out", tmp_path)
     assert code == 0
     assert module.PAPER["statement"] in " ".join(out.split())
     saved = ls.load(tmp_path)
     assert saved.synthetic == ("adult",)
     assert saved.command == "leakscope reproduce farokhi-fig1 --quick --synthetic --seed 0"
-    code, out, _ = run(capsys, "reproduce", "farokhi-fig1", "--quick", "--synthetic", "--json", "--out", tmp_path)
+    code, out, _ = shown(capsys, "reproduce", "farokhi-fig1", "--quick", "--synthetic", "--json", "--out", tmp_path)
     assert json.loads(out)["rows"] == saved.as_dict()["rows"]

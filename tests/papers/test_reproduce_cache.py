@@ -1,24 +1,16 @@
 """Finished reproductions in a cache: not run again, run again after a change, and a stopped run goes on where it was."""
 
-import functools
 import json
 import os
 
 import pytest
+from commands import check_refused, shown
 
 import leakscope as ls
 from leakscope import datasets, papers, worlds
-from leakscope.cli import main
 
 FEW = {"records": 20, "draws": 200, "models": 20}
 SMALL = {"farokhi-fig1": FEW | {"sizes": (10, 100)}, "farokhi-fig5": FEW | {"deviations": (0.0, 1.0)}}
-
-
-def run(capsys, *arguments):
-    with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
-    shown = capsys.readouterr()
-    return stop.value.code or 0, shown.out, shown.err
 
 
 @pytest.fixture
@@ -32,10 +24,9 @@ def fast(monkeypatch):
 def counted(module, monkeypatch):
     runs, original = [], module.run
 
-    @functools.wraps(original)
-    def run(**settings):
+    def run(work, **settings):
         runs.append(module.ID)
-        return original(**settings)
+        return original(work, **settings)
 
     monkeypatch.setattr(module, "run", run)
     return runs
@@ -131,12 +122,12 @@ def test_a_stopped_run_of_all_goes_on_where_it_was(capsys, tmp_path, monkeypatch
     whole = few["farokhi-fig5"].run
     monkeypatch.setattr(few["farokhi-fig5"], "run", stop)
     asked = ("reproduce", "--all", "--quick", "--synthetic", "--json", "--cache", tmp_path / "cache")
-    code, _, err = run(capsys, *asked, "--out", tmp_path / "one")
+    code, _, err = shown(capsys, *asked, "--out", tmp_path / "one")
     assert (code, len(err.splitlines())) == (130, 1)
     assert [len(done) for done in runs] == [1, 0, 0]
     assert (tmp_path / "one" / "farokhi-fig1" / "result.json").is_file()
     monkeypatch.setattr(few["farokhi-fig5"], "run", whole)
-    code, out, _ = run(capsys, *asked, "--out", tmp_path / "two")
+    code, out, _ = shown(capsys, *asked, "--out", tmp_path / "two")
     assert code == 0
     assert [len(done) for done in runs] == [1, 1, 1]
     assert [result["id"] for result in json.loads(out)] == list(few)
@@ -145,11 +136,8 @@ def test_a_stopped_run_of_all_goes_on_where_it_was(capsys, tmp_path, monkeypatch
     assert first == second
 
 
-def test_a_cache_that_is_a_file_is_refused_before_anything_is_run(capsys, tmp_path, fast):
+def test_a_cache_that_is_a_file_is_refused_before_anything_is_shown(capsys, tmp_path, fast):
     (tmp_path / "file").write_text("in the way")
-    code, out, err = run(
-        capsys, "reproduce", "farokhi-fig1", "--quick", "--synthetic", "--out", tmp_path, "--cache", tmp_path / "file"
-    )
-    assert (code, out) == (2, "")
-    assert len(err.splitlines()) == 1
+    asked = ("reproduce", "farokhi-fig1", "--quick", "--synthetic", "--out", tmp_path)
+    check_refused(capsys, "file", *asked, "--cache", tmp_path / "file")
     assert fast == []

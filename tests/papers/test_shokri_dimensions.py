@@ -1,5 +1,7 @@
 """Figures 5, 14, 4 and 12 of shokri2019: the data against scikit-learn, gradients by hand, and the rules that decide statements."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -7,17 +9,9 @@ from leakscope.core.estimate import Estimate
 from leakscope.evidence import Guesses
 from leakscope.learners import MLP
 from leakscope.papers import shokri_dimensions, shokri_fig4, shokri_fig5, shokri_fig12, shokri_fig14
-from leakscope.papers.shokri_dimensions import (
-    COLUMNS,
-    Effort,
-    Row,
-    correlation,
-    draw_points,
-    measure,
-    study,
-    table,
-)
+from leakscope.papers.shokri_dimensions import COLUMNS, Effort, Row, correlation, draw_points, measure, study, table
 from leakscope.papers.shokri_fig4 import Norms, Setting
+from leakscope.papers.work import Work
 from leakscope.ranking import Scale
 from leakscope.risk import Judged
 
@@ -176,9 +170,8 @@ def test_nothing_is_found_before_training_and_much_after_overfitting():
 
 def test_data_that_can_not_be_stand_in_the_table_with_the_reason():
     heard = []
-    rows = study(
-        "x", (8, 2), (5,), ("small",), Effort(60, 1, 2), seed=0, progress=lambda *step: heard.append(step), workers=1
-    )
+    work = Work(SimpleNamespace(ID="x"), {}, 0, lambda *step: heard.append(step), 1)
+    rows = study(work, (8, 2), (5,), ("small",), Effort(60, 1, 2))
     assert [(row.features, row.classes, row.networks) for row in rows] == [(8, 5, 2)]
     assert heard == [("x", 1, 1)]
     cells = table(rows, (8, 2), (5,))

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -13,6 +14,7 @@ from leakscope.datasets.catalogue import DESCRIPTIONS
 from leakscope.influence import influences, leave_one_out
 from leakscope.papers import shokri
 from leakscope.papers.shokri import LEVELS, Case, Source
+from leakscope.papers.work import Work
 
 SIZES = {"size": 40, "draws": 2, "picture_draws": 2}
 #: Settings that suit the made-up sets.
@@ -50,7 +52,7 @@ def table(result):
 
 
 def small_run(name, seed=0, workers=1, **more):
-    return papers.reproductions()[name].run(**SMALL[name] | more, seed=seed, workers=workers)
+    return Work(papers.reproductions()[name], SMALL[name] | more, seed, workers=workers).run()
 
 
 # --- the shared steps -----------------------------------------------------------------------------------------------
@@ -93,7 +95,7 @@ def test_answers_are_in_order_whoever_works():
         return drawn.case.source.key, drawn.draw, float(drawn.loo.coef.sum())
 
     def over(workers, progress=None):
-        return shokri.over_draws("x", cases, measure, seed=0, progress=progress, workers=workers)
+        return shokri.over_draws(Work(SimpleNamespace(ID="x"), {}, 0, progress, workers), cases, measure)
 
     alone = over(1, lambda *step: steps.append(step))
     assert [[(key, draw) for key, draw, _ in part] for part in alone] == [
@@ -368,7 +370,7 @@ def test_dogs_and_fish_are_used_where_their_files_are(tmp_path, monkeypatch):
 def test_adult_gives_the_numbers_of_the_paper():
     """Table 2 and Table 4: two draws of ten, so that a mean of shares may miss by a point more than the verdict allows."""
     case = Case(shokri.load("adult"), 1.0, 2, 2000)
-    [answers] = shokri.over_draws("x", [case], _shares_and_graph, seed=0, progress=None, workers=1)
+    [answers] = shokri.over_draws(Work(None, {}, workers=1), [case], _shares_and_graph)
     shares, components, unreached = (np.mean(column, axis=0) for column in zip(*answers, strict=True))
     np.testing.assert_allclose(shares, [10, 21, 28], atol=shokri.CLOSE + 1)
     assert components == pytest.approx(1742, rel=0.05)

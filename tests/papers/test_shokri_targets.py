@@ -14,6 +14,7 @@ from leakscope.papers import shokri_curves, shokri_fig1, shokri_fig2, shokri_fig
 from leakscope.papers.shokri_curves import Group
 from leakscope.papers.shokri_fig3 import Signals
 from leakscope.papers.shokri_targets import Source, Training
+from leakscope.papers.work import Work
 from leakscope.ranking import Scale
 from leakscope.risk import Judged
 
@@ -314,8 +315,7 @@ def five(gradient=0.6, label=0.6, prediction=0.6, both=0.6, loss=0.7):
 def first_findings(key, *groups):
     source = made_up(key)
     by_gap = {0.05 * place: answers for place, answers in enumerate(groups)}
-    found = shokri_fig1._findings([shokri_targets.Case(source, 1, source.training, 1)], [by_gap])
-    return outcomes(found)
+    return outcomes(shokri_fig1._findings(source, by_gap))
 
 
 def outcomes(claims):
@@ -353,8 +353,7 @@ def test_observations_of_figure_1_hold_where_the_numbers_say_so():
 )
 def test_statements_of_figure_2_hold_where_the_numbers_say_so(network, tree, normalised, expected):
     right = dict(zip(shokri_fig2.ATTACKS, (network, tree, normalised, 0.5), strict=True))
-    case = shokri_targets.Case(made_up(), 1, made_up().training, 1)
-    found = shokri_fig2._findings([case], [{0.1: group(**right)}])
+    found = shokri_fig2._findings(made_up(), {0.1: group(**right)})
     assert tuple(HOLDS[claim.outcome] for claim in found) == expected
 
 
@@ -471,7 +470,7 @@ def small_world(monkeypatch):
 def test_the_contract_is_kept(name):
     module = papers.reproductions()[name]
     assert set(module.QUICK) == set(module.FULL) == set(SETTINGS[name])
-    result = module.run(**SETTINGS[name], workers=1)
+    result = Work(module, SETTINGS[name], workers=1).run()
     assert all(list(row)[-1] == "note" for row in result.rows)
     assert result.settings["stands_in"] == ["made up"]
     for row in result.rows:
@@ -483,7 +482,7 @@ def test_the_contract_is_kept(name):
 @pytest.mark.usefixtures("small_world")
 def test_the_seed_decides_the_numbers(name):
     fewer = SETTINGS[name] | {"gaps": (0.1,), "draws": 1}
-    one, same, other = (papers.reproductions()[name].run(**fewer, seed=seed, workers=1) for seed in (0, 0, 1))
+    one, same, other = (Work(papers.reproductions()[name], fewer, seed, workers=1).run() for seed in (0, 0, 1))
     assert one == same
     assert one.rows != other.rows
 
@@ -491,7 +490,7 @@ def test_the_seed_decides_the_numbers(name):
 @pytest.mark.usefixtures("small_world")
 def test_a_figure_without_any_target_is_refused():
     with pytest.raises(InputError, match=r"no network reaches a gap of 0\.99: train longer"):
-        shokri_fig3.run(**SETTINGS["shokri-fig3"] | {"gaps": (0.99,), "draws": 1}, workers=1)
+        Work(shokri_fig3, SETTINGS["shokri-fig3"] | {"gaps": (0.99,), "draws": 1}, workers=1).run()
 
 
 def test_sets_that_are_not_here_are_named(monkeypatch):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,30 +15,10 @@ from leakscope.causal.membership import Pair, try_membership
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence, Known
-from leakscope.papers import (
-    tople,
-    tople_fig3a,
-    tople_fig3b,
-    tople_tab1,
-    tople_tab2,
-)
-from leakscope.papers.tople import (
-    NETWORK,
-    SHIFTED,
-    SORTED,
-    TABLE,
-    UNSORTED,
-    Answer,
-    Effort,
-    Law,
-    P,
-    Plan,
-    Point,
-    Trial,
-    draw_world,
-    pooled,
-)
+from leakscope.papers import tople, tople_fig3a, tople_fig3b, tople_tab1, tople_tab2
+from leakscope.papers.tople import NETWORK, SHIFTED, SORTED, TABLE, UNSORTED, Effort, P, Point, Trial, draw_world
 from leakscope.papers.tople_findings import separation, short, within
+from leakscope.papers.work import Work
 
 
 def around(value, half=0.005):
@@ -75,7 +56,7 @@ def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
     """Shares of the label by configuration are within 4.5 standard errors of the table; 45 shares."""
     network = load_network("sachs")
     truth = network.tables["Akt"]
-    laws = [P, Law("noise 1", 1.0), SHIFTED]
+    laws = [P, tople.Law("noise 1", 1.0), SHIFTED]
     world = draw_world("sachs", 40_000, laws, draw=0, seed=2)
     levels = [*world.levels, len(world.classes)]
     shares = []
@@ -92,7 +73,7 @@ def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
 
 def test_no_noise_is_p():
     """The standard error of a share of 3,000 is 0.01 at most: distances of five shares stay below 0.05 if the law is one."""
-    world = draw_world("child", 5000, [Law("noise 0", 0.0), SHIFTED], draw=0, seed=0)
+    world = draw_world("child", 5000, [tople.Law("noise 0", 0.0), SHIFTED], draw=0, seed=0)
     column = world.parents[0]
     first, plain, shifted = (
         np.bincount(part.X[:, column], minlength=5) / len(part)
@@ -144,9 +125,7 @@ def test_sorted_confidences_do_not_know_the_names_of_classes():
 
 
 def plan_of(trials=(), size=400, network="sachs"):
-    return Plan(
-        network, size, lambda world, effort: [world.table(), world.network(effort.steps)], dict.fromkeys((TABLE, NETWORK), trials)
-    )  # fmt: skip
+    return tople.Plan(network, size, tople.table_and_network, dict.fromkeys((TABLE, NETWORK), trials))
 
 
 def test_attacks_change_nothing_about_the_models():
@@ -167,7 +146,8 @@ def test_workers_and_order_change_nothing():
     effort = Effort(steps=5, attack_steps=5, judged=80)
     steps = []
     plans = [plan_of((Trial("P*", tople.BOUNDED),), size) for size in (200, 300)]
-    points = tople.over_draws("test", plans, 2, effort, seed=3, progress=lambda *step: steps.append(step), workers=1)
+    work = Work(SimpleNamespace(ID="test"), {}, 3, lambda *step: steps.append(step), 1)
+    points = tople.over_draws(work, plans, 2, effort)
     assert steps == [("test", number, 4) for number in (1, 2, 3, 4)]
     assert [point.plan.size for point in points] == [200, 300]
     assert points[1].answers[1] == tople.look(plans[1], 1, effort, 3)
@@ -175,11 +155,11 @@ def test_workers_and_order_change_nothing():
 
 
 def test_the_mean_over_draws_has_students_interval_unless_records_say_less():
-    apart = pooled([around(value, 1e-6) for value in (0.4, 0.5, 0.6, 0.7)])
+    apart = tople.pooled([around(value, 1e-6) for value in (0.4, 0.5, 0.6, 0.7)])
     half = 3.182446 * np.std([0.4, 0.5, 0.6, 0.7], ddof=1) / 2  # the quantile of Student's law with 3 degrees
     assert apart.value == pytest.approx(0.55)
     assert apart.high - apart.value == pytest.approx(half, rel=1e-6)
-    alike = pooled([around(0.5, 0.04)] * 4)
+    alike = tople.pooled([around(0.5, 0.04)] * 4)
     assert (alike.low, alike.high) == (pytest.approx(0.48), pytest.approx(0.52))
 
 
@@ -189,13 +169,13 @@ def test_the_interval_over_draws_covers():
     hits = 0
     for _ in range(500):
         values = 0.6 + 0.02 * rng.normal(size=4) + 0.01 * rng.normal(size=4)
-        found = pooled([around(value, 1.96 * 0.01) for value in values.tolist()])
+        found = tople.pooled([around(value, 1.96 * 0.01) for value in values.tolist()])
         hits += found.low <= 0.6 <= found.high
     assert hits / 500 > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 500)
 
 
 def test_accuracies_stay_between_zero_and_one():
-    answers = [Answer({(TABLE, "P"): around(value)}, {}, {}) for value in (0.99, 0.7)]
+    answers = [tople.Answer({(TABLE, "P"): around(value)}, {}, {}) for value in (0.99, 0.7)]
     found = Point(plan_of(), answers).accuracy(TABLE, "P")
     assert (found.low, found.high) == (0.0, 1.0)
 
@@ -214,7 +194,7 @@ def test_a_statement_is_open_where_an_interval_holds_the_limit(high, outcome):
 def point_of(size, figures, readings=()):
     """A point of made-up numbers: (kind, law) to attack and control; ``readings``: other trials with theirs."""
     found = {(kind, Trial(law, SORTED)): values for (kind, law), values in figures.items()} | dict(readings)
-    answer = Answer(
+    answer = tople.Answer(
         {(kind, law): around(0.8 if law != "P*" else 0.7) for kind in (TABLE, NETWORK) for law in ("S", "P", "P*")},
         {
             key: {"attack": around(one), "control": around(two), "excess": around(one - two)}
@@ -276,7 +256,7 @@ def test_gaps_decide_figure_3a():
 
 
 def test_table_1_is_exact():
-    result = tople_tab1.run(tuple(tople_tab1.STATED))
+    result = Work(tople_tab1, tople_tab1.FULL).run()
     assert result.claim("reproduced").outcome == "yes"
     assert len(result.compared) == 4 * len(tople_tab1.COUNTS)
     assert [row["children"] for row in result.rows] == [0, 0, 0, 0]
@@ -298,7 +278,7 @@ def test_table_2_tries_every_addition():
 @pytest.mark.parametrize("draws", [1, 0, True, 2.5])
 def test_one_draw_gives_no_interval(draws):
     with pytest.raises(InputError, match="needs 2 draws or more"):
-        tople.over_draws("test", [plan_of()], draws, Effort(1, 1, 40), seed=0, progress=None, workers=1)
+        tople.over_draws(Work(tople_tab1, {}), [plan_of()], draws, Effort(1, 1, 40))
 
 
 def test_networks_that_are_not_there_and_sizes_too_small_are_one_sentence():

@@ -12,6 +12,7 @@ from leakscope.causal.irm import IRM
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.papers import tople_tab3
+from leakscope.papers.work import Work
 
 FEW = {
     "size": 300, "outsiders": 200, "draws": 2, "steps": 20, "anneal": 10, "widths": (8,), "attack_steps": 10,
@@ -38,7 +39,7 @@ def small_world(monkeypatch):
 @pytest.mark.usefixtures("small_world")
 def test_the_table_holds_every_model_attack_and_law_and_follows_the_seed():
     steps = []
-    one = tople_tab3.run(**FEW, workers=1, progress=lambda *step: steps.append(step))
+    one = Work(tople_tab3, FEW, 0, lambda *step: steps.append(step), 1).run()
     assert steps[-1] == ("tople-tab3", 6, 6)
     table = one.to_frame()
     keys = ["model", "attacker", "against"]
@@ -50,7 +51,7 @@ def test_the_table_holds_every_model_attack_and_law_and_follows_the_seed():
         ["IRM", "confidences", "P*"],
         ["ERM", "confidences", "P*"],
     ]
-    same, other = (tople_tab3.run(**FEW, workers=1, seed=seed) for seed in (0, 1))
+    same, other = (Work(tople_tab3, FEW, seed, workers=1).run() for seed in (0, 1))
     assert one == same
     assert one.rows != other.rows
 
@@ -58,9 +59,9 @@ def test_the_table_holds_every_model_attack_and_law_and_follows_the_seed():
 @pytest.mark.usefixtures("small_world")
 def test_what_can_not_be_run_is_refused():
     with pytest.raises(InputError, match="two or more"):
-        tople_tab3.run(**FEW | {"draws": 1})
+        Work(tople_tab3, FEW | {"draws": 1}).run()
     with pytest.raises(InputError, match="make them smaller"):
-        tople_tab3.run(**FEW | {"size": 2000}, workers=1)
+        Work(tople_tab3, FEW | {"size": 2000}, workers=1).run()
 
 
 def test_no_image_is_dealt_twice():

@@ -10,6 +10,7 @@ from leakscope.causal import load_network
 from leakscope.learners import Ridge
 from leakscope.papers import tople_thm3 as thm3
 from leakscope.papers import tople_thm4 as thm4
+from leakscope.papers.work import Work
 from leakscope.sensitivity import sensitivity
 
 TINY3 = {
@@ -85,8 +86,8 @@ def test_the_claim_on_theorem_3_follows_the_intervals(causes, spread, outcome):
 
 
 def test_theorem_3_on_little_data():
-    first = thm3.run(**TINY3, workers=1)
-    assert first.rows == thm3.run(**TINY3, workers=1).rows
+    first = Work(thm3, TINY3, workers=1).run()
+    assert first.rows == Work(thm3, TINY3, workers=1).run().rows
     table = first.to_frame()
     assert set(table["part"]) == {"exact", "sampled"}
     for name in ("causes/all", "others/all", "bounds"):
@@ -162,8 +163,8 @@ def test_the_claim_on_theorem_4_follows_the_intervals(causal, spread, outcome):
 
 
 def test_theorem_4_on_little_data():
-    first = thm4.run(**TINY4, workers=1)
-    assert first.rows == thm4.run(**TINY4, workers=1).rows
+    first = Work(thm4, TINY4, workers=1).run()
+    assert first.rows == Work(thm4, TINY4, workers=1).run().rows
     table = first.to_frame()
     assert table["ensemble"].tolist()[::2] == list(thm4.ENSEMBLES)
     assert (table["epsilon"].gt(0) & (table["epsilon"] <= table["epsilon_independent"] * (1 + 1e-9))).all()

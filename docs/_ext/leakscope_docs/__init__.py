@@ -10,11 +10,15 @@ from typing import Any, get_type_hints
 import pandas as pd
 from sphinx.application import Sphinx
 
+from leakscope import verdict
+from leakscope.evidence import Attack
+from leakscope.risk import Confidence
 from leakscope_docs import executed, mathml, modules, schema, statements
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     """What Sphinx calls: formulas, executed blocks, and pages that are written before any is read."""
+    vars(verdict).update(Attack=Attack, Confidence=Confidence)  # there for type checkers only; signatures link to them
     mathml.setup(app)
     executed.setup(app)
     app.connect("autodoc-before-process-signature", resolve_inherited_fields)

@@ -48,7 +48,7 @@ def _leaks_less(found: CausalStudy) -> Iterator[Claim]:
         ours, theirs = found.strongest(causal, law), found.strongest(other, law)
         if ours is not None and theirs is not None:
             gap = intervals.difference(theirs.excess_auc, ours.excess_auc)
-            # The leakage of the causal model comes first: a diff compares it, and a larger one is a larger risk.
+            # A diff compares the first figure, which must grow with the risk.
             figures = {"causal": ours.excess_auc, "other": theirs.excess_auc, "difference": gap}
             yield Claim("causal_leaks_less", {"than": other, "law": law}, _above(gap), figures)
 

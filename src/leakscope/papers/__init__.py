@@ -1,29 +1,26 @@
 """Reproductions of the figures and tables of the papers with the public API: one short module each.
 
 A module of this package that has an ``ID`` is a reproduction. It has a ``TITLE``, the ``PAPER`` with what it states, the
-settings ``FULL`` and ``QUICK``, and ``run(**settings, seed, progress, workers)``, which gives a `Reproduction`. A ``run``
-that trains through `leakscope.worlds.retrain` also takes ``cache``, the folder for finished trainings. There is no other
-list: a new module is found by being there.
+settings ``FULL`` and ``QUICK``, and ``run(work, **settings)``, which gives a `Reproduction`; ``work`` is a
+`leakscope.papers.work.Work`. There is no other list: a new module is found by being there.
 """
 
 from __future__ import annotations
 
-import inspect
 import pkgutil
 import shlex
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 from leakscope import datasets
 from leakscope.core.result import Caveat
 from leakscope.errors import InputError
 from leakscope.papers import finished
 from leakscope.papers.reproduction import Reproduction
+from leakscope.papers.work import Work
 from leakscope.versions import stamp
 from leakscope.worlds import Progress
 
@@ -87,50 +84,32 @@ def reproduce(
     if name not in known:
         raise InputError(f"there is no reproduction {str(name)[:40]!r}: choose one of {', '.join(known)}")
     module = known[name]
-    settings = module.QUICK if quick else module.FULL
+    work = Work(module, module.QUICK if quick else module.FULL, seed, progress, workers, cache)
     if cache is None:
-        return _run(module, settings, quick, seed, progress, workers, synthetic)[0]
-    entry = finished.Entry.of(Path(cache), name, settings | {"quick": quick, "seed": seed, "synthetic": synthetic})
+        return _run(work, quick, synthetic)[0]
+    entry = finished.Entry.of(
+        Path(cache), name, {**work.settings, "quick": quick, "seed": seed, "synthetic": synthetic}
+    )
     if (kept := entry.load()) is not None:
         return kept
-    result, asked = _run(module, settings, quick, seed, progress, workers, synthetic, cache)
+    result, asked = _run(work, quick, synthetic)
     entry.store(result, asked)
     return result
 
 
-def _run(
-    module: ModuleType,
-    settings: Mapping[str, Any],
-    quick: bool,
-    seed: int,
-    progress: Progress | None,
-    workers: int | None,
-    synthetic: bool,
-    cache: str | Path | None = None,
-) -> tuple[Reproduction, set[str]]:
+def _run(work: Work, quick: bool, synthetic: bool) -> tuple[Reproduction, set[str]]:
     """The result, labelled if it rests on generated data, and the data sets that it asked for."""
     start = time.perf_counter()
-    more = {"cache": cache} if "cache" in inspect.signature(module.run).parameters else {}
     with datasets.local_only(synthetic) as usage:
-        result: Reproduction = module.run(**settings, seed=seed, progress=progress, workers=workers, **more)
+        result = work.run()
     if usage.generated:
         result = result.on_synthetic(sorted(usage.generated))
-    command = shlex.join(
-        [
-            "leakscope",
-            "reproduce",
-            module.ID,
-            *(["--quick"] if quick else []),
-            *(["--synthetic"] if synthetic else []),
-            "--seed",
-            str(seed),
-        ]
-    )
+    options = [option for option, chosen in (("--quick", quick), ("--synthetic", synthetic)) if chosen]
     return replace(
         result,
         settings=result.settings | {"quick": quick},
         warnings=(*result.warnings, *([Caveat("quick_run")] if quick else [])),
         seconds={"total": round(time.perf_counter() - start, 3)},
-        command=command,
+        command=shlex.join(["leakscope", "reproduce", work.module.ID, *options, "--seed", str(work.seed)]),
         **stamp(),
     ), usage.asked

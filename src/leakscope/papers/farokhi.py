@@ -25,7 +25,6 @@ from __future__ import annotations
 import tempfile
 from collections.abc import Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -37,8 +36,8 @@ from leakscope.errors import InputError
 from leakscope.papers.panels import Curve, Panel
 from leakscope.papers.reproduction import Cell, Reproduction
 from leakscope.papers.trends import Series, follows, slope, trend
+from leakscope.papers.work import Work
 from leakscope.report.documents.caveats import describe
-from leakscope.worlds import Progress
 
 READING = (
     "Adult as integer codes, standardised, principal components; label 0 or 1 by least squares; no intercept (the paper "
@@ -119,39 +118,44 @@ def adult(features: int = 5) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return np.asarray(data.X, np.float64), data.y
 
 
-def measure(
-    case: Case,
-    X: NDArray[np.float64],
-    y: NDArray[Any],
-    effort: Effort,
-    *,
-    seed: int,
-    progress: Progress | None,
-    workers: int | None,
-    cache: str | Path | None = None,
-) -> Point:
-    """Leakage and membership experiment at one point. A refusal becomes a note: other points may be measured.
+def measure(work: Work, cases: Sequence[Case], effort: Effort) -> list[Point]:
+    """Leakage and membership experiment at every point; refused where nothing can be measured at any of them."""
+    X, y = adult(max(case.features for case in cases))
+    points = []
+    for number, case in enumerate(cases, start=1):
+        points.append(_measure(work, case, np.ascontiguousarray(X[:, : case.features]), y, effort))
+        work.tell(number, len(cases))
+    if all(point.leakage is None and point.experiment is None for point in points):
+        raise InputError(points[0].note)
+    return points
 
-    Finished trainings are kept in the folder ``cache``, if there is one.
-    """
+
+def _measure(work: Work, case: Case, X: NDArray[np.float64], y: NDArray[Any], effort: Effort) -> Point:
+    """One point. A refusal becomes a note: other points may be measured."""
     from leakscope.experiment import membership_experiment
     from leakscope.leakage import membership_leakage
 
-    X = np.ascontiguousarray(X[:, : case.features])
     shared: dict[str, Any] = {"size": case.size, "noise": case.noise}
-    shared |= {"seed": seed, "progress": progress, "workers": workers}
+    shared |= {"seed": work.seed, "progress": work.progress, "workers": work.workers}
     leakage = experiment = fixed = None
     notes: list[str] = []
     try:
         leakage = membership_leakage(
-            case.learner, X, y, records=effort.records, draws=effort.draws, space=effort.space, cache=cache, **shared
+            case.learner,
+            X,
+            y,
+            records=effort.records,
+            draws=effort.draws,
+            space=effort.space,
+            cache=work.cache,
+            **shared,
         )
         notes += map(describe, leakage.warnings)
     except InputError as refusal:
         notes.append(str(refusal))
     try:
         # The models are trained once for both adversaries.
-        with tempfile.TemporaryDirectory() if cache is None else nullcontext(cache) as folder:
+        with tempfile.TemporaryDirectory() if work.cache is None else nullcontext(work.cache) as folder:
             shared |= {"models": effort.models, "cache": folder}
             experiment = membership_experiment(case.learner, X, y, **shared)
             fixed = membership_experiment(case.learner, X, y, adversary="fixed threshold", **shared).advantage
@@ -161,49 +165,30 @@ def measure(
 
 
 def sweep(
-    module_id: str,
-    title: str,
-    paper: dict[str, str],
+    work: Work,
     cases: Sequence[Case],
-    *,
-    axis: str,
-    symbol: str,
-    expected: Literal["falls", "rises"],
     effort: Effort,
     settings: dict[str, Any],
-    seed: int,
-    progress: Progress | None,
-    workers: int | None,
-    cache: str | Path | None = None,
+    *,
+    axis: str,
+    expected: Literal["falls", "rises"] = "falls",
     power_law: bool = False,
 ) -> Reproduction:
     """Measure every case, and decide whether leakage and advantage have the trend that the paper states.
 
     Parameters
     ----------
-    axis, symbol
-        What varies: in words below the figure, and as the name of the column.
-    cache
-        Folder that keeps finished trainings.
+    axis
+        What varies, in words below the figure; the symbol at its end is the name of the column.
     power_law
         Whether the slope of the leakage on logarithmic axes is noted.
     """
-    X, y = adult(max(case.features for case in cases))
-    points = []
-    for number, case in enumerate(cases):
-        points.append(measure(case, X, y, effort, seed=seed, progress=progress, workers=workers, cache=cache))
-        if progress is not None:
-            progress(module_id, number + 1, len(cases))
-    if all(point.leakage is None and point.experiment is None for point in points):
-        raise InputError(points[0].note)
+    symbol, points = axis.split()[-1], measure(work, cases, effort)
     series = _series(cases, points, symbol)
-    return Reproduction.of(
-        id=module_id,
-        title=title,
-        settings={"reading": READING, **settings, **effort._asdict(), "seed": seed},
+    return work.result(
+        settings={"reading": READING, **settings, **effort._asdict()},
         columns=[symbol, *COLUMNS],
         rows=[[case.place, *point.cells()] for case, point in zip(cases, points, strict=True)],
-        paper=paper,
         statements=[follows(name, expected, series[name]) for name in ("leakage", "advantage")],
         notes=_notes(cases, points, series, power_law),
         panels=_figures([f"{case.place:g}" for case in cases], points, axis, effort),

@@ -14,8 +14,7 @@ the advantage that (ε, δ) allows. The sensitivity is that bound which strong c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -26,7 +25,7 @@ from leakscope.papers import panels
 from leakscope.papers.farokhi import COLUMNS, READING, Case, Effort, Point, adult, measure
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
 from leakscope.papers.trends import follows, slope
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "farokhi-cor2"
 TITLE = "Noise and privacy: how fast the leakage of ridge regression falls"
@@ -67,45 +66,25 @@ class Guarantee(NamedTuple):
 
 
 def run(
-    deviations: Sequence[float],
-    epsilons: Sequence[float],
-    size: int,
-    l2: float,
-    delta: float,
-    records: int,
-    draws: int,
-    models: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-    cache: str | Path | None = None,
+    work: Work, deviations: Sequence[float], epsilons: Sequence[float], size: int, l2: float, delta: float, **sizes: Any
 ) -> Reproduction:
     """Measure the fall at small noise and the leakage at the noise of each ε."""
     from leakscope.learners import Ridge
     from leakscope.sensitivity import sensitivity
 
-    X, y = adult()
-    ridge, effort = Ridge(l2=l2, intercept=False), Effort(records, draws, models)
-    reach = sensitivity(ridge, X, y, size, method="bound").value
+    ridge, effort = Ridge(l2=l2, intercept=False), Effort(**sizes)
+    reach = sensitivity(ridge, *adult(), size, method="bound").value
     guarantees = [_guarantee(epsilon, delta, reach) for epsilon in epsilons]
     noises = [0.0, *deviations, *(guarantee.noise for guarantee in guarantees)]
-    points = []
-    for number, noise in enumerate(noises, start=1):
-        case = Case(noise, ridge, size, noise)
-        points.append(measure(case, X, y, effort, seed=seed, progress=progress, workers=workers, cache=cache))
-        if progress is not None:
-            progress(ID, number, len(noises))
+    points = measure(work, [Case(noise, ridge, size, noise) for noise in noises], effort)
     if any(point.leakage is None for point in points):
         raise InputError(next(point.note for point in points if point.leakage is None))
     bare, small, private = points[0], points[1 : len(deviations) + 1], points[len(deviations) + 1 :]
     falls = [_fall(bare, point) for point in small]
     order = slope(deviations, falls)
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
-            "reading": READING, "learner": "ridge regression", "l2": l2, "features": 5, "size": size, "delta": delta,
-            "deviations": list(deviations), "epsilons": list(epsilons), **effort._asdict(), "seed": seed,
+            "reading": READING, "learner": "ridge regression", "features": 5, **work.settings, **effort._asdict(),
         },
         columns=["part", "σ", "ε", "δ", "sensitivity", "mechanism", "ceiling", "fall", *COLUMNS],
         rows=[
@@ -113,7 +92,6 @@ def run(
             *_rows("slope", deviations, [[*[None] * 5, fall] for fall in falls], small),
             *_rows("privacy", noises[-len(epsilons) :], [[*given[:5], None] for given in guarantees], private),
         ],
-        paper=PAPER,
         statements=_statements(order, guarantees, private),
         notes=[VARIANCE] if order is not None and order.low > BETWEEN else [],
         panels=[_figure(deviations, falls)],

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "farokhi-fig1"
 TITLE = "Linear regression: advantage and leakage by number of training records"
@@ -20,32 +20,15 @@ FULL = {"sizes": (10, 20, 30, 50, 100, 200, 300, 500, 1000), "records": 200, "dr
 QUICK = {"sizes": (10, 30, 100), "records": 50, "draws": 400, "models": 40}
 
 
-def run(
-    sizes: Sequence[int],
-    records: int,
-    draws: int,
-    models: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-    cache: str | Path | None = None,
-) -> Reproduction:
+def run(work: Work, sizes: Sequence[int], **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each size."""
     from leakscope.learners import Ridge
 
     return sweep(
-        ID,
-        TITLE,
-        PAPER,
+        work,
         [Case(size, Ridge(l2=0.0, intercept=False), size) for size in sizes],
+        Effort(**effort),
+        {"learner": "least squares", "l2": 0.0, "features": 5, "sizes": sizes},
         axis="Training records n",
-        symbol="n",
-        expected="falls",
-        effort=Effort(records, draws, models),
-        settings={"learner": "least squares", "l2": 0.0, "features": 5, "sizes": list(sizes)},
-        seed=seed,
-        progress=progress,
-        workers=workers,
-        cache=cache,
         power_law=True,
     )

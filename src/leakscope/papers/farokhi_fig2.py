@@ -7,11 +7,11 @@ what the network answers, ``space="function"``: a lower bound on the leakage of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "farokhi-fig2"
 TITLE = "Neural network: advantage and leakage by number of training records"
@@ -24,34 +24,16 @@ FULL = {"sizes": (10, 30, 100, 300, 1000), "steps": 500, "records": 20, "draws":
 QUICK = {"sizes": (10, 100), "steps": 100, "records": 4, "draws": 40, "models": 20}
 
 
-def run(
-    sizes: Sequence[int],
-    steps: int,
-    records: int,
-    draws: int,
-    models: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-    cache: str | Path | None = None,
-) -> Reproduction:
+def run(work: Work, sizes: Sequence[int], steps: int, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each size."""
     from leakscope.learners import MLP
 
     network = MLP(widths=(50,) * 5, activation="tanh", steps=steps)
     return sweep(
-        ID,
-        TITLE,
-        PAPER,
+        work,
         [Case(size, network, size) for size in sizes],
+        Effort(**effort, space="function"),
+        {"learner": network.name, "steps": steps, "l2": 0.0, "features": 5, "sizes": sizes},
         axis="Training records n",
-        symbol="n",
-        expected="falls",
-        effort=Effort(records, draws, models, "function"),
-        settings={"learner": network.name, "steps": steps, "l2": 0.0, "features": 5, "sizes": list(sizes)},
-        seed=seed,
-        progress=progress,
-        workers=workers,
-        cache=cache,
         power_law=True,
     )

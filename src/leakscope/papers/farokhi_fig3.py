@@ -10,14 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, adult, sweep
 from leakscope.papers.reproduction import Reproduction
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "farokhi-fig3"
 TITLE = "Linear regression: advantage and leakage by weight of regularisation"
@@ -37,42 +36,17 @@ FULL = {
 QUICK = {"weights": (0.0, 1.0, 1e4), "step": 1e-3, "size": 10, "records": 50, "draws": 400, "models": 40}
 
 
-def run(
-    weights: Sequence[float],
-    step: float,
-    size: int,
-    records: int,
-    draws: int,
-    models: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-    cache: str | Path | None = None,
-) -> Reproduction:
+def run(work: Work, weights: Sequence[float], step: float, size: int, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each weight."""
     from leakscope.leakage import membership_leakage
     from leakscope.learners import Ridge
 
     cases = [Case(weight, Ridge(l2=weight, intercept=False), size) for weight in weights]
-    settings = {"learner": "ridge regression", "features": 5, "size": size, "weights": list(weights), "step": step}
-    result = sweep(
-        ID,
-        TITLE,
-        PAPER,
-        cases,
-        axis="Weight of regularisation λ",
-        symbol="λ",
-        expected="falls",
-        effort=Effort(records, draws, models),
-        settings=settings,
-        seed=seed,
-        progress=progress,
-        workers=workers,
-        cache=cache,
-    )
+    settings = {"learner": "ridge regression", "features": 5, "size": size, "weights": weights, "step": step}
+    result = sweep(work, cases, Effort(**effort), settings, axis="Weight of regularisation λ")
     X, y = adult()
-    shared: dict[str, Any] = {"records": records, "draws": draws, "noise": step / math.sqrt(12), "seed": seed}
-    shared |= {"workers": workers, "cache": cache}
+    shared: dict[str, Any] = {"seed": work.seed, "workers": work.workers, "cache": work.cache}
+    shared |= {"records": effort["records"], "draws": effort["draws"], "noise": step / math.sqrt(12)}
     rounded = [
         None if row["leakage"] is None else membership_leakage(case.learner, X, y, size, **shared).rho_kl.finite()
         for case, row in zip(cases, result.rows, strict=True)

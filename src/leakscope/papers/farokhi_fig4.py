@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
+from typing import Any
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "farokhi-fig4"
 TITLE = "Linear regression: advantage and leakage by number of features"
@@ -27,35 +27,17 @@ FULL = {"features": tuple(range(1, 15)), "size": 10, "l2": 1e-6, "records": 200,
 QUICK = {"features": (1, 3, 5, 8), "size": 10, "l2": 1e-6, "records": 50, "draws": 400, "models": 40}
 
 
-def run(
-    features: Sequence[int],
-    size: int,
-    l2: float,
-    records: int,
-    draws: int,
-    models: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-    cache: str | Path | None = None,
-) -> Reproduction:
+def run(work: Work, features: Sequence[int], size: int, l2: float, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each number of features."""
     from leakscope.learners import Ridge
 
     result = sweep(
-        ID,
-        TITLE,
-        PAPER,
+        work,
         [Case(count, Ridge(l2=l2, intercept=False), size, features=count) for count in features],
+        Effort(**effort),
+        {"learner": "ridge regression", "l2": l2, "size": size, "features": features},
         axis="Features p",
-        symbol="p",
         expected="rises",
-        effort=Effort(records, draws, models),
-        settings={"learner": "ridge regression", "l2": l2, "size": size, "features": list(features)},
-        seed=seed,
-        progress=progress,
-        workers=workers,
-        cache=cache,
     )
     crowded = [count for count in features if count >= size]
     if not crowded:

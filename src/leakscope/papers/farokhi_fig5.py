@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from typing import Any
 
 from leakscope.papers.farokhi import NO_NUMBERS, Case, Effort, sweep
 from leakscope.papers.reproduction import Reproduction
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "farokhi-fig5"
 TITLE = "Linear regression: advantage and leakage by noise on the parameters"
@@ -26,33 +26,15 @@ FULL = {
 QUICK = {"deviations": (0.0, 0.1, 1.0), "size": 30, "records": 50, "draws": 400, "models": 40}
 
 
-def run(
-    deviations: Sequence[float],
-    size: int,
-    records: int,
-    draws: int,
-    models: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-    cache: str | Path | None = None,
-) -> Reproduction:
+def run(work: Work, deviations: Sequence[float], size: int, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each standard deviation of the noise."""
     from leakscope.learners import Ridge
 
     least_squares = Ridge(l2=0.0, intercept=False)
     return sweep(
-        ID,
-        TITLE,
-        PAPER,
+        work,
         [Case(deviation, least_squares, size, noise=deviation) for deviation in deviations],
+        Effort(**effort),
+        {"learner": "least squares", "l2": 0.0, "features": 5, "size": size, "deviations": deviations},
         axis="Standard deviation of the noise σ",
-        symbol="σ",
-        expected="falls",
-        effort=Effort(records, draws, models),
-        settings={"learner": "least squares", "l2": 0.0, "features": 5, "size": size, "deviations": list(deviations)},
-        seed=seed,
-        progress=progress,
-        workers=workers,
-        cache=cache,
     )

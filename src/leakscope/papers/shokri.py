@@ -29,8 +29,8 @@ from leakscope.core.estimate import Estimate
 from leakscope.influence import LeaveOneOut, RecordExplanation, leave_one_out
 from leakscope.intervals import mean, proportion
 from leakscope.oracle import Prior
-from leakscope.workers import one_thread, run_tasks
-from leakscope.worlds import Progress
+from leakscope.papers.reproduction import Cell
+from leakscope.papers.work import Work
 
 Key = Literal["adult", "hospital", "pictures"]
 Answer = TypeVar("Answer")
@@ -100,6 +100,10 @@ class Case(NamedTuple):
     def is_paper(self) -> bool:
         """Whether the paper has numbers for it: its data set, and as many records."""
         return not self.source.stands_in and self.size == self.source.size
+
+    def row(self, *cells: Cell, note: str | None = None) -> list[Cell]:
+        """A row of `columns`."""
+        return [self.source.name, self.l2, *cells, self.size, self.draws, note or self.source.stands_in or None]
 
     def stated(self, place: int, group: str = "whole set") -> float | None:
         """What Table 2 says of a group: percent revealed for k = 1, 5, 10 (places 0, 1, 2); None if it says nothing."""
@@ -182,33 +186,17 @@ def study(case: Case, draw: int, seed: int) -> Study:
     return Study(case, rows, X, y, leave_one_out(X, y, case.l2), source.X[others], draw)
 
 
-def over_draws(
-    name: str,
-    found: Sequence[Case],
-    measure: Callable[[Study], Answer],
-    *,
-    seed: int,
-    progress: Progress | None,
-    workers: int | None,
-) -> list[list[Answer]]:
-    """What ``measure`` says of every draw of every case; ``progress`` hears of each under ``name``."""
-    jobs = [(case, draw) for case in found for draw in range(case.draws)]
-
-    def run(task: range) -> Answer:
-        case, draw = jobs[task.start]
-        with one_thread():
-            return measure(study(case, draw, seed))
-
-    # the longest first: whether processes pay off is told by the first tasks, and none is left to wait for at the end
-    work = [case.size**2 * case.source.X.shape[1] for case, _ in jobs]
-    tasks = [range(number, number + 1) for number in sorted(range(len(jobs)), key=lambda number: -work[number])]
-    answers: dict[int, Answer] = {}
-    for task, answer in run_tasks(run, tasks, workers):
-        answers[task.start] = answer
-        if progress is not None:
-            progress(name, len(answers), len(jobs))
-    ends = np.cumsum([case.draws for case in found]).tolist()
-    return [[answers[number] for number in range(end - case.draws, end)] for case, end in zip(found, ends, strict=True)]
+def over_draws(work: Work, found: Sequence[Case], measure: Callable[[Study], Answer]) -> list[list[Answer]]:
+    """What ``measure`` says of every draw of every case."""
+    seed = work.seed
+    answers = iter(
+        work.each(
+            [(case, draw) for case in found for draw in range(case.draws)],
+            lambda job: measure(study(*job, seed)),
+            cost=lambda job: job[0].size ** 2 * job[0].source.X.shape[1],
+        )
+    )
+    return [[next(answers) for _ in range(case.draws)] for case in found]
 
 
 def prior(drawn: Study) -> Prior:
@@ -225,7 +213,12 @@ def own_rank(drawn: Study) -> Indices:
     return np.where(own.any(axis=1), own.argmax(axis=1), max(LEVELS)).astype(np.intp)
 
 
-def settings(found: Sequence[Case], seed: int, **more: Any) -> dict[str, Any]:
+def columns(*names: str) -> list[str]:
+    """The columns of a table by case: `Case.row`."""
+    return ["data", "l2", *names, "size", "draws", "note"]
+
+
+def settings(found: Sequence[Case], **more: Any) -> dict[str, Any]:
     """All that the numbers depend on."""
     stands_in = [case.source.stands_in for case in found if case.source.stands_in]
     return {
@@ -233,7 +226,6 @@ def settings(found: Sequence[Case], seed: int, **more: Any) -> dict[str, Any]:
         "stands_in": stands_in[0] if stands_in else "none: all data sets are those of the paper",
         "cases": [{"data": case.source.name, "l2": case.l2, "size": case.size, "draws": case.draws} for case in found],
         **more,
-        "seed": seed,
     }
 
 

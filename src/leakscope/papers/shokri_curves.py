@@ -12,13 +12,21 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from leakscope.core.estimate import Estimate
-from leakscope.papers import panels
-from leakscope.papers.reproduction import Cell
-from leakscope.papers.shokri_targets import READING, SIZE, Case, Stopped, accuracy, load, moved, pool
+from leakscope.core.result import Claim
+from leakscope.evidence import Attack
+from leakscope.papers import panels, shokri_targets
+from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.shokri_targets import SIZE, Case, Source, Stopped, accuracy, auc, load, moved, pool
+from leakscope.papers.work import Work
 from leakscope.risk import Judged
 
 NO_NUMBERS = "The extracted text of the paper has no numbers of this figure: its statements are compared."
 ABOVE_CHANCE = "Accuracy above 50 % (points)"
+CONTROL = "control"
+Answers = dict[str, Judged]  # by attack
+#: Settings that Figures 1 to 3 share.
+FULL = {"gaps": shokri_targets.GAPS, "size": 10_000, "draws": 2, "large_draws": 1, "widths": ()}
+QUICK = {"keys": ("purchase100",), "gaps": (0.1, 0.25), "size": 200, "draws": 1, "large_draws": 1, "widths": (64,)}
 #: Columns for what `state` gives.
 STATE = ["reached", "epochs", "train", "test"]
 
@@ -50,21 +58,18 @@ def cases(
     return found, absent
 
 
-def settings(
-    found: Sequence[Case], absent: Sequence[str], gaps: Sequence[float], seed: int, **more: Any
-) -> dict[str, Any]:
+def settings(found: Sequence[Case], absent: Sequence[str], gaps: Sequence[float], **more: Any) -> dict[str, Any]:
     """All that the numbers depend on."""
     return {
-        "reading": READING,
+        "reading": shokri_targets.READING,
         "stands_in": [case.source.stands_in for case in found if case.source.stands_in],
-        "absent": list(absent),
+        "absent": absent,
         "cases": [
             {"data": case.source.name, "size": case.size, "draws": case.draws, **case.training._asdict()}
             for case in found
         ],
-        "gaps": list(gaps),
+        "gaps": gaps,
         **more,
-        "seed": seed,
     }
 
 
@@ -83,7 +88,7 @@ def not_reached(found: Sequence[Case], table: Sequence[Sequence[Sequence[Any]]],
 class Group(NamedTuple):
     """The networks of all draws that were stopped at one gap: their answers together, their state, and how many they are."""
 
-    answers: dict[str, Judged]
+    answers: Answers
     state: list[Cell]
     draws: int
 
@@ -112,23 +117,73 @@ def accuracy_curves(groups: Mapping[float, Group], names: Sequence[str]) -> dict
 
 
 def drawing(
-    found: Sequence[Case], curves: Callable[[int], Mapping[str, Sequence[tuple[float, Estimate]]]], y_label: str
+    found: Sequence[Case], curves: Sequence[Mapping[str, Sequence[tuple[float, Estimate]]]], y_label: str
 ) -> list[panels.Panel]:
-    """Give one panel for each set; ``curves`` gives the curves of a set by its place.
-
-    A set that reached one gap only is in the table, and drawn only where none has more.
-    """
-    all_curves = [curves(place) for place in range(len(found))]
-    points = [max(map(len, series.values())) for series in all_curves]
+    """Give one panel for each set. A set that reached one gap only is drawn only where none has more."""
+    points = [max(map(len, series.values())) for series in curves]
     return [
         panels.lines(
-            case.source.name,
-            series,
-            x_label="Training accuracy minus test accuracy",
-            y_label=y_label,
-            log_x=False,
-            log_y=False,
+            case.source.name, series, x_label="Training accuracy minus test accuracy", y_label=y_label,
+            log_x=False, log_y=False,
         )
-        for case, series, count in zip(found, all_curves, points, strict=True)
+        for case, series, count in zip(found, curves, points, strict=True)
         if count >= min(2, max(points))
-    ]
+    ]  # fmt: skip
+
+
+def attack_figure(
+    work: Work,
+    gaps: Sequence[float],
+    attacks: Mapping[str, Attack],
+    control: str,
+    drawn: Mapping[str, Any],
+    *,
+    columns: Mapping[str, Callable[[str, Answers], Cell]],
+    findings: Callable[[Source, dict[float, Group]], list[Claim]],
+    **more: Any,
+) -> Reproduction:
+    """Run every attack on every target, by the degree of overfitting.
+
+    Parameters
+    ----------
+    control
+        Attack that is also run with shuffled memberships, as `CONTROL`.
+    drawn
+        What `cases` takes.
+    columns
+        By name, what else a row of an attack has, given the answers of all attacks.
+    findings
+        Decides the statements of one set.
+    more
+        Further settings; at most ``judged`` members are attacked, of sets with `SIZE` training records ``large_judged``.
+    """
+    found, absent = cases(**drawn)
+    releases = list(dict.fromkeys(release for attack in attacks.values() for release in attack.releases))
+
+    def measure(stopped: Stopped, rng: np.random.Generator) -> Answers:
+        seen = shokri_targets.watch(
+            stopped, releases, rng, more["large_judged" if len(stopped.members) == SIZE else "judged"]
+        )
+        answers = {name: shokri_targets.judge(attack, seen, rng) for name, attack in attacks.items()}
+        return answers | {CONTROL: shokri_targets.judge(attacks[control], seen, rng, permuted=True)}
+
+    answers = shokri_targets.over_targets(work, found, gaps, measure)
+    pooled = [by_gap(row, gaps) for row in answers]
+    return work.result(
+        settings=settings(found, absent, gaps, **more),
+        columns=["data", "gap", "attack", *STATE, "accuracy", "auc", *columns, "draws", "note"],
+        rows=[
+            [case.source.name, gap, name, *group.state, accuracy(group.answers[name]), auc(group.answers[name]),
+             *(cell(name, group.answers) for cell in columns.values()), group.draws, case.source.stands_in or None]
+            for case, targets in zip(found, pooled, strict=True)
+            for gap, group in targets.items()
+            for name in attacks
+        ],
+        statements=[
+            claim
+            for case, targets in zip(found, pooled, strict=True) if targets
+            for claim in findings(case.source, targets)
+        ],
+        notes=[*not_reached(found, answers, gaps), *absent],
+        panels=drawing(found, [accuracy_curves(targets, (*attacks, CONTROL)) for targets in pooled], ABOVE_CHANCE),
+    )  # fmt: skip

@@ -26,7 +26,7 @@ other halves of these data.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -34,11 +34,12 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Booleans
 from leakscope.core.estimate import Estimate
+from leakscope.core.result import Claim
 from leakscope.intervals import mean, proportion
-from leakscope.papers.reproduction import Cell
+from leakscope.papers.panels import Panel
+from leakscope.papers.reproduction import Cell, Reproduction
+from leakscope.papers.work import Work
 from leakscope.ranking import Ranking, split
-from leakscope.workers import one_thread, run_tasks
-from leakscope.worlds import Progress
 
 Size = Literal["small", "base", "big"]
 Points = NDArray[Any]  # float32, which is what networks compute with
@@ -202,52 +203,53 @@ class Row(NamedTuple):
 
 
 MEASURES = ("correlation", "auc", "train_accuracy", "test_accuracy")
-COLUMNS = [
-    "features", "classes", "network",
-    *MEASURES,
-    "networks", "note",
-]  # fmt: skip
+COLUMNS = ["features", "classes", "network", *MEASURES, "networks", "note"]
 
 
-def study(
-    name: str,
+def figure(
+    work: Work,
     features: Sequence[int],
     classes: Sequence[int],
     sizes: Sequence[Size],
     effort: Effort,
-    *,
-    seed: int,
-    progress: Progress | None,
-    workers: int | None,
+    statements: Callable[[int, Sequence[Row]], list[Claim]],
+    panels: Callable[[Sequence[Row]], list[Panel]],
+) -> Reproduction:
+    """Train networks of every size at every number of features and classes, and decide statements by number of classes."""
+    rows = study(work, features, classes, sizes, effort)
+    return work.result(
+        settings={
+            "data": "make_classification of scikit-learn: every feature informative, one corner of the hypercube per class, "
+            "1 % of labels random",
+            "features": features,
+            "classes": classes,
+            "networks": {size: WIDTHS[size] for size in sizes},
+            "training": f"tanh, Adagrad with rate {RATE} and no decay, batches of {BATCH}, "
+            "which the paper does not state",
+            **effort._asdict(),
+        },
+        columns=COLUMNS,
+        rows=table(rows, features, classes),
+        statements=[part for k in classes for part in statements(k, rows)],
+        panels=panels(rows),
+    )
+
+
+def study(
+    work: Work, features: Sequence[int], classes: Sequence[int], sizes: Sequence[Size], effort: Effort
 ) -> list[Row]:
-    """A row for every size, number of classes and number of features, in this order; ``progress`` hears under ``name``."""
+    """A row for every size, number of classes and number of features, in this order."""
     jobs = [(count, k) for k in classes for count in sorted(features) if k <= 2**count]
-
-    def run(task: range) -> dict[Size, list[Measured]]:
-        with one_thread():
-            return measure(*jobs[task.start], sizes, effort, seed)
-
-    tasks = [range(job, job + 1) for job in sorted(range(len(jobs)), key=lambda job: -jobs[job][0])]  # longest first
-    answers: dict[tuple[int, int], dict[Size, list[Measured]]] = {}
-    for task, answer in run_tasks(run, tasks, workers):
-        answers[jobs[task.start]] = answer
-        if progress is not None:
-            progress(name, len(answers), len(jobs))
-    return [
-        _row(count, k, size, answers[count, k][size], effort)
-        for size in sizes
-        for k in classes
-        for count in sorted(features)
-        if (count, k) in answers
-    ]
+    seed = work.seed
+    answers = work.each(jobs, lambda job: measure(*job, sizes, effort, seed), cost=lambda job: job[0])
+    return [_row(*job, size, found[size], effort) for size in sizes for job, found in zip(jobs, answers, strict=True)]
 
 
 def table(rows: Sequence[Row], features: Sequence[int], classes: Sequence[int]) -> list[list[Cell]]:
     """Rows in the order of `COLUMNS`, and after them one for all data that can't be."""
     cells: list[list[Cell]] = [
-        [row.features, row.classes, row.size,
-         row.correlation, row.auc, row.train_accuracy, row.test_accuracy,
-         row.networks, "networks share one draw of the data" if row.features > FEATURES_OF_OWN_DRAW else None]
+        [row.features, row.classes, row.size, *(getattr(row, name) for name in MEASURES), row.networks,
+         "networks share one draw of the data" if row.features > FEATURES_OF_OWN_DRAW else None]
         for row in rows
     ]  # fmt: skip
     for k in classes:
@@ -271,21 +273,6 @@ def _inside(found: Estimate, shares: NDArray[np.float64], records: int) -> Estim
     least = proportion(round(float(shares.sum()) * records), records * len(shares))
     low, high = min(found.low, least.low), max(found.high, least.high)
     return Estimate(found.value, max(0.0, low), min(1.0, high), n=found.n, method="Student, over networks")
-
-
-def settings(
-    features: Sequence[int], classes: Sequence[int], sizes: Sequence[Size], effort: Effort, seed: int
-) -> dict[str, Any]:
-    """All that the numbers depend on."""
-    return {
-        "data": "make_classification of scikit-learn: every feature informative, one corner of the hypercube per class, 1 % of labels random",
-        "features": list(features),
-        "classes": list(classes),
-        "networks": {size: list(WIDTHS[size]) for size in sizes},
-        "training": f"tanh, Adagrad with rate {RATE} and no decay, batches of {BATCH}, which the paper does not state",
-        **effort._asdict(),
-        "seed": seed,
-    }
 
 
 def magnitude(found: Estimate) -> Estimate:

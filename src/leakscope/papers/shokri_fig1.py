@@ -11,6 +11,7 @@ the interval of a parabola's bend, fitted to the points by their intervals, hold
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,34 +20,12 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.evidence import Attack, Evidence, Guesses
 from leakscope.intervals import normal_quantile
-from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.papers.shokri_curves import (
-    ABOVE_CHANCE,
-    NO_NUMBERS,
-    STATE,
-    Group,
-    accuracy_curves,
-    by_gap,
-    cases,
-    drawing,
-    not_reached,
-    settings,
-)
-from leakscope.papers.shokri_targets import (
-    GAPS,
-    SIZE,
-    Case,
-    Stopped,
-    accuracy,
-    auc,
-    gain,
-    judge,
-    over_targets,
-    watch,
-)
+from leakscope.papers import shokri_curves
+from leakscope.papers.reproduction import Reproduction, statement
+from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, Group, attack_figure
+from leakscope.papers.shokri_targets import Source, accuracy, gain
 from leakscope.papers.trends import Trend, every, trend
-from leakscope.risk import Judged
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig1"
 TITLE = "Accuracy of membership attacks by overfitting, with gradients, predictions and the loss"
@@ -59,80 +38,27 @@ PAPER = {
     ),
     "numbers": NO_NUMBERS + " Hospital does not pass a gap of 0.1; Adult has next to none and is left out.",
 }
-FULL = {
-    "keys": ("purchase100", "texas100", "cifar100", "diabetes130"),
-    "gaps": GAPS,
-    "size": 10_000,
-    "judged": 2505,
-    "large_judged": 2000,
-    "draws": 2,
-    "large_draws": 1,
-    "widths": (),
-    "epochs": 30,
-}
-QUICK = {
-    "keys": ("purchase100",),
-    "gaps": (0.1, 0.25),
-    "size": 200,
-    "judged": 200,
-    "large_judged": 200,
-    "draws": 1,
-    "large_draws": 1,
-    "widths": (64,),
-    "epochs": 2,
-}
+FULL = shokri_curves.FULL | {
+    "keys": ("purchase100", "texas100", "cifar100", "diabetes130"), "judged": 2505, "large_judged": 2000, "epochs": 30,
+}  # fmt: skip
+QUICK = shokri_curves.QUICK | {"judged": 200, "large_judged": 200, "epochs": 2}
 
 _HOLDS: dict[Trend, bool | None] = {"rises": True, "shows no change": None, "falls": False, "goes both ways": False}
-LOSS, BOTH, PREDICTION, CONTROL = "loss", "∇c; c", "c", "control"
+LOSS, BOTH, PREDICTION = "loss", "∇c; c", "c"
 SCENARIOS = ("∇c", "∇c; l", PREDICTION, BOTH, LOSS)
-RELEASES = ("labels", "probabilities", "gradient", "log_loss")
-COLUMNS = ["data", "gap", "attack", *STATE, "accuracy", "auc", "loss_better", "over_c", "control", "draws", "note"]
 
 
-def run(
-    keys: Sequence[str],
-    gaps: Sequence[float],
-    size: int,
-    judged: int,
-    large_judged: int,
-    draws: int,
-    large_draws: int,
-    widths: Sequence[int],
-    epochs: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
-    """Attack every target with what each attacker has.
-
-    The attacks see ``judged`` members at most, of sets with `SIZE` training records ``large_judged``.
-    """
-    found, absent = cases(keys, size, draws, large_draws, widths)
-    attacks = scenarios(epochs)
-
-    def measure(stopped: Stopped, rng: np.random.Generator) -> dict[str, Judged]:
-        seen = watch(stopped, RELEASES, rng, large_judged if len(stopped.members) == SIZE else judged)
-        answers = {name: judge(attack, seen, rng) for name, attack in attacks.items()}
-        return answers | {CONTROL: judge(attacks[BOTH], seen, rng, permuted=True)}
-
-    answers = over_targets(ID, found, gaps, measure, seed=seed, progress=progress, workers=workers)
-    pooled = [by_gap(row, gaps) for row in answers]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=settings(found, absent, gaps, seed, judged=judged, large_judged=large_judged, attack_epochs=epochs),
-        columns=COLUMNS,
-        rows=[
-            row
-            for case, targets in zip(found, pooled, strict=True)
-            for group in targets.items()
-            for row in _rows(case, *group)
-        ],
-        paper=PAPER,
-        statements=_findings(found, pooled),
-        notes=[*not_reached(found, answers, gaps), *absent],
-        panels=drawing(found, lambda place: accuracy_curves(pooled[place], (*SCENARIOS, CONTROL)), ABOVE_CHANCE),
-    )
+def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epochs: int, **drawn: Any) -> Reproduction:
+    """Attack every target with what each attacker has."""
+    return attack_figure(
+        work, gaps, scenarios(epochs), BOTH, drawn,
+        columns={
+            "loss_better": lambda name, answers: gain(answers[LOSS], answers[name]) if name != LOSS else None,
+            "over_c": lambda name, answers: gain(answers[BOTH], answers[PREDICTION]) if name == BOTH else None,
+            "control": lambda name, answers: accuracy(answers[CONTROL]) if name == BOTH else None,
+        },
+        findings=_findings, judged=judged, large_judged=large_judged, attack_epochs=epochs,
+    )  # fmt: skip
 
 
 def scenarios(epochs: int) -> dict[str, Attack]:
@@ -156,37 +82,18 @@ def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: 
     return Guesses(-loss, (loss <= values[np.argmax(right)]).astype(np.float64))
 
 
-def _rows(case: Case, gap: float, group: Group) -> list[list[Cell]]:
-    answers = group.answers
-    rows: list[list[Cell]] = []
-    for name in SCENARIOS:
-        own = answers[name]
-        behind = gain(answers[LOSS], own) if name != LOSS else None
-        over = gain(own, answers[PREDICTION]) if name == BOTH else None
-        control = accuracy(answers[CONTROL]) if name == BOTH else None
-        cells = [accuracy(own), auc(own), behind, over, control]
-        rows.append([case.source.name, gap, name, *group.state, *cells, group.draws, case.source.stands_in or None])
-    return rows
-
-
 # --- the observations ---------------------------------------------------------------------------------------------------
 
 
-def _findings(found: Sequence[Case], pooled: Sequence[dict[float, Group]]) -> list[Claim]:
-    findings = []
-    for case, targets in zip(found, pooled, strict=True):
-        if not targets:
-            continue
-        name, most = case.source.name, max(targets)
-        if len(targets) > 1:
-            findings += _growth(name, targets)
-        findings += [
-            _loss_is_best(name, most, targets[most].answers),
-            _nothing_added(name, most, targets[most].answers),
-        ]
-        if case.source.key == "diabetes130":
-            findings.append(_only_with_labels(name, targets[most].answers))
-    return findings
+def _findings(source: Source, targets: dict[float, Group]) -> list[Claim]:
+    name, most = source.name, max(targets)
+    answers = targets[most].answers
+    return [
+        *(_growth(name, targets) if len(targets) > 1 else []),
+        _loss_is_best(name, most, answers),
+        _nothing_added(name, most, answers),
+        *([_only_with_labels(name, answers)] if source.key == "diabetes130" else []),
+    ]
 
 
 def _growth(name: str, targets: dict[float, Group]) -> list[Claim]:
@@ -229,7 +136,7 @@ def curvature(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None
     return Estimate(value, value - half, value + half, method="weighted least squares")
 
 
-def _loss_is_best(name: str, gap: float, answers: dict[str, Judged]) -> Claim:
+def _loss_is_best(name: str, gap: float, answers: Answers) -> Claim:
     """Observation 4.2: some are surely worse than the loss, and none is surely better; open if none differs surely."""
     behind = {attack: gain(answers[LOSS], answers[attack]) for attack in SCENARIOS if attack != LOSS}
     beaten = [attack for attack, by in behind.items() if by.low > 0]
@@ -242,7 +149,7 @@ def _loss_is_best(name: str, gap: float, answers: dict[str, Judged]) -> Claim:
     )
 
 
-def _nothing_added(name: str, gap: float, answers: dict[str, Judged]) -> Claim:
+def _nothing_added(name: str, gap: float, answers: Answers) -> Claim:
     """Observation 4.3: ∇c; c is not surely better than c; open where neither beats a guess, since nothing leaks there."""
     over = gain(answers[BOTH], answers[PREDICTION])
     leaks = any(accuracy(answers[attack]).low > 0.5 for attack in (PREDICTION, BOTH))
@@ -250,7 +157,7 @@ def _nothing_added(name: str, gap: float, answers: dict[str, Judged]) -> Claim:
     return statement(f"4.3 on {name}: the gradient adds nothing", holds, {f"∇c; c minus c, gap {gap:g}": over})
 
 
-def _only_with_labels(name: str, answers: dict[str, Judged]) -> Claim:
+def _only_with_labels(name: str, answers: Answers) -> Claim:
     """Observation 4.2, hospital: ∇c; l beats a guess, and ∇c, c and ∇c; c don't; open where none does."""
     points = {attack: accuracy(answers[attack]) for attack in SCENARIOS}
     beats = {attack for attack, point in points.items() if point.low > 0.5}

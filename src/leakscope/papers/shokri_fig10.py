@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, get_args
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.shokri import Case, Study
 from leakscope.papers.trends import between, every, less
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig10"
 TITLE = "Training records revealed by traversal of the influence graph from a random record"
@@ -49,19 +49,9 @@ class Walks(NamedTuple):
     needed: list[float]
 
 
-def run(
-    k: int,
-    size: int,
-    draws: int,
-    picture_draws: int,
-    hospital_weights: Sequence[float],
-    starts: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, k: int, starts: int, **drawn: Any) -> Reproduction:
     """Traverse the graph of every draw from every record, and count queries from ``starts`` of them."""
-    found = shokri.cases(size, draws, picture_draws, hospital_weights)
+    found, seed = shokri.cases(**drawn), work.seed
 
     def walk(drawn: Study) -> Walks:
         graph = influence_graph(drawn.loo, drawn.X, RecordExplanation(k=k))
@@ -69,20 +59,14 @@ def run(
         queries, needed = _queries(graph, chosen.tolist(), seed)
         return Walks(graph.reachable / len(graph), float(graph.component_sizes.max()) / len(graph), queries, needed)
 
-    answers = shokri.over_draws(ID, found, walk, seed=seed, progress=progress, workers=workers)
+    answers = shokri.over_draws(work, found, walk)
     tables = [_row(walks) for walks in answers]
     multiples = [f"{count} {order}" for count in ("queries", "needed") for order in ORDERS]
     names = ["revealed", "median", "largest", *(name.replace(" ", "_").replace("-", "_") for name in multiples)]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=shokri.settings(found, seed, k=k, starts=starts, slightly=SLIGHTLY, twice=list(TWICE)),
-        columns=["data", "l2", *names, "size", "draws", "note"],
-        rows=[
-            [case.source.name, case.l2, *values, case.size, case.draws, case.source.stands_in or None]
-            for case, values in zip(found, tables, strict=True)
-        ],
-        paper=PAPER,
+    return work.result(
+        settings=shokri.settings(found, k=k, starts=starts, slightly=SLIGHTLY, twice=TWICE),
+        columns=shokri.columns(*names),
+        rows=[case.row(*values) for case, values in zip(found, tables, strict=True)],
         statements=[part for case, values in zip(found, tables, strict=True) for part in _statements(case, values)],
         panels=[_figure(case, walks) for case, walks in zip(found, answers, strict=True)],
     )  # fmt: skip

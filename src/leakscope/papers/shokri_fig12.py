@@ -23,10 +23,10 @@ from leakscope.evidence import Attack
 from leakscope.explanations import parse
 from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_targets import Case, Stopped, accuracy, auc, gain, judge, moved, over_targets, pool, watch
+from leakscope.papers.shokri_targets import Stopped, accuracy, auc, gain, judge, moved, over_targets, pool, watch
 from leakscope.papers.trends import between
+from leakscope.papers.work import Work
 from leakscope.risk import Judged
-from leakscope.worlds import Progress
 
 ID = "shokri-fig12"
 TITLE = "Membership inference from other explanations by features"
@@ -57,7 +57,6 @@ QUICK = {
 }
 
 SIMILAR = 0.03  # accuracies that may be this close count as similar
-LOOKS = 4  # a quarter of an epoch is fine enough for these gaps
 LABELS = {
     "gradient": "gradient",
     "gradient_x_input": "× input",
@@ -68,20 +67,9 @@ LABELS = {
 Found = Mapping[tuple[str, str], Judged]  # by method and attack
 
 
-def run(
-    gaps: Sequence[float],
-    methods: Sequence[str],
-    records: int,
-    judged: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, gaps: Sequence[float], methods: Sequence[str], judged: int, **drawn: int) -> Reproduction:
     """Attack every explanation of networks stopped at each gap."""
-    source = shokri_targets.load("purchase100")
-    assert source is not None  # location30 stands in
-    case = Case(source, min(records, source.size), source.training._replace(looks=LOOKS), draws)
+    case = shokri_targets.purchase(**drawn)
 
     def attack_all(stopped: Stopped, rng: np.random.Generator) -> dict[tuple[str, str], Judged]:
         attacks = {(method, name): attack for method in methods for name, attack in _attacks(method).items()}
@@ -89,31 +77,20 @@ def run(
         watched = watch(stopped, releases, rng, most=judged)
         return {key: judge(attack, watched, rng) for key, attack in attacks.items()}
 
-    (by_gap,) = over_targets(ID, [case], gaps, attack_all, seed=seed, progress=progress, workers=workers)
+    (by_gap,) = over_targets(work, [case], gaps, attack_all)
     reached = {
         gap: ([stopped.gap for stopped, _ in drawn], _pooled([answer for _, answer in drawn]))
         for gap, drawn in zip(sorted(gaps), by_gap, strict=True)
         if drawn
     }
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={
-            "reading": shokri_targets.READING,
-            "stands_in": source.stands_in or "none: the data set is that of the paper",
-            "gaps": list(gaps),
-            "records": case.size,
-            "judged": judged,
-            "networks": draws,
-            "seed": seed,
-        },
+    return work.result(
+        settings=shokri_targets.settings_of(case, gaps=gaps, judged=judged),
         columns=["gap", "reached", "method", "attack", "accuracy", "auc", "networks"],
         rows=[
             [gap, float(np.mean(widths)), method, name, accuracy(part), auc(part), len(widths)]
             for gap, (widths, found) in reached.items()
             for (method, name), part in found.items()
         ],
-        paper=PAPER,
         statements=[part for gap, (_, found) in reached.items() for part in _statements(gap, found)],
         notes=[_best(gap, found) for gap, (_, found) in [*reached.items()][-1:]],
         panels=[_figure(gap, found, methods) for gap, (_, found) in reached.items()],

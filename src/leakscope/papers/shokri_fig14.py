@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.papers import panels, shokri_dimensions
+from leakscope.papers import panels
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_dimensions import ALMOST_NONE, WIDTHS, Effort, Row, Size, magnitude
+from leakscope.papers.shokri_dimensions import ALMOST_NONE, WIDTHS, Effort, Row, Size, figure, magnitude
 from leakscope.papers.trends import less
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig14"
 TITLE = "Membership and the 1-norm of the gradient, by size of the network"
@@ -33,29 +33,12 @@ QUICK = {"features": (20, 400), "classes": (2, 20), "points": 1000, "epochs": 10
 SIZES: tuple[Size, ...] = ("small", "base", "big")
 
 
-def run(
-    features: Sequence[int],
-    classes: Sequence[int],
-    points: int,
-    epochs: int,
-    networks: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, features: Sequence[int], classes: Sequence[int], **effort: int) -> Reproduction:
     """Train networks of three sizes at every number of features and classes."""
-    effort = Effort(points, epochs, networks)
-    rows = shokri_dimensions.study(ID, features, classes, SIZES, effort, seed=seed, progress=progress, workers=workers)
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=shokri_dimensions.settings(features, classes, SIZES, effort, seed),
-        columns=shokri_dimensions.COLUMNS,
-        rows=shokri_dimensions.table(rows, features, classes),
-        paper=PAPER,
-        statements=[part for k in classes for part in _statements(k, rows)],
-        panels=[_figure(rows, k) for k in classes],
-    )
+    return figure(
+        work, features, classes, SIZES, Effort(**effort), _statements,
+        lambda rows: [_figure(rows, k) for k in classes],
+    )  # fmt: skip
 
 
 def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:

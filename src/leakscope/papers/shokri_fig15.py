@@ -12,7 +12,7 @@ from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.shokri import LEVELS, Case, Study
 from leakscope.papers.trends import Series, follows, slope
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig15"
 TITLE = "Adult: training records that reveal themselves, by number of training records"
@@ -28,18 +28,11 @@ FULL = {"sizes": (100, 200, 500, 1000, 2000, 5000, 10_000, 20_000), "records": 4
 QUICK = {"sizes": (50, 200, 800), "records": 1600, "most_draws": 3}
 
 
-def run(
-    sizes: Sequence[int],
-    records: int,
-    most_draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Reproduction:
     """Count the self-revealing records at each size; large sets are drawn less often, for ``records`` in all."""
     source = shokri.load("adult")
     found = [Case(source, 1.0, min(most_draws, max(2, records // size)), size) for size in sizes]
-    counts = shokri.over_draws(ID, found, _counts, seed=seed, progress=progress, workers=workers)
+    counts = shokri.over_draws(work, found, _counts)
     shares = [
         [shokri.mean_share([draw[place] / case.size for draw in drawn]) for place in range(len(LEVELS))]
         for case, drawn in zip(found, counts, strict=True)
@@ -48,10 +41,8 @@ def run(
     percent, counted = (
         {f"k = {k}": _series(sizes, table, place) for place, k in enumerate(LEVELS)} for table in (shares, numbers)
     )
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=shokri.settings(found, seed, k=list(LEVELS)),
+    return work.result(
+        settings=shokri.settings(found, k=LEVELS),
         columns=["n", "k", "revealed", "records",
                  "draws", "note"],
         rows=[
@@ -59,7 +50,6 @@ def run(
             for row, case in enumerate(found)
             for place, k in enumerate(LEVELS)
         ],
-        paper=PAPER,
         statements=[
             *(follows(f"share for {name}", "falls", series) for name, series in percent.items()),
             *(follows(f"number for {name}", "rises", series) for name, series in counted.items()),

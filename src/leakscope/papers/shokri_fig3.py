@@ -13,25 +13,19 @@ variance and norm are on Adult and Hospital: read those intervals as the least t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
+from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.papers.shokri_curves import (
-    NO_NUMBERS,
-    STATE,
-    cases,
-    drawing,
-    not_reached,
-    settings,
-    state,
-)
-from leakscope.papers.shokri_targets import GAPS, Case, Stopped, over_targets, watch
-from leakscope.worlds import Progress
+from leakscope.papers.shokri_curves import NO_NUMBERS, STATE, cases, drawing, not_reached, settings, state
+from leakscope.papers.shokri_dimensions import magnitude
+from leakscope.papers.shokri_targets import Case, Stopped, over_targets, watch
+from leakscope.papers.work import Work
 
 ID = "shokri-fig3"
 TITLE = "Correlation of membership with the variance of the prediction and the 1-norm of the gradient, by overfitting"
@@ -48,26 +42,11 @@ PAPER = {
         "negative (caption; text, Texas)."
     ),
 }
-FULL = {
+FULL = shokri_curves.FULL | {
     "keys": ("purchase100", "texas100", "cifar100", "diabetes130", "adult"),
-    "gaps": GAPS,
-    "size": 10_000,
-    "judged": 5000,
-    "draws": 3,
-    "large_draws": 1,
-    "widths": (),
-    "resamples": 1000,
-}
-QUICK = {
-    "keys": ("purchase100",),
-    "gaps": (0.1, 0.25),
-    "size": 200,
-    "judged": 200,
-    "draws": 1,
-    "large_draws": 1,
-    "widths": (64,),
-    "resamples": 200,
-}
+    "judged": 5000, "draws": 3, "resamples": 1000,
+}  # fmt: skip
+QUICK = shokri_curves.QUICK | {"judged": 200, "resamples": 200}
 
 VARIANCE, NORM, BETWEEN = "membership and variance", "membership and 1-norm", "variance and 1-norm"
 PAIRS = (VARIANCE, NORM, BETWEEN)
@@ -86,50 +65,35 @@ class Signals(NamedTuple):
     member: Booleans
 
 
-def run(
-    keys: Sequence[str],
-    gaps: Sequence[float],
-    size: int,
-    judged: int,
-    draws: int,
-    large_draws: int,
-    widths: Sequence[int],
-    resamples: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, gaps: Sequence[float], judged: int, resamples: int, **drawn: Any) -> Reproduction:
     """Correlate what every target shows of its members and non-members with their membership."""
-    found, absent = cases(keys, size, draws, large_draws, widths)
+    found, absent = cases(**drawn)
 
     def measure(stopped: Stopped, rng: np.random.Generator) -> Signals:
         return signals(stopped, rng, judged)
 
-    answers = over_targets(ID, found, gaps, measure, seed=seed, progress=progress, workers=workers)
-    rng = np.random.default_rng([seed, resamples])
+    answers = over_targets(work, found, gaps, measure)
+    rng = np.random.default_rng([work.seed, resamples])
     rows: list[list[Cell]] = []
     points: list[dict[float, dict[str, Estimate]]] = []
     for case, row in zip(found, answers, strict=True):
         points.append({})
-        for gap, drawn in zip(sorted(gaps), row, strict=True):
-            if drawn:
-                measured = estimates([answer for _, answer in drawn], resamples, rng)
+        for gap, seen in zip(sorted(gaps), row, strict=True):
+            if seen:
+                measured = estimates([answer for _, answer in seen], resamples, rng)
                 points[-1][gap] = measured
                 rows += [
-                    [case.source.name, gap, pair, *state([stopped for stopped, _ in drawn]), measured[pair],
-                     len(drawn), case.source.stands_in or None]
+                    [case.source.name, gap, pair, *state([stopped for stopped, _ in seen]), measured[pair],
+                     len(seen), case.source.stands_in or None]
                     for pair in PAIRS
                 ]  # fmt: skip
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=settings(found, absent, gaps, seed, judged=judged, resamples=resamples, strong=STRONG),
+    return work.result(
+        settings=settings(found, absent, gaps, judged=judged, resamples=resamples, strong=STRONG),
         columns=COLUMNS,
         rows=rows,
-        paper=PAPER,
         statements=_findings(found, points),
         notes=[*not_reached(found, answers, gaps), *absent],
-        panels=drawing(found, lambda place: _curves(points[place]), "Correlation, absolute value"),
+        panels=drawing(found, [*map(_curves, points)], "Correlation, absolute value"),
     )
 
 
@@ -207,20 +171,7 @@ def _resampled(found: Signals, resamples: int, rng: np.random.Generator) -> tupl
 
 
 def _curves(points: Mapping[float, Mapping[str, Estimate]]) -> dict[str, list[tuple[float, Estimate]]]:
-    return {pair: [(gap, absolute(measured[pair])) for gap, measured in points.items()] for pair in PAIRS}
-
-
-def absolute(point: Estimate) -> Estimate:
-    """The absolute value; an interval around zero begins there.
-
-    Examples
-    --------
-    >>> absolute(Estimate(-0.2, -0.3, -0.1)), absolute(Estimate(0.1, -0.2, 0.4))
-    (0.20 [0.10, 0.30], 0.10 [0.00, 0.40])
-    """
-    low, high = sorted((abs(point.low), abs(point.high)))
-    low = 0.0 if point.low <= 0 <= point.high else low
-    return Estimate(abs(point.value), low, high, point.confidence, n=point.n, method=point.method)
+    return {pair: [(gap, magnitude(measured[pair])) for gap, measured in points.items()] for pair in PAIRS}
 
 
 def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str, Estimate]]]) -> list[Claim]:
@@ -238,7 +189,7 @@ def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str
             statement(f"{said} on {name}", holds, {f"{pair}, gap {max(by_gap):g}": most[pair] for pair in PAIRS})
         )
         if case.source.key == "purchase100":
-            weak = absolute(most[BETWEEN])
+            weak = magnitude(most[BETWEEN])
             weakly = True if weak.high < STRONG else False if weak.low > STRONG else None
             findings.append(statement(f"variance and 1-norm not strongly on {name}", weakly, {BETWEEN: most[BETWEEN]}))
         if case.source.key == "cifar100":

@@ -25,12 +25,11 @@ from leakscope.intervals import mean, median
 from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_dimensions import magnitude
-from leakscope.papers.shokri_targets import Case, Stopped, accuracy, auc, judge, moved, pool, targets, watch
+from leakscope.papers.shokri_targets import Stopped, accuracy, auc, judge, moved, pool, watch
 from leakscope.papers.trends import between, every
+from leakscope.papers.work import Work
 from leakscope.ranking import Scale
 from leakscope.risk import Judged
-from leakscope.workers import one_thread, run_tasks
-from leakscope.worlds import Progress
 
 ID = "shokri-fig4"
 TITLE = "The 1-norm of SmoothGrad, by number of samples and size of the noise"
@@ -53,7 +52,6 @@ FULL = {
 }
 QUICK = {"gap": 0.25, "sigmas": (0.2, 1.0), "samples": (1, 5), "records": 300, "judged": 150, "epochs": 6, "draws": 1}
 
-LOOKS = 4  # a quarter of an epoch is fine enough for one gap
 #: Of each distribution of norms the median with its interval, and after it the quartiles.
 COLUMNS = [
     "target", "gap", "σ", "samples", "auc", "tree",
@@ -104,72 +102,30 @@ class Row(NamedTuple):
 
 
 def run(
-    gap: float,
-    sigmas: Sequence[float],
-    samples: Sequence[int],
-    records: int,
-    judged: int,
-    epochs: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
+    work: Work, gap: float, sigmas: Sequence[float], samples: Sequence[int], judged: int, epochs: int, **drawn: int
 ) -> Reproduction:
     """Look at SmoothGrad of networks stopped at a gap, and trained to the end."""
-    source = shokri_targets.load("purchase100")
-    assert source is not None  # location30 stands in
-    case = Case(source, min(records, source.size), source.training._replace(epochs=epochs, looks=LOOKS), draws)
+    case, seed = shokri_targets.purchase(**drawn, epochs=epochs), work.seed
     settings = [Setting(0.0, 0), *(Setting(sigma, count) for sigma in sigmas for count in samples)]
-    answers = _over_draws(case, gap, settings, judged, seed=seed, progress=progress, workers=workers)
+
+    def look(number: int) -> list[Answer]:
+        found = shokri_targets.targets(
+            case.source, (gap,), seed, number=number, size=case.size, training=case.training, to_end=True
+        )
+        rng = np.random.default_rng([seed, number])
+        return [(_name(stopped), stopped.gap, _look(stopped, settings, judged, rng)) for stopped in found]
+
+    answers = [part for seen in work.each(range(case.draws), look) for part in seen]
     names = list(dict.fromkeys(name for name, _, _ in answers))
     rows = [row for name in names for row in _rows(name, [part for part in answers if part[0] == name], settings)]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={
-            "reading": shokri_targets.READING,
-            "stands_in": source.stands_in or "none: the data set is that of the paper",
-            "records": case.size,
-            "judged": judged,
-            "epochs": epochs,
-            "networks": draws,
-            "seed": seed,
-        },
+    return work.result(
+        settings=shokri_targets.settings_of(case, judged=judged, epochs=epochs),
         columns=COLUMNS,
         rows=[row.cells() for row in rows],
-        paper=PAPER,
         statements=_statements(rows),
         notes=_findings(rows),
         panels=[part for name in names for part in _figures(name, rows)],
     )
-
-
-def _over_draws(
-    case: Case,
-    gap: float,
-    settings: Sequence[Setting],
-    judged: int,
-    *,
-    seed: int,
-    progress: Progress | None,
-    workers: int | None,
-) -> list[Answer]:
-    """What is seen of the networks of every draw, stopped at the gap and at the end."""
-
-    def look(task: range) -> list[Answer]:
-        with one_thread():
-            found = targets(
-                case.source, (gap,), seed, number=task.start, size=case.size, training=case.training, to_end=True
-            )
-            rng = np.random.default_rng([seed, task.start])
-            return [(_name(stopped), stopped.gap, _look(stopped, settings, judged, rng)) for stopped in found]
-
-    drawn: dict[int, list[Answer]] = {}
-    for task, answer in run_tasks(look, [range(number, number + 1) for number in range(case.draws)], workers):
-        drawn[task.start] = answer
-        if progress is not None:
-            progress(ID, len(drawn), case.draws)
-    return [part for number in range(case.draws) for part in drawn[number]]
 
 
 def _name(stopped: Stopped) -> str:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.papers import panels, shokri_dimensions
+from leakscope.papers import panels
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_dimensions import ALMOST_NONE, Effort, Row, magnitude
+from leakscope.papers.shokri_dimensions import ALMOST_NONE, Effort, Row, figure, magnitude
 from leakscope.papers.trends import between, every, less
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig5"
 TITLE = "Membership and the 1-norm of the gradient, by number of features"
@@ -38,31 +38,12 @@ FEW, MANY = 100, 1000  # features: up to so many no correlation, from so many on
 HIGH, LOW = 0.95, 0.5  # accuracies
 
 
-def run(
-    features: Sequence[int],
-    classes: Sequence[int],
-    points: int,
-    epochs: int,
-    networks: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, features: Sequence[int], classes: Sequence[int], **effort: int) -> Reproduction:
     """Train networks at every number of features and classes."""
-    effort = Effort(points, epochs, networks)
-    rows = shokri_dimensions.study(
-        ID, features, classes, ("base",), effort, seed=seed, progress=progress, workers=workers
-    )
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=shokri_dimensions.settings(features, classes, ("base",), effort, seed),
-        columns=shokri_dimensions.COLUMNS,
-        rows=shokri_dimensions.table(rows, features, classes),
-        paper=PAPER,
-        statements=[part for k in classes for part in _statements(k, rows)],
-        panels=[_correlations(rows, classes), *(_accuracies(rows, k) for k in classes)],
-    )
+    return figure(
+        work, features, classes, ("base",), Effort(**effort), _statements,
+        lambda rows: [_correlations(rows, classes), *(_accuracies(rows, k) for k in classes)],
+    )  # fmt: skip
 
 
 # --- the statements of the paper, each with whether the intervals show it -----------------------------------------------

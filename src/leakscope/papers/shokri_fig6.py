@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import PaperNumber, Reproduction, compare
 from leakscope.papers.shokri import CLOSE, LEVELS, Case, Study
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig6"
 TITLE = "Training records that reveal themselves, by number k of records shown"
@@ -23,32 +24,20 @@ FULL = {"size": 2000, "draws": 10, "picture_draws": 3, "hospital_weights": (1.0,
 QUICK = {"size": 200, "draws": 2, "picture_draws": 2, "hospital_weights": (1.0, 0.1)}
 
 
-def run(
-    size: int,
-    draws: int,
-    picture_draws: int,
-    hospital_weights: Sequence[float],
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, **drawn: Any) -> Reproduction:
     """Count the self-revealing records of every draw."""
-    found = shokri.cases(size, draws, picture_draws, hospital_weights)
-    shares = shokri.over_draws(ID, found, _shares, seed=seed, progress=progress, workers=workers)
+    found = shokri.cases(**drawn)
+    shares = shokri.over_draws(work, found, _shares)
     measured = [[shokri.mean_share(column) for column in zip(*parts, strict=True)] for parts in shares]
     names = [f"k = {k}" for k in LEVELS]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=shokri.settings(found, seed, k=list(LEVELS)),
-        columns=["data", "l2", "k", "revealed", "paper", "size", "draws", "note"],
+    return work.result(
+        settings=shokri.settings(found, k=LEVELS),
+        columns=shokri.columns("k", "revealed", "paper"),
         rows=[
-            [case.source.name, case.l2, k, values[place], case.stated(place),
-             case.size, case.draws, case.source.stands_in or None]
+            case.row(k, values[place], case.stated(place))
             for case, values in zip(found, measured, strict=True)
             for place, k in enumerate(LEVELS)
         ],
-        paper=PAPER,
         compared=_compared(found, measured),
         notes=_findings(found, measured),
         panels=[panels.bars(

@@ -19,8 +19,8 @@ from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.shokri import Case, Study
 from leakscope.papers.trends import between
+from leakscope.papers.work import Work
 from leakscope.ranking import Part, Ranking
-from leakscope.worlds import Progress
 
 ID = "shokri-fig7"
 TITLE = "Largest influence at members and at non-members"
@@ -52,16 +52,14 @@ class Aucs(NamedTuple):
     rest: Estimate | None
 
 
-def run(size: int, seed: int = 0, progress: Progress | None = None, workers: int | None = None) -> Reproduction:
+def run(work: Work, size: int) -> Reproduction:
     """Measure one draw of each data set."""
     found = shokri.cases(size, draws=1, picture_draws=1, hospital_weights=(1.0,))
-    answers = shokri.over_draws(ID, found, _sizes, seed=seed, progress=progress, workers=workers)
+    answers = shokri.over_draws(work, found, _sizes)
     sizes = [drawn for (drawn,) in answers]
     aucs = [_aucs(drawn) for drawn in sizes]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=shokri.settings(found, seed, k=1, similar=SIMILAR),
+    return work.result(
+        settings=shokri.settings(found, k=1, similar=SIMILAR),
         columns=["data", "members", "nonmembers", "revealed", "auc",
                  "rest", "note"],
         rows=[
@@ -69,7 +67,6 @@ def run(size: int, seed: int = 0, progress: Progress | None = None, workers: int
              both.rest, case.source.stands_in or None]
             for case, drawn, both in zip(found, sizes, aucs, strict=True)
         ],
-        paper=PAPER,
         statements=[part for case, both in zip(found, aucs, strict=True) for part in _statements(case, both)],
         panels=[_figure(case.name, drawn) for case, drawn in zip(found, sizes, strict=True)],
     )  # fmt: skip

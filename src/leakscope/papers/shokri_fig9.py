@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 
@@ -18,7 +18,7 @@ from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import PaperNumber, Reproduction, compare, statement
 from leakscope.papers.shokri import LEVELS, Case, Key, Study
 from leakscope.papers.trends import between, every, less
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-fig9"
 TITLE = "Training records revealed by static queries"
@@ -47,38 +47,25 @@ WORDS = {"uniform": "uniform", "marginal": "marginals", "records": "true distrib
 Table = list[list[list[Estimate]]]  # by kind, k and number of queries
 
 
-def run(
-    queries: Sequence[int],
-    size: int,
-    draws: int,
-    picture_draws: int,
-    hospital_weights: Sequence[float],
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, queries: Sequence[int], **drawn: Any) -> Reproduction:
     """Ask a fresh oracle of every draw for each kind of queries and each k."""
-    found = shokri.cases(size, draws, picture_draws, hospital_weights)
+    found, seed = shokri.cases(**drawn), work.seed
 
     def reveal(drawn: Study) -> Floats:
         return np.array([[_revealed(drawn, kind, k, queries, seed) for k in LEVELS] for kind in KINDS])
 
-    answers = shokri.over_draws(ID, found, reveal, seed=seed, progress=progress, workers=workers)
+    answers = shokri.over_draws(work, found, reveal)
     tables = [_means(np.array(drawn)) for drawn in answers]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=shokri.settings(found, seed, queries=list(queries), k=list(LEVELS)),
-        columns=["data", "l2", "kind", "k", "queries", "revealed", "size", "draws", "note"],
+    return work.result(
+        settings=shokri.settings(found, queries=queries, k=LEVELS),
+        columns=shokri.columns("kind", "k", "queries", "revealed"),
         rows=[
-            [case.source.name, case.l2, kind, k, count, table[place][level][step], case.size, case.draws,
-             _note(case, kind, count)]
+            case.row(kind, k, count, table[place][level][step], note=_note(case, kind, count))
             for case, table in zip(found, tables, strict=True)
             for place, kind in enumerate(KINDS)
             for level, k in enumerate(LEVELS)
             for step, count in enumerate(queries)
         ],
-        paper=PAPER,
         statements=[part for case, table in zip(found, tables, strict=True) for part in _statements(case, table, queries)],
         compared=_compared(found, tables, queries),
         panels=[_figure(case, table, queries) for case, table in zip(found, tables, strict=True)],

@@ -8,7 +8,7 @@ draws by whether their intervals are apart.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Cell, Reproduction, compare
 from leakscope.papers.shokri import CLOSE, LEVELS, Case, Study
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-tab2"
 TITLE = "Training records that reveal themselves, by group"
@@ -42,18 +42,10 @@ class Group(NamedTuple):
     revealed: list[Estimate | None]
 
 
-def run(
-    size: int,
-    draws: int,
-    picture_draws: int,
-    hospital_weights: Sequence[float],
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, **drawn: Any) -> Reproduction:
     """Count the self-revealing records of every group in every draw."""
-    found = shokri.cases(size, draws, picture_draws, hospital_weights)
-    answers = shokri.over_draws(ID, found, _ranks, seed=seed, progress=progress, workers=workers)
+    found = shokri.cases(**drawn)
+    answers = shokri.over_draws(work, found, _ranks)
     tables = [_groups(case, drawn) for case, drawn in zip(found, answers, strict=True)]
     compared = [
         compare(f"{case.name}, {group.name}, k = {k}", value, stated, CLOSE)
@@ -62,14 +54,11 @@ def run(
         for place, k in enumerate(LEVELS)
         if case.l2 == 1 and (value := group.revealed[place]) and (stated := case.stated(place, group.name)) is not None
     ]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=shokri.settings(found, seed, k=list(LEVELS), interval=shokri.pooled_share.__name__),
+    return work.result(
+        settings=shokri.settings(found, k=LEVELS, interval=shokri.pooled_share.__name__),
         columns=["data", "l2", "group", "percent", "records", *(f"k{k}{end}" for k in LEVELS for end in ("", "_paper")),
                  "note"],
         rows=[row for case, groups in zip(found, tables, strict=True) for row in _rows(case, groups)],
-        paper=PAPER,
         compared=compared,
         notes=[_minorities(case, groups) for case, groups in zip(found, tables, strict=True)],
         panels=[_figure(*pair) for pair in zip(found, tables, strict=True)],

@@ -9,7 +9,7 @@ other or never vary: each record made zero takes one dimension of the ``rank`` o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from leakscope.oracle import Oracle
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, compare
 from leakscope.papers.shokri import Case, Key, Study
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-tab3"
 TITLE = "Training records recovered by subspace reduction (Algorithm 1)"
@@ -47,18 +47,9 @@ class Row(NamedTuple):
     queries: Estimate
 
 
-def run(
-    size: int,
-    draws: int,
-    picture_draws: int,
-    picture_dimensions: int,
-    hospital_weights: Sequence[float],
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
     """Attack an oracle of every draw with k = 1; pictures in a random subspace of ``picture_dimensions``, to save queries."""
-    found = shokri.cases(size, draws, picture_draws, hospital_weights)
+    found, seed = shokri.cases(**drawn), work.seed
 
     def attack(drawn: Study) -> tuple[int, int, int, int]:
         pictures = drawn.case.source.key == "pictures"
@@ -68,20 +59,12 @@ def run(
         rank = int(np.linalg.matrix_rank(drawn.X - drawn.X.mean(axis=0)))
         return fell.notes["zeroed"], len(fell), rank + 1, fell.queries
 
-    answers = shokri.over_draws(ID, found, attack, seed=seed, progress=progress, workers=workers)
+    answers = shokri.over_draws(work, found, attack)
     rows = [_row(case, drawn) for case, drawn in zip(found, answers, strict=True)]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=shokri.settings(found, seed, k=1, picture_dimensions=picture_dimensions),
-        columns=["data", "l2", "columns", *Row._fields, "paper",
-                 "size", "draws", "note"],
-        rows=[
-            [case.source.name, case.l2, case.source.X.shape[1], *row,
-             _stated(case), case.size, case.draws, case.source.stands_in or None]
-            for case, row in zip(found, rows, strict=True)
-        ],
-        paper=PAPER,
+    return work.result(
+        settings=shokri.settings(found, k=1, picture_dimensions=picture_dimensions),
+        columns=shokri.columns("columns", *Row._fields, "paper"),
+        rows=[case.row(case.source.X.shape[1], *row, _stated(case)) for case, row in zip(found, rows, strict=True)],
         compared=[
             compare(f"{case.name}, records made zero", row.zeroed, stated, CLOSE)
             for case, row in zip(found, rows, strict=True)

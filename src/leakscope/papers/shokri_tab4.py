@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from leakscope.influence.graph import influence_graph
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, compare
 from leakscope.papers.shokri import Case, Key, Study
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "shokri-tab4"
 TITLE = "The influence graph: strongly connected components and in-degrees"
@@ -39,18 +40,9 @@ TABLE_4: dict[Key, tuple[int, ...]] = {
 CLOSE = 0.05  # share of all records within which a count agrees
 
 
-def run(
-    k: int,
-    size: int,
-    draws: int,
-    picture_draws: int,
-    hospital_weights: Sequence[float],
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, k: int, **drawn: Any) -> Reproduction:
     """Build the graph of every draw."""
-    found = shokri.cases(size, draws, picture_draws, hospital_weights)
+    found = shokri.cases(**drawn)
 
     def count(drawn: Study) -> list[int]:
         graph = influence_graph(drawn.loo, drawn.X, RecordExplanation(k=k))
@@ -58,24 +50,20 @@ def run(
         single, unreached = int(np.sum(sizes == 1)), int(np.sum(degrees == 0))
         return [len(sizes), single, int(sizes.max()), int(degrees.max()), unreached]
 
-    answers = shokri.over_draws(ID, found, count, seed=seed, progress=progress, workers=workers)
+    answers = shokri.over_draws(work, found, count)
     tables = [
         [shokri.mean_count(column, case.size) for column in zip(*drawn, strict=True)]
         for case, drawn in zip(found, answers, strict=True)
     ]
     paper = [_stated(case, k) for case in found]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings=shokri.settings(found, seed, k=k),
-        columns=["data", "l2", "measure", "records", "paper", "size", "draws", "note"],
+    return work.result(
+        settings=shokri.settings(found, k=k),
+        columns=shokri.columns("measure", "records", "paper"),
         rows=[
-            [case.source.name, case.l2, name, value, stated, case.size, case.draws,
-             case.source.stands_in or None]
+            case.row(name, value, stated)
             for case, values, row in zip(found, tables, paper, strict=True)
             for name, value, stated in zip(MEASURES, values, row, strict=True)
         ],
-        paper=PAPER,
         compared=[
             compare(f"{case.name}, {name}", value, stated, CLOSE * case.size)
             for case, values, row in zip(found, tables, paper, strict=True)

@@ -35,13 +35,12 @@ from leakscope.core.estimate import Estimate
 from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.evidence import Attack, Guesses
+from leakscope.papers.work import Work
 from leakscope.ranking import Scale, split
 from leakscope.records import Records
 from leakscope.releases import observe
 from leakscope.risk import Judged
 from leakscope.target import Model
-from leakscope.workers import one_thread, run_tasks
-from leakscope.worlds import Progress
 
 Answer = TypeVar("Answer")
 
@@ -367,43 +366,46 @@ class Case(NamedTuple):
     draws: int
 
 
+def purchase(records: int, draws: int, **training: Any) -> Case:
+    """Purchase, with other settings of its training; a quarter of an epoch is fine enough for large gaps."""
+    source = load("purchase100")
+    assert source is not None  # location30 stands in
+    return Case(source, min(records, source.size), source.training._replace(looks=4, **training), draws)
+
+
+def settings_of(case: Case, **more: Any) -> dict[str, Any]:
+    """All that the numbers of one case depend on."""
+    stands_in = case.source.stands_in or "none: the data set is that of the paper"
+    return {"reading": READING, "stands_in": stands_in, **more, "records": case.size, "networks": case.draws}
+
+
 def over_targets(
-    name: str,
+    work: Work,
     cases: Sequence[Case],
     gaps: Sequence[float],
     measure: Callable[[Stopped, np.random.Generator], Answer],
-    *,
-    seed: int,
-    progress: Progress | None,
-    workers: int | None,
 ) -> list[list[list[tuple[Stopped, Answer]]]]:
     """What ``measure`` says of every target: by case and by wanted gap, for the draws that reach the gap.
 
-    The targets come without their networks and records. ``progress`` hears of every draw under ``name``.
+    The targets come without their networks and records.
     """
     jobs = [(case, number) for case in cases for number in range(case.draws)]
+    seed = work.seed
 
-    def run(task: range) -> list[tuple[Stopped, Answer]]:
-        case, number = jobs[task.start]
-        with one_thread():
-            found = targets(case.source, gaps, seed, number=number, size=case.size, training=case.training)
-            rngs = [np.random.default_rng([seed, number, place]) for place in range(len(found))]
-            answers = [measure(stopped, rng) for stopped, rng in zip(found, rngs, strict=True)]
+    def run(job: tuple[Case, int]) -> list[tuple[Stopped, Answer]]:
+        case, number = job
+        found = targets(case.source, gaps, seed, number=number, size=case.size, training=case.training)
+        rngs = [np.random.default_rng([seed, number, place]) for place in range(len(found))]
+        answers = [measure(stopped, rng) for stopped, rng in zip(found, rngs, strict=True)]
         nobody = Records(np.empty(0), np.empty(0, np.int64), np.empty(0, np.intp))
         bare = [stopped._replace(module=None, members=nobody, nonmembers=nobody) for stopped in found]
         return list(zip(bare, answers, strict=True))
 
-    work = [case.size * case.source.X[0].size for case, _ in jobs]  # the longest first, as in `shokri.over_draws`
-    tasks = [range(number, number + 1) for number in sorted(range(len(jobs)), key=lambda number: -work[number])]
-    answers: dict[int, list[tuple[Stopped, Answer]]] = {}
-    for task, answer in run_tasks(run, tasks, workers):
-        answers[task.start] = answer
-        if progress is not None:
-            progress(name, len(answers), len(jobs))
-    if not any(answers.values()):
+    answers = work.each(jobs, run, cost=lambda job: job[0].size * job[0].source.X[0].size)
+    if not any(answers):
         raise InputError(f"no network reaches a gap of {min(gaps):g}: train longer, or ask for smaller gaps")
     table = []
     for case in cases:
-        drawn = [pair for number, job in enumerate(jobs) if job[0] is case for pair in answers[number]]
+        drawn = [pair for job, found in zip(jobs, answers, strict=True) if job[0] is case for pair in found]
         table.append([[pair for pair in drawn if pair[0].wanted == gap] for gap in sorted(gaps)])
     return table

@@ -31,8 +31,8 @@ from leakscope import intervals
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evidence import Attack
+from leakscope.papers.work import Work
 from leakscope.records import Records
-from leakscope.worlds import Progress
 
 TRAINING, TEST = 0.6, 0.4  # shares of the size
 SCORED = 20_000  # records that the accuracy of a model is taken over, at most
@@ -42,17 +42,18 @@ _PAIRS: dict[tuple[Any, ...], list[Any]] = {}
 
 TABLE, NETWORK, ON_PARENTS = "causal table", "network", "network on the parents"
 #: The paper's attack as it is read here, the same without sorting, and two that also know the record's label.
-SORTED, UNSORTED, BOUNDED, TREE = (
-    "5-5, sorted",
-    "5-5, unsorted",
-    "bounded loss",
-    "tree with label",
-)
+SORTED, UNSORTED, BOUNDED, TREE = "5-5, sorted", "5-5, unsorted", "bounded loss", "tree with label"
 READING = (
     "levels as columns of zeros and ones; batches of 128; the attack network sees sorted confidences; P*: every table but the "
     "label's redrawn; outsiders of the attacker's training are drawn like the judged ones unless said otherwise"
 )
 NO_NUMBERS = "The extracted text has no numbers of this figure but those in the statement."
+
+
+#: Settings of attacks on models of 60K records.
+FULL = {"size": 100_000, "steps": 10_000, "attack_steps": 5000, "judged": 6000, "draws": 3}
+QUICK = {"size": 1000, "steps": 100, "attack_steps": 40, "judged": 400, "draws": 2}
+FOUR = ("child", "alarm", "sachs", "water")
 
 
 class Law(NamedTuple):
@@ -77,8 +78,8 @@ class Effort(NamedTuple):
     """Steps of the models and of the attack networks, how many of these start, and members judged at most."""
 
     steps: int
-    attack_steps: int
-    judged: int
+    attack_steps: int = 0
+    judged: int = 0
     starts: int = 4
 
     def attack(self, name: str) -> Attack:
@@ -126,6 +127,16 @@ class World:
 
         columns = self.parents if on_parents else tuple(range(len(self.columns)))
         return NetworkKind(columns, self.levels, ON_PARENTS if on_parents else NETWORK, steps=steps)
+
+
+def table_and_network(world: World, effort: Effort) -> list[Any]:
+    """The paper's two kinds of model."""
+    return [world.table(), world.network(effort.steps)]
+
+
+def all_kinds(world: World, effort: Effort) -> list[Any]:
+    """The paper's two kinds of model, and between them the network on the parents alone."""
+    return [world.table(), world.network(effort.steps, on_parents=True), world.network(effort.steps)]
 
 
 @dataclass(frozen=True)
@@ -323,36 +334,10 @@ def _accuracies(name: str, models: Sequence[Any], world: World) -> dict[tuple[st
 # --- over draws ---------------------------------------------------------------------------------------------------------
 
 
-def over_draws(
-    name: str,
-    plans: Sequence[Plan],
-    draws: int,
-    effort: Effort,
-    *,
-    seed: int,
-    progress: Progress | None,
-    workers: int | None,
-) -> list[Point]:
-    """All draws of every plan. ``progress`` hears of every draw under ``name``."""
-    from leakscope.workers import one_thread, run_tasks
-
+def over_draws(work: Work, plans: Sequence[Plan], draws: int, effort: Effort) -> list[Point]:
+    """All draws of every plan."""
     if isinstance(draws, bool) or not isinstance(draws, int) or draws < FEWEST_DRAWS:
         raise InputError(f"an interval over draws needs {FEWEST_DRAWS} draws or more, not {draws!r}.")
-    jobs = [(number, draw) for number in range(len(plans)) for draw in range(draws)]
-
-    def run(task: range) -> Answer:
-        number, draw = jobs[task.start]
-        with one_thread():
-            return look(plans[number], draw, effort, seed)
-
-    # Large samples first, so that no process is left with one of them at the end.
-    order = sorted(range(len(jobs)), key=lambda job: -plans[jobs[job][0]].size)
-    answers: dict[int, Answer] = {}
-    for task, answer in run_tasks(run, [range(job, job + 1) for job in order], workers):
-        answers[task.start] = answer
-        if progress is not None:
-            progress(name, len(answers), len(jobs))
-    return [
-        Point(plan, [answers[job] for job, (place, _) in enumerate(jobs) if place == number])
-        for number, plan in enumerate(plans)
-    ]
+    jobs, seed = [(plan, draw) for plan in plans for draw in range(draws)], work.seed
+    answers = iter(work.each(jobs, lambda job: look(*job, effort, seed), cost=lambda job: job[0].size))
+    return [Point(plan, [next(answers) for _ in range(draws)]) for plan in plans]

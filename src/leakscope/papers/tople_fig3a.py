@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import NETWORK, TABLE, Effort, Plan, Point
-from leakscope.papers.tople_findings import ACCURACY_COLUMNS, accuracy_rows, short, within
-from leakscope.worlds import Progress
+from leakscope.papers.tople import NETWORK, TABLE, Effort, Plan, Point, table_and_network
+from leakscope.papers.tople_findings import ACCURACY_COLUMNS, LAWS, accuracy_rows, short, within
+from leakscope.papers.work import Work
 
 ID = "tople-fig3a"
 TITLE = "Child: accuracy of the causal model and the network, by size of the data"
@@ -30,30 +30,16 @@ QUICK = {"sizes": (500, 10_000), "steps": 100, "draws": 2}
 
 SMALL, LARGE = 2000, 10_000  # sizes up to the one overfit, from the other on all has converged
 OVERFIT, SAME = 0.05, 0.02  # a gap from here on is large; accuracies that differ by less are the same
-LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}
 
 
-def run(
-    sizes: Sequence[int],
-    steps: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, sizes: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Train both kinds of model at every size and measure their accuracies."""
-    plans = [
-        Plan("child", size, lambda world, effort: [world.table(), world.network(effort.steps)], {}) for size in sizes
-    ]
-    effort = Effort(steps, attack_steps=0, judged=0)
-    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={"reading": tople.READING, "sizes": list(sizes), "steps": steps, "draws": draws, "seed": seed},
+    plans = [Plan("child", size, table_and_network, {}) for size in sizes]
+    points = tople.over_draws(work, plans, draws, Effort(**effort))
+    return work.result(
+        settings={"reading": tople.READING, **work.settings},
         columns=ACCURACY_COLUMNS,
         rows=accuracy_rows(points, (TABLE, NETWORK)),
-        paper=PAPER,
         statements=findings(points),
         panels=[_figure(points, kind) for kind in (TABLE, NETWORK)],
     )

@@ -12,25 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakscope.core.result import Claim
-from leakscope.papers import panels, tople
+from leakscope.papers import tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import (
-    BOUNDED,
-    NETWORK,
-    ON_PARENTS,
-    SORTED,
-    TABLE,
-    TREE,
-    UNSORTED,
-    Effort,
-    Plan,
-    Point,
-    Trial,
-    World,
-)
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, within
+from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, UNSORTED, Plan, Point, Trial
+from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_lines, attack_rows, separation, short, within
 from leakscope.papers.trends import Series, follows
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-fig3b"
 TITLE = "Child: attack accuracy against outsiders of P and P*, by size of the data"
@@ -64,47 +51,38 @@ READINGS = (
 )
 
 
-def run(
-    sizes: Sequence[int],
-    read_at: Sequence[int],
-    steps: int,
-    attack_steps: int,
-    judged: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Attack both kinds of model at every size."""
-    effort = Effort(steps, attack_steps, judged)
-    plans = [_plan(size, size in read_at) for size in sizes]
-    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
+    steps = tople.Effort(**effort)
+    points = tople.over_draws(work, [_plan(size, size in read_at) for size in sizes], draws, steps)
     shifted = max(points, key=lambda point: point.attack(NETWORK, ON_SHIFTED).value)
     notes = [separation(shifted, NETWORK, ON_SHIFTED, short(shifted.plan.size)), *_closest(points)]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={
-            "reading": tople.READING, "sizes": list(sizes), "read_at": list(read_at), **effort._asdict(), "draws": draws,
-            "seed": seed,
-        },
+    return work.result(
+        settings={"reading": tople.READING, **work.settings, **steps._asdict()},
         columns=ATTACK_COLUMNS,
         rows=attack_rows(points),
-        paper=PAPER,
         statements=findings(points),
         notes=notes,
-        panels=[_figure(points, law) for law in ("P", "P*")],
-    )  # fmt: skip
+        panels=[
+            attack_lines(
+                f"Outsiders of {law}",
+                [(point.plan.size, point, Trial(law, SORTED)) for point in points],
+                "Records, of which 60 % train",
+            )
+            for law in ("P", "P*")
+        ],
+    )
 
 
 def _plan(size: int, all_readings: bool) -> Plan:
-    def kinds(world: World, effort: Effort) -> list[object]:
-        both = [world.table(), world.network(effort.steps)]
-        return [*both, world.network(effort.steps, on_parents=True)] if all_readings else both
+    if not all_readings:
+        return Plan("child", size, tople.table_and_network, {TABLE: BASE, NETWORK: BASE})
 
-    more = (Trial("P", UNSORTED), *READINGS) if all_readings else ()
-    trials = {TABLE: (*BASE, *more), NETWORK: (*BASE, *more), ON_PARENTS: BASE}
-    return Plan("child", size, kinds, trials if all_readings else {TABLE: BASE, NETWORK: BASE})
+    def kinds(world: tople.World, effort: tople.Effort) -> list[object]:
+        return [*tople.table_and_network(world, effort), world.network(effort.steps, on_parents=True)]
+
+    trials = (*BASE, Trial("P", UNSORTED), *READINGS)
+    return Plan("child", size, kinds, {TABLE: trials, NETWORK: trials, ON_PARENTS: BASE})
 
 
 def findings(points: Sequence[Point]) -> list[Claim]:
@@ -146,22 +124,3 @@ def _closest(points: Sequence[Point]) -> list[str]:
     others = found[ON_SHIFTED]
     words = f"Closest to the paper is {best.attack} learned from {best.learned_from} non-members ({found[best][1]})"
     return [f"{words}." if best == ON_SHIFTED else f"{words}; {SORTED} learned from the same has {others[1]}."]
-
-
-def _figure(points: Sequence[Point], law: str) -> panels.Panel:
-    trial = Trial(law, SORTED)
-    series = {
-        f"{kind}{of}": [(point.plan.size, point.attack(kind, trial, figure)) for point in points]
-        for kind in (TABLE, NETWORK)
-        for of, figure in (("", "attack"), (", control", "control"))
-    }
-    series["blind"] = [(point.plan.size, point.blind(law)) for point in points]
-    return panels.lines(
-        f"Outsiders of {law}",
-        series,
-        x_label="Records, of which 60 % train",
-        y_label="Attack accuracy",
-        goal=0.5,
-        goal_label="a coin",
-        log_y=False,
-    )

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakscope.core.result import Claim
-from leakscope.papers import panels, tople
+from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction
-from leakscope.papers.tople import BOUNDED, NETWORK, SORTED, TABLE, Effort, Law, Plan, Point, Trial
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, within
+from leakscope.papers.tople import BOUNDED, NETWORK, SORTED, TABLE, Effort, Law, Plan, Point, Trial, table_and_network
+from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_lines, attack_rows, separation, short, within
 from leakscope.papers.trends import Series, follows
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-fig3c"
 TITLE = "Child: attack accuracy by noise on the tables of P*"
@@ -26,60 +26,39 @@ PAPER = {
     ),
     "numbers": tople.NO_NUMBERS,
 }
-FULL = {
-    "noises": (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0),
-    "size": 100_000,
-    "steps": 10_000,
-    "attack_steps": 5000,
-    "judged": 6000,
-    "draws": 4,
-}
-QUICK = {"noises": (0.0, 0.5, 2.0), "size": 1000, "steps": 100, "attack_steps": 40, "judged": 400, "draws": 2}
+FULL = tople.FULL | {"noises": (0.0, 0.1, 0.25, 0.5, 1.0, 1.5, 2.0), "draws": 4}
+QUICK = tople.QUICK | {"noises": (0.0, 0.5, 2.0)}
 
 LITTLE = 0.25  # noise up to here is little
 CLOSE = 0.05  # to one half
 
 
-def run(
-    noises: Sequence[float],
-    size: int,
-    steps: int,
-    attack_steps: int,
-    judged: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: int) -> Reproduction:
     """Attack the models of each draw with outsiders of every noise."""
     laws = {noise: Law(f"noise {noise:g}", float(noise)) for noise in sorted(set(noises))}
     trials = tuple(Trial(law.name, attack) for law in laws.values() for attack in (SORTED, BOUNDED))
-    plan = Plan(
-        "child",
-        size,
-        lambda world, effort: [world.table(), world.network(effort.steps)],
-        {TABLE: trials, NETWORK: trials},
-        tuple(laws.values()),
-    )
-    effort = Effort(steps, attack_steps, judged)
-    (point,) = tople.over_draws(ID, [plan], draws, effort, seed=seed, progress=progress, workers=workers)
+    plan = Plan("child", size, table_and_network, {TABLE: trials, NETWORK: trials}, tuple(laws.values()))
+    steps = Effort(**effort)
+    (point,) = tople.over_draws(work, [plan], draws, steps)
     most = list(laws.values())[-1].name
     rows: list[list[Cell]] = [
         [float(str(row[3]).removeprefix("noise ")), *row[1:3], *row[4:]] for row in attack_rows([point])
     ]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={
-            "reading": tople.READING, "noises": list(laws), "size": size, **effort._asdict(), "draws": draws, "seed": seed,
-        },
+    return work.result(
+        settings={"reading": tople.READING, **work.settings, "noises": list(laws), **steps._asdict()},
         columns=["noise", *ATTACK_COLUMNS[1:3], *ATTACK_COLUMNS[4:]],
         rows=rows,
-        paper=PAPER,
         statements=_findings(point, laws),
         notes=[separation(point, NETWORK, Trial(most, SORTED), short(size))],
-        panels=[_figure(point, laws)],
-    )  # fmt: skip
+        panels=[
+            attack_lines(
+                TITLE,
+                [(noise, point, Trial(law.name, SORTED)) for noise, law in laws.items()],
+                "Noise",
+                log_x=False,
+            )
+        ],
+    )
 
 
 def _curve(point: Point, laws: dict[float, Law], kind: str) -> Series:
@@ -99,22 +78,3 @@ def _findings(point: Point, laws: dict[float, Law]) -> list[Claim]:
         within("causal model stays at one half", table, 0.5 - CLOSE, 0.5 + CLOSE),
         *([within("network above causal", higher, low=0.0)] if higher else []),
     ]
-
-
-def _figure(point: Point, laws: dict[float, Law]) -> panels.Panel:
-    series = {
-        f"{kind}{of}": [(noise, point.attack(kind, Trial(law.name, SORTED), figure)) for noise, law in laws.items()]
-        for kind in (TABLE, NETWORK)
-        for of, figure in (("", "attack"), (", control", "control"))
-    }
-    series["blind"] = [(noise, point.blind(law.name)) for noise, law in laws.items()]
-    return panels.lines(
-        TITLE,
-        series,
-        x_label="Noise",
-        y_label="Attack accuracy",
-        goal=0.5,
-        goal_label="a coin",
-        log_x=False,
-        log_y=False,
-    )

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import NETWORK, ON_PARENTS, TABLE, Effort, Plan, Point
-from leakscope.papers.tople_findings import ACCURACY_COLUMNS, accuracy_rows, title_of, within
-from leakscope.worlds import Progress
+from leakscope.papers.tople import NETWORK, ON_PARENTS, TABLE, Effort, Plan, Point, all_kinds
+from leakscope.papers.tople_findings import ACCURACY_COLUMNS, LAWS, accuracy_rows, title_of, within
+from leakscope.papers.work import Work
 
 ID = "tople-fig4a"
 TITLE = "Four networks: accuracy of the models trained on 60K records"
@@ -30,39 +30,19 @@ QUICK = {"networks": ("child", "sachs"), "size": 1000, "steps": 80, "draws": 2}
 
 SAME = 0.02  # accuracies that differ by less are the same
 KINDS = (TABLE, ON_PARENTS, NETWORK)
-LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}
 
 
-def run(
-    networks: Sequence[str],
-    size: int,
-    steps: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: int) -> Reproduction:
     """Train all kinds of model on each network and measure their accuracies."""
-    plans = [
-        Plan(
-            key, size, lambda world, effort: [world.table(), *map(world.network, [effort.steps] * 2, [True, False])], {}
-        )
-        for key in networks
-    ]
-    effort = Effort(steps, attack_steps=0, judged=0)
-    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={
-            "reading": tople.READING, "networks": list(networks), "size": size, "steps": steps, "draws": draws, "seed": seed,
-        },
+    plans = [Plan(key, size, all_kinds, {}) for key in networks]
+    points = tople.over_draws(work, plans, draws, Effort(**effort))
+    return work.result(
+        settings={"reading": tople.READING, **work.settings},
         columns=ACCURACY_COLUMNS,
         rows=accuracy_rows(points, KINDS),
-        paper=PAPER,
         statements=findings(points),
         panels=[_figure(points, kind) for kind in KINDS],
-    )  # fmt: skip
+    )
 
 
 def findings(points: Sequence[Point]) -> list[Claim]:

@@ -9,11 +9,31 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakscope.core.result import Claim
-from leakscope.papers import panels, tople
+from leakscope.papers import tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, Effort, Plan, Point, Trial
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, title_of, within
-from leakscope.worlds import Progress
+from leakscope.papers.tople import (
+    BOUNDED,
+    NETWORK,
+    ON_PARENTS,
+    SORTED,
+    TABLE,
+    TREE,
+    Effort,
+    Plan,
+    Point,
+    Trial,
+    all_kinds,
+)
+from leakscope.papers.tople_findings import (
+    ATTACK_COLUMNS,
+    attack_bars,
+    attack_rows,
+    separation,
+    short,
+    title_of,
+    within,
+)
+from leakscope.papers.work import Work
 
 ID = "tople-fig4b"
 TITLE = "Four networks: attack accuracy against outsiders of P and P*"
@@ -25,67 +45,31 @@ PAPER = {
     ),
     "numbers": tople.NO_NUMBERS,
 }
-FULL = {
-    "networks": ("child", "alarm", "sachs", "water"),
-    "size": 100_000,
-    "steps": 10_000,
-    "attack_steps": 5000,
-    "judged": 6000,
-    "draws": 3,
-}
-QUICK = FULL | {
-    "networks": ("child", "sachs"),
-    "size": 1000,
-    "steps": 100,
-    "attack_steps": 40,
-    "judged": 400,
-    "draws": 2,
-}
+FULL = tople.FULL | {"networks": tople.FOUR}
+QUICK = tople.QUICK | {"networks": ("child", "sachs")}
 
 CLOSE = 0.02  # to one half
 KINDS = (TABLE, ON_PARENTS, NETWORK)
 TRIALS = tuple(Trial(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
 
 
-def run(
-    networks: Sequence[str],
-    size: int,
-    steps: int,
-    attack_steps: int,
-    judged: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: int) -> Reproduction:
     """Attack all kinds of model on each network."""
-    plans = [
-        Plan(
-            key,
-            size,
-            lambda world, effort: [world.table(), *map(world.network, [effort.steps] * 2, [True, False])],
-            dict.fromkeys(KINDS, TRIALS),
-        )
-        for key in networks
-    ]
-    effort = Effort(steps, attack_steps, judged)
-    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
-    shifted = Trial("P*", SORTED)
-    notes = [separation(point, NETWORK, shifted, f"{title_of(point)}, {short(point.plan.size)}") for point in points]
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={
-            "reading": tople.READING, "networks": list(networks), "size": size, **effort._asdict(), "draws": draws,
-            "seed": seed,
-        },
+    steps = Effort(**effort)
+    plans = [Plan(key, size, all_kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
+    points = tople.over_draws(work, plans, draws, steps)
+    notes = [separation(point, NETWORK, Trial("P*", SORTED), f"{title_of(point)}, {short(size)}") for point in points]
+    return work.result(
+        settings={"reading": tople.READING, **work.settings, **steps._asdict()},
         columns=ATTACK_COLUMNS,
         rows=attack_rows(points),
-        paper=PAPER,
         statements=findings(points),
         notes=notes,
-        panels=[_figure(points, law) for law in ("P", "P*")],
-    )  # fmt: skip
+        panels=[
+            attack_bars(f"Outsiders of {law}", points, Trial(law, SORTED), (TABLE, NETWORK), "Attack accuracy")
+            for law in ("P", "P*")
+        ],
+    )
 
 
 def findings(points: Sequence[Point]) -> list[Claim]:
@@ -99,19 +83,3 @@ def findings(points: Sequence[Point]) -> list[Claim]:
         *(within(f"{kind} on P", series, 0.5 - CLOSE, 0.5 + CLOSE) for kind, series in near.items()),
         within("network above causal on P*", higher, low=0.0),
     ]
-
-
-def _figure(points: Sequence[Point], law: str) -> panels.Panel:
-    trial = Trial(law, SORTED)
-    series = {
-        f"{kind}{of}": [point.attack(kind, trial, figure) for point in points]
-        for kind in (TABLE, NETWORK)
-        for of, figure in (("", "attack"), (", control", "control"))
-    }
-    return panels.bars(
-        f"Outsiders of {law}",
-        [title_of(point) for point in points],
-        {**series, "blind": [point.blind(law) for point in points]},
-        x_label="Network",
-        y_label="Attack accuracy",
-    )

@@ -13,11 +13,19 @@ from collections.abc import Sequence
 import numpy as np
 
 from leakscope.core.result import Claim
-from leakscope.papers import panels, tople
+from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, TREE, Effort, Plan, Point, Trial, World
-from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_rows, separation, short, title_of, within
-from leakscope.worlds import Progress
+from leakscope.papers.tople_findings import (
+    ATTACK_COLUMNS,
+    attack_bars,
+    attack_rows,
+    separation,
+    short,
+    title_of,
+    within,
+)
+from leakscope.papers.work import Work
 
 ID = "tople-fig4c"
 TITLE = "Four networks: attack accuracy against P* on true causal, learned causal and network models"
@@ -29,18 +37,8 @@ PAPER = {
     ),
     "numbers": tople.NO_NUMBERS,
 }
-FULL = {
-    "networks": ("child", "alarm", "sachs", "water"),
-    "size": 100_000,
-    "steps": 10_000,
-    "attack_steps": 5000,
-    "judged": 6000,
-    "climbed": 20_000,
-    "draws": 3,
-}
-QUICK = FULL | {
-    "networks": ("child", "sachs"), "size": 1000, "steps": 100, "attack_steps": 40, "judged": 400, "climbed": 600, "draws": 2,
-}  # fmt: skip
+FULL = tople.FULL | {"networks": tople.FOUR, "climbed": 20_000}
+QUICK = tople.QUICK | {"networks": ("child", "sachs"), "climbed": 600}
 
 WRONG = 2  # columns beside the parents
 LEARNED = "learned causal"
@@ -49,43 +47,28 @@ ON_SHIFTED = Trial("P*", SORTED)
 TRIALS = (ON_SHIFTED, Trial("P*", TREE))
 
 
-def run(
-    networks: Sequence[str],
-    size: int,
-    steps: int,
-    attack_steps: int,
-    judged: int,
-    climbed: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int, **effort: int) -> Reproduction:
     """Attack the three kinds of model on each network, and climb."""
-    effort = Effort(steps, attack_steps, judged)
+    steps = Effort(**effort)
     plans = [Plan(key, size, _kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
-    points = tople.over_draws(ID, plans, draws, effort, seed=seed, progress=progress, workers=workers)
-    counts = [[_true_parents(point, climbed, seed, no_children) for no_children in (False, True)] for point in points]
+    points = tople.over_draws(work, plans, draws, steps)
+    counts = [
+        [_true_parents(point, climbed, work.seed, no_children) for no_children in (False, True)] for point in points
+    ]
     notes = [separation(point, NETWORK, ON_SHIFTED, f"{title_of(point)}, {short(size)}") for point in points]
     titles = [title_of(point) for point in points]
     rows: list[list[Cell]] = [[*row, None] for row in attack_rows(points)]
     for title, found in zip(titles, counts, strict=True):
         for name, count in zip(("hill climbing", "hill climbing, label without children"), found, strict=True):
             rows.append([title, size, name, *[None] * (len(ATTACK_COLUMNS) - 4), draws, count])
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={
-            "reading": tople.READING, "networks": list(networks), "size": size, **effort._asdict(), "climbed": climbed,
-            "draws": draws, "seed": seed,
-        },
+    return work.result(
+        settings={"reading": tople.READING, **work.settings, **steps._asdict()},
         columns=[*ATTACK_COLUMNS, "true_parents"],
         rows=rows,
-        paper=PAPER,
         statements=_findings(points, counts, draws),
         notes=notes,
-        panels=[_figure(points, titles)],
-    )  # fmt: skip
+        panels=[attack_bars(TITLE, points, ON_SHIFTED, KINDS, "Attack accuracy against P*", blind=False)],
+    )
 
 
 def _kinds(world: World, effort: Effort) -> list[object]:
@@ -124,12 +107,3 @@ def _findings(points: Sequence[Point], counts: Sequence[Sequence[int]], draws: i
             for name, pair in pairs.items()
         ),
     ]  # fmt: skip
-
-
-def _figure(points: Sequence[Point], titles: Sequence[str]) -> panels.Panel:
-    series = {
-        f"{kind}{of}": [point.attack(kind, ON_SHIFTED, figure) for point in points]
-        for kind in KINDS
-        for of, figure in (("", "attack"), (", control", "control"))
-    }
-    return panels.bars(TITLE, titles, series, x_label="Network", y_label="Attack accuracy against P*")

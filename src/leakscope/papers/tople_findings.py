@@ -8,17 +8,19 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import TypeVar
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.core.wording import write
+from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, statement
-from leakscope.papers.tople import Point, Trial
+from leakscope.papers.tople import NETWORK, TABLE, Point, Trial
 from leakscope.papers.trends import Series, between, every
 
-ACCURACY_COLUMNS = [
-    "network", "size", "model", *("S", "P", "P*"), "draws",
-]  # fmt: skip
+At = TypeVar("At")
+LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}
+ACCURACY_COLUMNS = ["network", "size", "model", *LAWS, "draws"]
 ATTACK_COLUMNS = [
     "network", "size", "model", "outsiders", "attack", "learned_from", "accuracy", "least",
     "most", *("control", "excess", "blind"), "draws",
@@ -35,7 +37,7 @@ def title_of(point: Point) -> str:
 def accuracy_rows(points: Sequence[Point], kinds: Sequence[str]) -> list[list[Cell]]:
     """Accuracy of each kind of model on its sample, on P and on P*."""
     return [
-        [title_of(point), point.plan.size, kind, *(point.accuracy(kind, law) for law in ("S", "P", "P*")), len(point.answers)]
+        [title_of(point), point.plan.size, kind, *(point.accuracy(kind, law) for law in LAWS), len(point.answers)]
         for point in points
         for kind in kinds
     ]  # fmt: skip
@@ -54,6 +56,43 @@ def attack_rows(points: Sequence[Point]) -> list[list[Cell]]:
                  point.blind(trial.law), len(values)]
             )  # fmt: skip
     return rows
+
+
+def attack_series(
+    places: Sequence[tuple[At, Point, Trial]], kinds: Sequence[str], blind: bool = True
+) -> dict[str, list[tuple[At, Estimate]]]:
+    """Accuracy of the attack and of its control on each kind of model, and of the blind attacker, at named places."""
+    series = {
+        f"{kind}{of}": [(at, point.attack(kind, trial, figure)) for at, point, trial in places]
+        for kind in kinds
+        for of, figure in (("", "attack"), (", control", "control"))
+    }
+    return series | ({"blind": [(at, point.blind(trial.law)) for at, point, trial in places]} if blind else {})
+
+
+def attack_lines(
+    title: str, places: Sequence[tuple[float, Point, Trial]], x_label: str, log_x: bool = True
+) -> panels.Panel:
+    """Attacks on table and network against a number."""
+    return panels.lines(
+        title,
+        attack_series(places, (TABLE, NETWORK)),
+        x_label=x_label,
+        y_label="Attack accuracy",
+        goal=0.5,
+        goal_label="a coin",
+        log_x=log_x,
+        log_y=False,
+    )
+
+
+def attack_bars(
+    title: str, points: Sequence[Point], trial: Trial, kinds: Sequence[str], y_label: str, blind: bool = True
+) -> panels.Panel:
+    """Attacks on several kinds of model by network."""
+    series = attack_series([(title_of(point), point, trial) for point in points], kinds, blind)
+    heights = {name: [height for _, height in pairs] for name, pairs in series.items()}
+    return panels.bars(title, [title_of(point) for point in points], heights, x_label="Network", y_label=y_label)
 
 
 # --- findings -----------------------------------------------------------------------------------------------------------

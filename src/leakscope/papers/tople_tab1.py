@@ -5,9 +5,11 @@ Free parameters are (levels - 1) for each configuration of the parents of a vari
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, compare, exact
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-tab1"
 TITLE = "The four Bayesian networks: classes, nodes, arcs and parameters"
@@ -30,12 +32,7 @@ QUICK = FULL
 COUNTS = ("classes", "nodes", "arcs", "parameters")
 
 
-def run(
-    networks: tuple[str, ...],
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,  # noqa: ARG001
-) -> Reproduction:
+def run(work: Work, networks: Sequence[str]) -> Reproduction:
     """Read the networks and count."""
     from leakscope.causal import load_network
 
@@ -47,17 +44,13 @@ def run(
         counted[key] = counts
         pairs = [cell for pair in zip(counts, stated, strict=True) for cell in pair]
         rows.append([key, label, *pairs, len(network.parents[label]), len(network.children(label))])
-        if progress is not None:
-            progress(ID, number, len(networks))
+        work.tell(number, len(networks))
     childless = [key for key, row in zip(networks, rows, strict=True) if row[-1] == 0]
     note = f"The label has no children in {', '.join(childless) or 'none of them'}. Without children, the best model of all columns is the causal one."
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={"networks": list(networks), "seed": seed},
+    return work.result(
+        settings=work.settings,
         columns=["network", "label", *(name for count in COUNTS for name in (count, f"{count}_paper")), "parents", "children"],
         rows=rows,
-        paper=PAPER,
         compared=[
             compare(f"{key}, {name}", exact(count), stated, 0.0)
             for key, counts in counted.items()

@@ -17,7 +17,7 @@ from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, compare
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, Answer, Effort, Plan, Point, Trial, World
 from leakscope.papers.tople_findings import separation, within
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-tab2"
 TITLE = "Sachs/Akt: attack and prediction accuracy with wrong parents"
@@ -28,30 +28,17 @@ PAPER = {
     "statement": "Attack accuracy rises with the number of wrong parents and is highest on the network.",
     "numbers": "; ".join(f"{name}: attack {one:g} %, prediction {two:g} %" for name, (one, two) in STATED.items()),
 }
-FULL = {"size": 100_000, "additions": (1, 2), "steps": 10_000, "attack_steps": 5000, "judged": 6000, "draws": 3}
-QUICK = {"size": 1000, "additions": (1,), "steps": 100, "attack_steps": 40, "judged": 400, "draws": 2}
+FULL = tople.FULL | {"additions": (1, 2)}
+QUICK = tople.QUICK | {"additions": (1,)}
 
 CLOSE = 5.0  # points
 ON_SHIFTED = Trial("P*", SORTED)
 ADDED = {0: "true parents", 1: "one more", 2: "two more"}
 FIGURES = ("attack", "control", "excess", "on P", "on P*")
-COLUMNS = [
-    "group", "model", *FIGURES, "least", "most", "attack_paper",
-    "prediction_paper", "draws",
-]  # fmt: skip
+COLUMNS = ["group", "model", *FIGURES, "least", "most", "attack_paper", "prediction_paper", "draws"]
 
 
-def run(
-    size: int,
-    additions: Sequence[int],
-    steps: int,
-    attack_steps: int,
-    judged: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Count the tables with all additions, train the network, and attack all."""
     names = _names(additions)
     models = [name for group in names.values() for name in group]
@@ -60,20 +47,14 @@ def run(
         tables = [world.table(extra, _name(world.columns, extra)) for extra in _extras(world, additions)]
         return [*tables, world.network(effort.steps)]
 
-    effort = Effort(steps, attack_steps, judged)
+    steps = Effort(**effort)
     plan = Plan("sachs", size, kinds, dict.fromkeys(models, (ON_SHIFTED,)))
-    (point,) = tople.over_draws(ID, [plan], draws, effort, seed=seed, progress=progress, workers=workers)
+    (point,) = tople.over_draws(work, [plan], draws, steps)
     means = {group: {figure: _mean(point, of, figure) for figure in FIGURES} for group, of in names.items()}
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={
-            "reading": tople.READING, "network": "sachs", "size": size, "additions": list(additions), **effort._asdict(),
-            "draws": draws, "seed": seed,
-        },
+    return work.result(
+        settings={"reading": tople.READING, "network": "sachs", **work.settings, **steps._asdict()},
         columns=COLUMNS,
         rows=_rows(point, names, means),
-        paper=PAPER,
         statements=[within("attack rises from group to group", _steps(point, names), low=0.0)],
         compared=_compared(means),
         notes=_notes(point, names, means),
@@ -107,12 +88,16 @@ def _value(answer: Answer, model: str, figure: str) -> Estimate:
 
 def _mean(point: Point, models: Sequence[str], figure: str) -> Estimate:
     """Mean over models and draws, in percent; models of one draw share their records, and count as one."""
+    least = -100.0 if figure == "excess" else 0.0
+    return point.over_draws(lambda answer: _over_models(answer, models, figure, 100), least, 100.0)
 
-    def percent(answer: Answer) -> Estimate:
-        values = [_value(answer, model, figure) for model in models]
-        return Estimate(*(100 * sum(getattr(value, end) for value in values) / len(values) for end in ("value", "low", "high")))  # fmt: skip
 
-    return point.over_draws(percent, -100.0 if figure == "excess" else 0.0, 100.0)
+def _over_models(answer: Answer, models: Sequence[str], figure: str, times: float = 1) -> Estimate:
+    """Mean over models of what one draw gave."""
+    values = [_value(answer, model, figure) for model in models]
+    return Estimate(
+        *(times * sum(getattr(value, end) for value in values) / len(values) for end in ("value", "low", "high"))
+    )
 
 
 def _rows(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[list[Cell]]:
@@ -153,11 +138,7 @@ def _step(answer: Answer, before: Sequence[str], after: Sequence[str]) -> Estima
     """Mean attack accuracy on one group of models minus that on another."""
     from leakscope import intervals
 
-    means = [
-        Estimate(*(sum(getattr(value, end) for value in values) / len(values) for end in ("value", "low", "high")))
-        for values in ([_value(answer, model, "attack") for model in models] for models in (after, before))
-    ]
-    return intervals.difference(means[0], means[1])
+    return intervals.difference(_over_models(answer, after, "attack"), _over_models(answer, before, "attack"))
 
 
 def _notes(point: Point, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[str]:

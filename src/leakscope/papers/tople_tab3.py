@@ -55,9 +55,8 @@ from leakscope.models import Model
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, statement
 from leakscope.papers.trends import less
+from leakscope.papers.work import Work
 from leakscope.records import Records
-from leakscope.workers import one_thread, run_tasks
-from leakscope.worlds import Progress
 
 ID = "tople-tab3"
 TITLE = "Colored digits: accuracy and membership attack, IRM and ERM"
@@ -106,50 +105,33 @@ class Found(NamedTuple):
 
 
 def run(
-    size: int,
-    outsiders: int,
-    draws: int,
-    steps: int,
-    anneal: int,
-    widths: Sequence[int],
-    attack_steps: int,
-    blind_steps: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
+    work: Work, size: int, outsiders: int, draws: int, attack_steps: int, blind_steps: int, **training: Any
 ) -> Reproduction:
     """Train two models of each kind in every draw, and attack them."""
     if draws < 2:
         raise InputError(f"an interval over draws needs two or more, not {draws}: raise draws.")
     images, digits = load_digits()
-    learners = {name: IRM(penalty, anneal, steps, BATCH, RATE, tuple(widths), L2) for name, penalty in KINDS.items()}
+    learners = {name: IRM(penalty, batch=BATCH, rate=RATE, l2=L2, **training) for name, penalty in KINDS.items()}
     blind = IRM(penalty=0.0, steps=blind_steps, batch=500, rate=2e-3, widths=(32,))
-    attacks = _attacks(attack_steps)
-    jobs = [(name, number) for number in range(draws) for name in (*KINDS, "blind")]
+    attacks, seed = _attacks(attack_steps), work.seed
+    names = (*KINDS, "blind")
 
-    def one(task: range) -> Answer:
-        name, number = jobs[task.start]
+    def one(job: int) -> Answer:
+        number, name = job // len(names), names[job % len(names)]
         dealt = _deal(images, digits, size, outsiders, np.random.default_rng([seed, number]))
-        rng = np.random.default_rng([seed, number, task.start])
-        with one_thread():
-            if name == "blind":
-                return _tell_apart(blind, dealt, attacks, rng)
-            return _measure(learners[name], dealt, attacks, rng)
+        rng = np.random.default_rng([seed, number, job])
+        if name == "blind":
+            return _tell_apart(blind, dealt, attacks, rng)
+        return _measure(learners[name], dealt, attacks, rng)
 
-    answers: dict[tuple[str, int], Answer] = {}
-    for task, answer in run_tasks(one, [range(number, number + 1) for number in range(len(jobs))], workers):
-        answers[jobs[task.start]] = answer
-        if progress is not None:
-            progress(ID, len(answers), len(jobs))
-    by_name = {name: [answers[name, number] for number in range(draws)] for name in (*KINDS, "blind")}
+    answers = work.each(range(draws * len(names)), one)
+    by_name = {name: answers[place :: len(names)] for place, name in enumerate(names)}
     found = {name: _over_draws(by_name[name], by_name["blind"]) for name in KINDS}
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
-            "images": 2 * size, "outsiders": outsiders, "draws": draws, "steps": steps, "anneal": anneal, "batch": BATCH,
-            "widths": list(widths), "penalty": PENALTY, "l2": L2, "rate": RATE, "label_noise": NOISE,
-            "flipped_colours": [*TRAINING, TEST], "attack_steps": attack_steps, "blind": blind.name, "seed": seed,
+            "images": 2 * size, "outsiders": outsiders, "draws": draws, **training, "batch": BATCH, "penalty": PENALTY,
+            "l2": L2, "rate": RATE, "label_noise": NOISE, "flipped_colours": [*TRAINING, TEST],
+            "attack_steps": attack_steps, "blind": blind.name,
             "best_by_colour": {"without label": 100 * best_by_colour(False), "with label": 100 * best_by_colour(True)},
         },
         columns=["model", "attacker", "against",

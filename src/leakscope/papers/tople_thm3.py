@@ -29,7 +29,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-thm3"
 TITLE = "Noise for privacy: models of the causes against models of all features"
@@ -44,21 +44,13 @@ PAPER = {
 NETWORKS = {"Child/XrayReport": "child", "Sachs/Akt": "sachs", "Sachs/Erk": "sachs"}
 GAUSSIAN = ("Gaussian", "Gaussian with a sharp child")
 FULL = {
-    "worlds": (*GAUSSIAN, *NETWORKS),
-    "sizes": (50, 200, 1000),
-    "penalties": (0.001, 0.03, 1.0),
-    "swaps": 100,
-    "rounds": 20,
-    "few": 12,
-}
+    "worlds": (*GAUSSIAN, *NETWORKS), "sizes": (50, 200, 1000), "penalties": (0.001, 0.03, 1.0), "swaps": 100,
+    "rounds": 20, "few": 12,
+}  # fmt: skip
 QUICK = {
-    "worlds": ("Gaussian with a sharp child", "Sachs/Akt"),
-    "sizes": (50, 200),
-    "penalties": (0.03,),
-    "swaps": 20,
-    "rounds": 5,
-    "few": 8,
-}
+    "worlds": ("Gaussian with a sharp child", "Sachs/Akt"), "sizes": (50, 200), "penalties": (0.03,), "swaps": 20,
+    "rounds": 5, "few": 8,
+}  # fmt: skip
 SETS = ("causes", "all", "others")
 
 
@@ -82,21 +74,14 @@ class Found(NamedTuple):
     def ratio(self, first: int, second: int, of: str = "moves", confidence: float = 0.95) -> Estimate:
         """One set's number over another's."""
         values = getattr(self, of)
-        return _geometric(values[:, first] / values[:, second], confidence)
+        return geometric(values[:, first] / values[:, second], confidence)
 
 
 def run(
-    worlds: Sequence[str],
-    sizes: Sequence[int],
-    penalties: Sequence[float],
-    swaps: int,
-    rounds: int,
-    few: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
+    work: Work, worlds: Sequence[str], sizes: Sequence[int], penalties: Sequence[float], **effort: int
 ) -> Reproduction:
     """Measure the sensitivities of the three sets of features in every setting."""
+    few, seed = effort["few"], work.seed
     settings = [
         *(Setting("exact", world, "ridge", few // 2, l2) for world in worlds if world in GAUSSIAN for l2 in penalties),
         *(
@@ -107,18 +92,17 @@ def run(
             for l2 in penalties
         ),
     ]
-    found = _measure(settings, swaps, rounds, few, seed, progress, workers)
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    found = work.each(
+        settings, lambda setting: _cell(setting, **effort, seed=seed), cost=lambda one: one.size * len(one.learner)
+    )
+    return work.result(
         settings={
-            "worlds": list(worlds), "sizes": list(sizes), "l2": list(penalties), "swaps": swaps, "rounds": rounds,
-            "few": few, "norm": 1, "universe": "twice the training records, fresh in each round", "seed": seed,
+            "worlds": worlds, "sizes": sizes, "l2": penalties, **effort, "norm": 1,
+            "universe": "twice the training records, fresh in each round",
         },
         columns=["part", "world", "learner", "size", "l2", *(f"parameters_{name}" for name in SETS), *SETS, "causes/all",
                  "others/all", "bounds", "root_of_parameters"],
         rows=[_row(setting, cell) for setting, cell in zip(settings, found, strict=True)],
-        paper=PAPER,
         statements=_statements(settings, found),
         notes=_notes(settings, found),
         panels=[_figure(settings, found)],
@@ -157,31 +141,6 @@ def _features(causes: Floats, others: Floats, rng: np.random.Generator) -> list[
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _measure(
-    settings: Sequence[Setting],
-    swaps: int,
-    rounds: int,
-    few: int,
-    seed: int,
-    progress: Progress | None,
-    workers: int | None,
-) -> list[Found]:
-    from leakscope.workers import one_thread, run_tasks
-
-    def run_one(task: range) -> Found:
-        with one_thread():
-            return _cell(settings[task.start], swaps, rounds, few, seed)
-
-    # the longest first: none is left to wait for at the end
-    order = sorted(range(len(settings)), key=lambda number: -settings[number].size * len(settings[number].learner))
-    answers: dict[int, Found] = {}
-    for task, answer in run_tasks(run_one, [range(number, number + 1) for number in order], workers):
-        answers[task.start] = answer
-        if progress is not None:
-            progress(ID, len(answers), len(settings))
-    return [answers[number] for number in range(len(settings))]
-
-
 def _cell(setting: Setting, swaps: int, rounds: int, few: int, seed: int) -> Found:
     """All rounds of one setting; the records of a round are the same for every penalty and learner."""
     from leakscope.learners import Logistic, Ridge
@@ -203,13 +162,13 @@ def _cell(setting: Setting, swaps: int, rounds: int, few: int, seed: int) -> Fou
 
 
 def _row(setting: Setting, cell: Found) -> list[Cell]:
-    sensitivities = [_geometric(cell.moves[:, column]) for column in range(3)]
+    sensitivities = [geometric(cell.moves[:, column]) for column in range(3)]
     ratios = [cell.ratio(0, 1), cell.ratio(2, 1), cell.ratio(0, 1, "bounds")]
     root = float(np.sqrt(cell.parameters[0] / cell.parameters[1]))
     return [*setting, *cell.parameters, *sensitivities, *ratios, root]
 
 
-def _geometric(values: Floats, confidence: float = 0.95) -> Estimate:
+def geometric(values: Floats, confidence: float = 0.95) -> Estimate:
     """Geometric mean over rounds."""
     from leakscope.intervals import mean
 

@@ -28,7 +28,8 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.worlds import Progress
+from leakscope.papers.tople_thm3 import NETWORKS, geometric
+from leakscope.papers.work import Work
 
 ID = "tople-thm4"
 TITLE = "Votes of teachers: what causal and associational ensembles cost"
@@ -40,7 +41,6 @@ PAPER = {
     ),
     "numbers": "The paper has no experiment for it; the direction is compared.",
 }
-NETWORKS = {"Child/XrayReport": "child", "Sachs/Akt": "sachs", "Sachs/Erk": "sachs"}
 FULL = {
     "networks": tuple(NETWORKS),
     "laws": ("P", "mixture"),
@@ -101,47 +101,22 @@ class Found(NamedTuple):
 
     def ratio(self, first: str, second: str, place: int, confidence: float = 0.95) -> Estimate:
         """Geometric mean over draws of one ensemble's ε over another's, at one γ."""
-        from leakscope.intervals import mean
-
         one, other = (self.epsilon[:, ENSEMBLES.index(name), place] for name in (first, second))
-        found = mean(np.log(one / other), confidence)
-        value, low, high = map(float, np.exp([found.value, found.low, found.high]))
-        return Estimate(
-            value, min(low, value), max(high, value), confidence, n=found.n, method="Student, of logarithms"
-        )
+        return geometric(one / other, confidence)
 
 
 def run(
-    networks: Sequence[str],
-    laws: Sequence[str],
-    teachers: Sequence[int],
-    gammas: Sequence[float],
-    gamma: float,
-    records: int,
-    queries: int,
-    environments: int,
-    steps: int,
-    draws: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
+    work: Work, networks: Sequence[str], laws: Sequence[str], teachers: Sequence[int], draws: int, **sizes: Any
 ) -> Reproduction:
     """Train the ensembles on every draw, and count what their votes cost."""
     settings = [Setting(network, law, count) for network in networks for law in laws for count in teachers]
-    effort = Effort(tuple(gammas), gamma, records, queries, environments, steps)
-    found = _measure(settings, effort, draws, seed, progress, workers)
+    effort = Effort(**sizes)
+    found = _measure(work, settings, effort, draws)
     measured = ("epsilon", "causal/this", "agreement", "accuracy", "accuracy_shifted")
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
-        settings={
-            "networks": list(networks), "laws": list(laws), "teachers": list(teachers), **effort._asdict(),
-            "gammas": list(gammas), "delta": DELTA, "draws": draws, "test": TEST, "seed": seed,
-        },
-        columns=["network", "law", "teachers", "ensemble", "gamma", "epsilon_independent",
-                 *measured],
+    return work.result(
+        settings={**work.settings, "delta": DELTA, "test": TEST},
+        columns=["network", "law", "teachers", "ensemble", "gamma", "epsilon_independent", *measured],
         rows=[row for setting, cell in zip(settings, found, strict=True) for row in _rows(setting, cell, effort)],
-        paper=PAPER,
         **_decide(settings, found, effort),
         panels=[_figure(settings, found, effort)],
     )  # fmt: skip
@@ -202,34 +177,19 @@ def _tables(drawn: Drawn, ensemble: str) -> tuple[Any, list[tuple[NDArray[Any], 
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _measure(
-    settings: Sequence[Setting],
-    effort: Effort,
-    draws: int,
-    seed: int,
-    progress: Progress | None,
-    workers: int | None,
-) -> list[Found]:
-    from leakscope.workers import one_thread, run_tasks
-
-    jobs = [(setting, number) for setting in settings for number in range(draws)]
-
-    def run_one(task: range) -> list[list[Floats]]:
-        setting, number = jobs[task.start]
-        with one_thread():
-            return _one_draw(setting, effort, number, seed)
-
-    order = sorted(range(len(jobs)), key=lambda number: -jobs[number][0].teachers)  # the longest first
-    answers: dict[int, list[list[Floats]]] = {}
-    for task, answer in run_tasks(run_one, [range(number, number + 1) for number in order], workers):
-        answers[task.start] = answer
-        if progress is not None:
-            progress(ID, len(answers), len(jobs))
-    found = []
-    for start in range(0, len(jobs), draws):
-        together = [answers[number] for number in range(start, start + draws)]
-        found.append(Found(*(np.array([[one[part] for one in draw] for draw in together]) for part in range(5))))
-    return found
+def _measure(work: Work, settings: Sequence[Setting], effort: Effort, draws: int) -> list[Found]:
+    seed = work.seed
+    answers = work.each(
+        [(setting, number) for setting in settings for number in range(draws)],
+        lambda job: _one_draw(job[0], effort, job[1], seed),
+        cost=lambda job: job[0].teachers,
+    )
+    return [
+        Found(
+            *(np.array([[one[part] for one in draw] for draw in answers[start : start + draws]]) for part in range(5))
+        )
+        for start in range(0, len(answers), draws)
+    ]
 
 
 def _one_draw(setting: Setting, effort: Effort, number: int, seed: int) -> list[list[Floats]]:

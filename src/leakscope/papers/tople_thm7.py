@@ -25,7 +25,7 @@ from leakscope.core.wording import write
 from leakscope.models import Model
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.worlds import Progress
+from leakscope.papers.work import Work
 
 ID = "tople-thm7"
 TITLE = "Attribute inference: what a model adds to guessing a cause and another feature"
@@ -78,40 +78,19 @@ class _Effort(NamedTuple):
     confidence: float
 
 
-def run(
-    networks: Sequence[str],
-    roles: Sequence[str],
-    size: int,
-    records: int,
-    steps: int,
-    seed: int = 0,
-    progress: Progress | None = None,
-    workers: int | None = None,
-) -> Reproduction:
+def run(work: Work, networks: Sequence[str], roles: Sequence[str], **effort: int) -> Reproduction:
     """Train both models on each network's records and measure every case."""
-    from leakscope.workers import run_tasks
-
     confidence = 1 - 0.05 / (len(networks) * 3 * 3 * len(roles))
-    effort = _Effort(tuple(networks), tuple(roles), size, records, steps, seed, confidence)
-    study = partial(_study, effort)
-    answers: dict[int, list[Case]] = {}
-    for task, answer in run_tasks(study, [range(number, number + 1) for number in range(len(networks))], workers):
-        answers[task.start] = answer
-        if progress is not None:
-            progress(ID, len(answers), len(networks))
-    cases = [case for number in range(len(networks)) for case in answers[number]]
+    given = _Effort(tuple(networks), tuple(roles), **effort, seed=work.seed, confidence=confidence)
+    cases = [case for part in work.each(range(len(networks)), partial(_study, given)) for case in part]
     figures = ("advantage", "gain", "gain_auc", "control", "beyond_control")
-    return Reproduction.of(
-        id=ID,
-        title=TITLE,
+    return work.result(
         settings={
-            "networks": list(networks), "roles": list(roles), "size": size, "records": records, "steps": steps, "widths": [128, 512, 128],
-            "activation": "relu", "rate": 1e-4, "batch": 128, "confidence": confidence, "seed": seed,
+            **work.settings, "widths": [128, 512, 128], "activation": "relu", "rate": 1e-4, "batch": 128,
+            "confidence": confidence,
         },
-        columns=["network", "model", "role", "feature", "attacker knows", "attack",
-                 *("baseline", *figures)],
+        columns=["network", "model", "role", "feature", "attacker knows", "attack", "baseline", *figures],
         rows=[_row(case, found, figures) for case in cases for found in case.found.attacks],
-        paper=PAPER,
         statements=_statements(cases),
         notes=_notes(cases),
         panels=[_figure(cases, role) for role in roles if role != "far"],
@@ -121,14 +100,14 @@ def run(
 # --- one network ------------------------------------------------------------------------------------------------------
 
 
-def _study(effort: _Effort, task: range) -> list[Case]:
+def _study(effort: _Effort, number: int) -> list[Case]:
     """Draw, train and attack for one network."""
     from leakscope.attribute import attribute_inference
     from leakscope.causal import NETWORKS, draw, load_network
 
-    name, size = effort.networks[task.start], effort.size
+    name, size = effort.networks[number], effort.size
     network, label = load_network(name), NETWORKS[name].label
-    drawing, training = np.random.SeedSequence([effort.seed, task.start]).spawn(2)
+    drawing, training = np.random.SeedSequence([effort.seed, number]).spawn(2)
     codes = draw(network, size + effort.records, drawing)
     names = [variable for variable in network.names if variable != label]
     X, y = np.ascontiguousarray(codes[:, [network.place[one] for one in names]]), codes[:, network.place[label]]

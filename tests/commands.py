@@ -1,0 +1,26 @@
+"""The command line, run as a user runs it."""
+
+import pytest
+
+from leakscope.cli import main
+
+
+def run(*arguments):
+    """Run a command and give its exit code."""
+    with pytest.raises(SystemExit) as stopped:
+        main([str(argument) for argument in arguments])
+    return stopped.value.code or 0
+
+
+def shown(capsys, *arguments):
+    """Run a command and give its exit code, its output and its errors."""
+    code = run(*arguments)
+    return code, *capsys.readouterr()
+
+
+def check_refused(capsys, words, *arguments):
+    """Wrong input is exit code 2 and one sentence with these words; nothing else is printed."""
+    code, out, err = shown(capsys, *arguments)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith("leakscope: ")
+    assert words in err
