@@ -69,7 +69,6 @@ def test_an_explanation_that_tells_adds_all_there_is_and_normalising_takes_it_aw
     assert by_name["gradient"].dominated_by == "gradient:normalised"
     assert outcomes(telling, "dominated")["gradient"] == "yes"
     assert by_name["gradient"].faithfulness.order.low > 0.3
-
     best = [one.name for one in telling.best]
     assert best[0] == "gradient:normalised"  # as faithful as any, and it adds nothing
     assert "gradient" not in best

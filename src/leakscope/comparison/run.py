@@ -228,9 +228,8 @@ def _prepare(
         confidence=settings.confidence, together=confidence_for_choice(settings.confidence, len(everything), figures),
         attacks={name: [(attack, next(chances)) for attack in some] for name, some in attacks.items()},
     )  # fmt: skip
-    said = [*target.warnings, *prepared.said]
-    obstacles = near_overlap(prepared.overlap)
-    hashes, overlap = prepared.hashes, prepared.overlap
+    hashes, overlap, said = prepared.hashes, prepared.overlap, [*target.warnings, *prepared.said]
+    obstacles = near_overlap(overlap)
     if overlap.count and not overlap.removed:
         copies = Caveat("copies_in_holdout", {"records": overlap.count, "removed": False})
         if np.isin(hashes[1][case.sample.nonmembers], hashes[0]).mean() >= MUCH_OVERLAP:

@@ -49,9 +49,10 @@ def _answer(result: Attributes, ordered: Sequence[SensitiveColumn]) -> Answer:
     headline = (
         f"No attack that was run infers {listing(list(outcomes))} significantly better with the model than without it."
     )
-    if "inconclusive" in outcomes.values():
-        return Answer("Not significant", "unknown", headline, said)
-    return Answer("Not detected", "safe", headline, said)
+    label: tuple[str, Tone] = (
+        ("Not significant", "unknown") if "inconclusive" in outcomes.values() else ("Not detected", "safe")
+    )
+    return Answer(*label, headline, said)
 
 
 def _sentence(result: Attributes, column: SensitiveColumn) -> str:

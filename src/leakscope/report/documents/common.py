@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import NotRun, Outcome, Result, Scalar
@@ -99,8 +98,7 @@ def by_category(
             for at, estimate in enumerate(estimates)
             if estimate is not None
         ]
-        tone: Literal["strong", "plain"] = "strong" if legend == list(series)[-1] else "plain"
-        drawn.append(Series(legend, tuple(marks), "points", tone))
+        drawn.append(Series(legend, tuple(marks), "points", "strong" if legend == list(series)[-1] else "plain"))
     rows = Axis("", "category", categories=tuple(categories), groups=tuple(groups))
     return Chart(title, description, axis, rows, tuple(one for one in drawn if one.marks), (rule,))
 
