@@ -15,11 +15,10 @@ from sklearn.svm import LinearSVC
 from leakscope import InputError
 from leakscope.attacks import ATTRIBUTE_ATTACKS, inversion, learned_attribute
 from leakscope.attribute import attribute_inference, attributes, measures
-from leakscope.attribute.claims import column_claims
 from leakscope.attribute.columns import as_numbers, replaced
 from leakscope.attribute.measures import Judgement, decide
 from leakscope.attribute.reading import deal
-from leakscope.attribute.result import AttributeRisk, SensitiveColumn
+from leakscope.attribute.result import AttributeRisk, SensitiveColumn, column_claims
 from leakscope.core.estimate import Estimate
 from leakscope.intervals import auc as auc_interval
 from leakscope.intervals import mean_difference, paired_auc_difference
@@ -37,28 +36,27 @@ def judgement(levels, n, rng, skill=0.5):
     return Judgement(probability, decide(probability, share), level, np.arange(n) % 2)
 
 
-def literal_advantage(found):
-    """Mean over levels of true minus false positives, in each half, weighted as harmonic sums of the counts."""
+def over_halves(found, figure):
+    """The mean over levels of a figure, in each half, weighted as harmonic sums of the counts."""
     parts, weights = [], []
     for half in (0, 1):
-        said, level = found.said[found.half == half], found.level[found.half == half]
-        rates = [np.mean(said[level == v] == v) - np.mean(said[level != v] == v) for v in range(found.levels)]
-        parts.append(np.mean(rates))
-        weights.append(1 / sum(1 / np.sum(level == v) for v in range(found.levels)))
+        part = found.take(np.flatnonzero(found.half == half))
+        parts.append(np.mean([figure(part, part.level == v, v) for v in range(found.levels)]))
+        weights.append(1 / sum(1 / np.sum(part.level == v) for v in range(found.levels)))
     return np.average(parts, weights=weights)
+
+
+def literal_advantage(found):
+    """True minus false positives."""
+    return over_halves(found, lambda part, own, v: np.mean(part.said[own] == v) - np.mean(part.said[~own] == v))
 
 
 def literal_auc(found):
-    parts, weights = [], []
-    for half in (0, 1):
-        p, level = found.probability[found.half == half], found.level[found.half == half]
-        areas = []
-        for v in range(found.levels):
-            s, t = p[level == v, v], p[level != v, v]
-            areas.append(np.mean((s[:, None] > t) + 0.5 * (s[:, None] == t)))
-        parts.append(np.mean(areas))
-        weights.append(1 / sum(1 / np.sum(level == v) for v in range(found.levels)))
-    return np.average(parts, weights=weights)
+    def area(part, own, v):
+        s, t = part.probability[own, v], part.probability[~own, v]
+        return np.mean((s[:, None] > t) + 0.5 * (s[:, None] == t))
+
+    return over_halves(found, area)
 
 
 @pytest.mark.parametrize("levels", [2, 3, 5])
@@ -68,10 +66,8 @@ def test_values_are_those_of_loops(levels):
     other = other._replace(level=found.level)
     assert measures.advantage(found, 0.95).value == pytest.approx(literal_advantage(found), abs=1e-12)
     assert measures.auc(found, 0.95).value == pytest.approx(literal_auc(found), abs=1e-12)
-    difference = literal_advantage(found) - literal_advantage(other)
-    assert measures.gain(found, other, 0.95).value == pytest.approx(difference, abs=1e-12)
-    difference = literal_auc(found) - literal_auc(other)
-    assert measures.auc_gain(found, other, 0.95).value == pytest.approx(difference, abs=1e-12)
+    for gain, literal in ((measures.gain, literal_advantage), (measures.auc_gain, literal_auc)):
+        assert gain(found, other, 0.95).value == pytest.approx(literal(found) - literal(other), abs=1e-12)
 
 
 def test_for_two_levels_they_are_the_measures_of_membership():
@@ -80,14 +76,13 @@ def test_for_two_levels_they_are_the_measures_of_membership():
     found, other = judgement(2, 500, rng), judgement(2, 500, rng)
     other = other._replace(level=found.level)
     member, scale = found.level == 1, Scale(found.half, np.zeros_like(found.half))
-    expected = mean_difference(split(found.said.astype(float), member, scale))
-    ours = measures.advantage(found, 0.95)
-    assert [ours.value, ours.low, ours.high] == pytest.approx([expected.value, expected.low, expected.high], abs=1e-12)
     parts, others = (split(one.probability[:, 1], member, scale) for one in (found, other))
-    expected, ours = auc_interval(Ranking.of(parts)), measures.auc(found, 0.95)
-    assert [ours.value, ours.low, ours.high] == pytest.approx([expected.value, expected.low, expected.high], abs=1e-9)
-    expected, ours = paired_auc_difference(parts, others)(0.95), measures.auc_gain(found, other, 0.95)
-    assert [ours.value, ours.low, ours.high] == pytest.approx([expected.value, expected.low, expected.high], abs=1e-9)
+    for ours, theirs, error in (
+        (measures.advantage(found, 0.95), mean_difference(split(found.said.astype(float), member, scale)), 1e-12),
+        (measures.auc(found, 0.95), auc_interval(Ranking.of(parts)), 1e-9),
+        (measures.auc_gain(found, other, 0.95), paired_auc_difference(parts, others)(0.95), 1e-9),
+    ):
+        assert [ours.value, ours.low, ours.high] == pytest.approx([theirs.value, theirs.low, theirs.high], abs=error)
 
 
 @pytest.mark.parametrize("levels", [2, 4])
@@ -159,11 +154,16 @@ def pipeline(X, y, estimator=None):
     return make_pipeline(encode, estimator or LogisticRegression(max_iter=2000)).fit(X, y)
 
 
+def of_sex(n=200, **options):
+    """Attribute inference of sex from a pipeline that was trained on it."""
+    X, y = people(n)
+    return attribute_inference(pipeline(X, y), X, y, "sex", **options)
+
+
 def test_a_pipeline_on_a_table_of_texts():
     X, y = people()
     before = X.copy()
-    model = pipeline(X, y)
-    found = attribute_inference(model, X, y, "sex")
+    found = attribute_inference(pipeline(X, y), X, y, "sex")
     assert X.equals(before)
     assert found.column == SensitiveColumn("sex", 2, ("height", "town"))
     assert found.records.attack("inversion of the output").advantage.value == 1.0
@@ -191,7 +191,7 @@ def test_arrays_torch_modules_labels_alone_and_regression():
     labels = attribute_inference(LinearSVC().fit(X, y), X, y, 1, knows_label=False, confidence=0.999).records
     gain = labels.attack(
         "inversion of the output"
-    ).gain  # it says 1 unless both are 0: all is told where the first is 0
+    ).gain  # the label is 1 unless both are 0: it tells all where the first is 0
     assert gain.low <= 0.5 <= gain.high
     values = attribute_inference(LinearRegression().fit(X, X @ [1.0, 2.0, 0.5]), X, X @ [1.0, 2.0, 0.5], 1).records
     assert values.attack("inversion of the output").advantage.value == 1.0
@@ -219,16 +219,13 @@ def test_training_records_are_compared_with_the_others():
 
 
 def test_the_seed_decides_the_numbers():
-    X, y = people(120)
-    model = pipeline(X, y)
-    one, same, other = (attribute_inference(model, X, y, "sex", known=["town"], seed=seed) for seed in (0, 0, 1))
+    one, same, other = (of_sex(120, known=["town"], seed=seed) for seed in (0, 0, 1))
     assert one == same
     assert one.records != other.records
 
 
 def test_some_of_the_records_are_judged():
-    X, y = people(200)
-    found = attribute_inference(pipeline(X, y), X, y, "sex", most=60, attacks=[inversion("output")])
+    found = of_sex(most=60, attacks=[inversion("output")])
     assert found.records.records == 60
     assert found.records.strongest.attack == "inversion of the output"
 
@@ -244,8 +241,7 @@ def test_coarser_answers_give_less_away():
 
 
 def test_an_attacker_who_knows_nothing_has_no_advantage_without_the_model():
-    X, y = people(200)
-    found = attribute_inference(pipeline(X, y), X, y, "sex", known=[], knows_label=False).records
+    found = of_sex(known=[], knows_label=False).records
     assert found.baseline_advantage.value == 0.0
     assert found.baseline_auc.value == 0.5
 
@@ -270,11 +266,8 @@ def test_claims_of_each_column_are_decided_from_its_intervals(two_columns):
         {claim.code: claim for claim in two_columns.claims if claim.subject == {"column": name}}
         for name in ("used", "unused")
     )
-    assert {code: claim.outcome for code, claim in used.items()} == {
-        "attribute_leak": "yes",
-        "uses_column": "yes",
-        "members_leak_more": "inconclusive",
-    }
+    decided = {"attribute_leak": "yes", "uses_column": "yes", "members_leak_more": "inconclusive"}
+    assert {code: claim.outcome for code, claim in used.items()} == decided
     assert unused["uses_column"].outcome == "inconclusive"
     assert used["attribute_leak"].estimates["gain"].value == max(found.gain.value for found in two_columns.of("used"))
     assert [column.known for column in two_columns.columns] == [("other",), ("used", "other")]
@@ -283,10 +276,8 @@ def test_claims_of_each_column_are_decided_from_its_intervals(two_columns):
 
 def test_one_column_gives_the_numbers_of_the_function_for_one():
     X, y = people(200)
-    model = pipeline(X, y)
-    alone = attribute_inference(model, X, y, "sex", seed=3)
-    study = attributes(model, None, (X, y), "sex", seed=3)
-    assert study.findings == alone.findings
+    study = attributes(pipeline(X, y), None, (X, y), "sex", seed=3)
+    assert study.findings == of_sex(seed=3).findings
     assert study.warnings == ()
 
 

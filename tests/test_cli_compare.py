@@ -65,6 +65,14 @@ def test_json_alone(people, capsys):
     assert [version["name"] for version in document["compared"]] == ["as it is", "round 3", "round 1"]
 
 
+def test_record_explanations(people, capsys, monkeypatch):
+    monkeypatch.setattr("leakscope.comparison.record_explanations.BUDGET", 20)
+    defenses = ("--defenses", "query-budget:3,fewer-records:1", "--no-retrain", "--json")
+    assert run(*quick(people, *defenses, "--record-explanations")) == 0
+    shown = json.loads(capsys.readouterr().out)["record_explanations"]
+    assert [row["name"] for row in shown["versions"]] == ["as it is", "query-budget 3", "fewer-records 1"]
+
+
 def test_a_refuted_guarantee_is_exit_code_1(people, capsys, monkeypatch):
     from leakscope.comparison import combining as module
 
@@ -113,6 +121,7 @@ def test_a_budget_of_time(people, capsys):
         (["--defenses", "irm"], "--environment"),
         (["--defenses", "causal-features"], "--causes"),
         (["--defenses", "smoothgrad"], "--explanations"),
+        (["--defenses", "query-budget:3"], "--record-explanations"),
         (["--defenses", "more-data", "--more", "nofile.csv"], "nofile.csv"),
         (["--defenses", "round", "--price", "2"], "price"),
         (["--defenses", "round", "--references", "3"], "even number"),

@@ -17,25 +17,16 @@ def scores_of(rng: np.random.Generator, n: int, shifts: list[float], shared: flo
     return member, own
 
 
-def test_single_difference_is_delong_paired() -> None:
-    member, scores = scores_of(np.random.default_rng(0), 400, [0.5, 0.2])
-    parts = [split(one, member) for one in scores]
-    paired = pair_aucs(parts)
-    theirs = intervals.paired_auc_difference(*parts)(0.95)
-    ours = paired.difference([0], [1])
-    assert ours.value == pytest.approx(theirs.value, abs=1e-12)
+@pytest.mark.parametrize("strata", [1, 2])
+def test_single_difference_is_delong_paired(strata: int) -> None:
+    """The errors of strata, which were fitted on each other, are added as `intervals` adds them."""
+    member, scores = scores_of(np.random.default_rng(strata), 400, [0.5, 0.2])
+    half = np.arange(800) % strata
+    parts = [split(one, member, Scale(half, np.zeros_like(half))) for one in scores]
+    paired, theirs = pair_aucs(parts), intervals.paired_auc_difference(*parts)(0.95)
+    assert paired.difference([0], [1]).value == pytest.approx(theirs.value, abs=1e-12)
     deviation = (theirs.high - theirs.low) / 2 / intervals.normal_quantile(0.95)
     assert paired.deviations[0, 1] == pytest.approx(deviation, rel=1e-9)
-
-
-def test_strata_add_their_errors_as_the_house_does() -> None:
-    member, scores = scores_of(np.random.default_rng(1), 300, [0.5, 0.2])
-    half = np.arange(600) % 2
-    scale = Scale(half, np.zeros_like(half))
-    parts = [split(one, member, scale) for one in scores]
-    theirs = intervals.paired_auc_difference(*parts)(0.95)
-    deviation = (theirs.high - theirs.low) / 2 / intervals.normal_quantile(0.95)
-    assert pair_aucs(parts).deviations[0, 1] == pytest.approx(deviation, rel=1e-9)
 
 
 def test_difference_of_the_largest_by_enumeration() -> None:

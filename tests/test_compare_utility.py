@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.comparison.utility import (
-    Quality,
-    calibration_error,
-    change_of_shares,
-    price,
-    price_by_group,
-)
+from leakscope.comparison.utility import Quality, calibration_error, change_of_shares, price, price_by_group
 from leakscope.risk import pool_levels
 
 ANSWERS = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5]])
@@ -23,11 +17,8 @@ def test_metrics_by_hand() -> None:
     assert found["log-loss"].value == pytest.approx(-np.log([0.9, 0.4, 0.8, 0.5]).mean())
     regression = Quality(np.array([1.0, 3.0]), np.array([2.0, 0.0]), "regression").measure(0.95)
     assert regression["mean squared error"].value == pytest.approx((1 + 9) / 2)
-
-
-def test_a_probability_of_zero_costs_a_finite_log_loss() -> None:
-    found = Quality(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1, 0]), "classification").measure(0.95)
-    assert found["log-loss"].value == pytest.approx(-np.log(np.finfo(float).eps) / 2)
+    zero = Quality(np.array([[1.0, 0.0], [1.0, 0.0]]), np.array([1, 0]), "classification").measure(0.95)
+    assert zero["log-loss"].value == pytest.approx(-np.log(np.finfo(float).eps) / 2)  # finite for a probability of zero
 
 
 def test_changes_are_paired() -> None:

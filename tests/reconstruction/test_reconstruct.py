@@ -29,12 +29,27 @@ def people(seed=0, n=160, d=6):
     return X, y
 
 
+def small(**options):
+    """The audit of 160 people by one cheap attack."""
+    return reconstruct(*people(), **{"attacks": ["uniform"], "budget": 20} | options)
+
+
+def halved(**options):
+    """The audit of 80 people with a holdout of as many."""
+    X, y = people()
+    return reconstruct(X[:80], y[:80], holdout=(X[80:], y[80:]), **{"attacks": ["uniform"], "budget": 20} | options)
+
+
+def codes(found):
+    return {caveat.code for caveat in found.warnings}
+
+
 @pytest.fixture(scope="module")
 def found():
-    X, y = people()
+    X, _ = people()
     groups = pd.DataFrame({"side": np.where(X[:80, 1] > 0.5, "left", "right")})
-    return reconstruct(
-        X[:80], y[:80], holdout=(X[80:], y[80:]), attacks=FAST, budget=200, groups=groups, repeats=2,
+    return halved(
+        attacks=FAST, budget=200, groups=groups, repeats=2,
         release=RecordRelease(k=2), defended=[RecordRelease(k=1), RecordRelease(k=2, values=False)],
         ids=[f"person {number}" for number in range(80)],
     )  # fmt: skip
@@ -56,12 +71,9 @@ def test_attacks_are_those_of_the_package_run_by_hand(found):
         assert reported.share.value == pytest.approx(np.mean(counts) / 80)
 
 
-def test_nothing_is_recovered_that_was_not_trained_on(found):
-    assert [one.wrong for one in found.attacks] == [0, 0, 0, 0]
-
-
-def test_curves_rise_to_the_share_and_keep_the_budget(found):
+def test_curves_rise_to_the_share_and_keep_the_budget_and_nothing_wrong_is_recovered(found):
     for one in found.attacks:
+        assert one.wrong == 0
         shares = [share.value for _, share in one.curve]
         assert shares == sorted(shares)
         assert shares[-1] == pytest.approx(one.share.value)
@@ -77,6 +89,8 @@ def test_self_revelation_is_the_definition(found):
     for k, share in found.self_revealing.items():
         assert share.value == pytest.approx((records[:, :k] == own).any(axis=1).mean())
         assert share.low < share.value < share.high
+    assert found.records["id"].tolist() == [f"person {number}" for number in range(80)]
+    assert set(FAST) <= set(found.records.columns)
     smallest = found.records["self_revealed_at"].to_numpy()
     assert ((smallest > 0) & (smallest <= 2)).mean() == pytest.approx(found.self_revealing[2].value)
 
@@ -114,9 +128,7 @@ def test_hiding_influences_stops_what_needs_them(found):
 
 
 def test_hidden_influences_are_not_judged_by_their_values():
-    X, y = people()
-    found = reconstruct(X[:80], y[:80], holdout=(X[80:], y[80:]), attacks="uniform", budget=20,
-                        release=RecordRelease(values=False))  # fmt: skip
+    found = halved(attacks="uniform", release=RecordRelease(values=False))
     assert [risk.attack for risk in found.membership] == ["self-revelation"]
 
 
@@ -131,13 +143,8 @@ def test_too_few_different_records_are_said_and_end_nothing():
     assert all("refused" not in row.release for row in same.defended)
 
 
-def codes(found):
-    return {caveat.code for caveat in found.warnings}
-
-
 def test_one_run_has_no_interval():
-    X, y = people()
-    found = reconstruct(X, y, attacks=["uniform"], budget=20, repeats=1, defended=[RecordRelease(k=1)])
+    found = small(repeats=1, defended=[RecordRelease(k=1)])
     assert "one_run" in codes(found)
     assert found.attacks[0].share.kind == "estimate"
     assert found.claim("less_recovered").outcome == "inconclusive"
@@ -152,10 +159,8 @@ def test_every_answer_with_all_records_recovers_all():
 
 
 def test_numbers_of_numpy_can_be_saved(tmp_path):
-    X, y = people()
     three = np.int64(3)
-    found = reconstruct(X, y, attacks=["uniform"], budget=three, repeats=three, seed=three,
-                        release=RecordRelease(k=three, digits=three))  # fmt: skip
+    found = small(budget=three, repeats=three, seed=three, release=RecordRelease(k=three, digits=three))
     found.save(tmp_path)
     assert ls.load(tmp_path) == found
 
@@ -182,9 +187,7 @@ def test_attacks_know_the_loss_of_the_release(name):
 
 
 def test_noise_is_in_everything_that_is_reported():
-    X, y = people()
-    plain, noisy = (reconstruct(X, y, attacks=["uniform"], budget=20, release=RecordRelease(k=5, noise=noise))
-                    for noise in (0.0, 1e3))  # fmt: skip
+    plain, noisy = (small(release=RecordRelease(k=5, noise=noise)) for noise in (0.0, 1e3))
     # Records are then shown at random: each is among its own five with probability 5/160.
     assert plain.self_revealing[5].value > 0.2
     assert noisy.self_revealing[5].low < 5 / 160 < noisy.self_revealing[5].high
@@ -192,8 +195,7 @@ def test_noise_is_in_everything_that_is_reported():
 
 
 def test_equal_records_are_no_outsiders():
-    X, y = people()
-    found = reconstruct(X, y, holdout=(X, y), attacks=["uniform"], budget=20)
+    found = small(holdout=people())
     assert found.membership == ()
     assert Caveat("copies_removed_from_holdout", {"records": 160}) in found.warnings
 
@@ -222,37 +224,22 @@ def test_the_usual_defenses_begin_with_the_release_and_repeat_nothing():
 
 
 def test_without_a_holdout_nothing_is_skipped_silently():
-    X, y = people()
-    found = reconstruct(X, y, attacks=["uniform", "marginal", "records"], budget=50, repeats=1)
-    assert [item.attack for item in found.not_run] == [
-        "static queries (marginal)",
-        "static queries (records)",
-        "membership attacks",
-    ]
+    found = small(attacks=["uniform", "marginal", "records"], repeats=1)
+    refused = ["static queries (marginal)", "static queries (records)", "membership attacks"]
+    assert [item.attack for item in found.not_run] == refused
     assert found.membership == ()
     assert found.accuracy is None
 
 
 def test_the_same_seed_gives_the_same_audit_and_another_another():
-    X, y = people()
-    one, two, other = (
-        reconstruct(X[:80], y[:80], holdout=(X[80:], y[80:]), attacks=["uniform", "graph"], budget=40, seed=seed)
-        for seed in (1, 1, 2)
-    )
+    one, two, other = (halved(attacks=["uniform", "graph"], budget=40, seed=seed) for seed in (1, 1, 2))
     assert replace(one, created=two.created) == two
     assert one.attacks != other.attacks
 
 
 def test_an_attack_is_the_same_whoever_runs_beside_it():
-    X, y = people()
-    alone = reconstruct(X, y, attacks=["graph"], budget=60)
-    beside = reconstruct(X, y, attacks=["uniform", "graph"], budget=60)
+    alone, beside = (small(attacks=attacks, budget=60) for attacks in (["graph"], ["uniform", "graph"]))
     assert alone.attacks[0] == beside.attacks[1]
-
-
-def test_records_by_id(found):
-    assert found.records["id"].tolist() == [f"person {number}" for number in range(80)]
-    assert set(FAST) <= set(found.records.columns)
 
 
 # --- claims -----------------------------------------------------------------------------------------------------------
@@ -270,13 +257,14 @@ def test_membership_is_claimed_beyond_the_control_with_simultaneous_intervals(fo
 
 def test_a_release_is_advised_only_if_every_attack_recovers_significantly_less(found):
     less = replace(found.defended[0], share=Estimate(0.01, 0.0, 0.02), shares={"a": Estimate(0.01, 0.0, 0.02)})
-    assert _defended(found, less).claim("less_recovered").outcome == "yes"
-    assert len(advise(_defended(found, less))) == 1
-    more = {"a": Estimate(0.01, 0.0, 0.02), "b": found.strongest.share}
-    assert _defended(found, replace(less, shares=more)).claim("less_recovered").outcome == "inconclusive"
-    assert (
-        _defended(found, replace(less, shares={"a": Estimate(1.0, 1.0, 1.0)})).claim("less_recovered").outcome == "no"
-    )
+    for shares, outcome in (
+        (less.shares, "yes"),
+        (less.shares | {"b": found.strongest.share}, "inconclusive"),
+        ({"a": Estimate(1.0, 1.0, 1.0)}, "no"),
+    ):
+        changed = _defended(found, replace(less, shares=shares))
+        assert changed.claim("less_recovered").outcome == outcome
+        assert len(advise(changed)) == (outcome == "yes")
     assert advise(_defended(found, replace(less, share=None, shares={}))) == []
 
 
@@ -332,9 +320,8 @@ def test_curves_are_drawn_as_they_were_measured(found):
     ],
 )
 def test_wrong_input_is_told_before_anything_runs(options, words):
-    X, y = people()
     with pytest.raises(InputError, match=words):
-        reconstruct(X, y, **options)
+        reconstruct(*people(), **options)
 
 
 # --- tables -----------------------------------------------------------------------------------------------------------

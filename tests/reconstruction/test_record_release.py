@@ -16,23 +16,27 @@ def world():
     return X, y, leave_one_out(X, y), rng.random((50, 3))
 
 
-def test_the_plain_release_loses_nothing(world):
+@pytest.fixture(scope="module")
+def useful_of(world):
     X, y, loo, points = world
-    useful = RecordRelease(k=5).usefulness(loo, X, y, points)
+    return lambda points=points, **release: RecordRelease(**release).usefulness(loo, X, y, points)
+
+
+def test_the_plain_release_loses_nothing(useful_of):
+    useful = useful_of(k=5)
     assert (useful.answered.value, useful.found.value, useful.error.high) == (1.0, 1.0, 0.0)
 
 
-def test_fewer_records_show_their_share_of_the_best(world):
-    X, y, loo, points = world
+def test_fewer_records_show_their_share_of_the_best(useful_of):
     for k in (1, 2, 4, 5, 9):
-        assert RecordRelease(k=k).usefulness(loo, X, y, points).found.value == pytest.approx(min(k, 5) / 5)
+        assert useful_of(k=k).found.value == pytest.approx(min(k, 5) / 5)
 
 
-def test_rounding_errs_by_at_most_half_a_digit(world):
+def test_rounding_errs_by_at_most_half_a_digit(world, useful_of):
     X, y, loo, points = world
     exact = RecordExplanation(5).explain(loo, points).influences
     for digits in (1, 2, 3, 6):
-        useful = RecordRelease(digits=digits).usefulness(loo, X, y, points)
+        useful = useful_of(digits=digits)
         assert useful.found.value == 1.0
         assert 0 < useful.error.low <= useful.error.value <= useful.error.high <= 0.5 * 10.0 ** (1 - digits)
         shown = RecordRelease(digits=digits).oracle(loo, X, y).query(points).influences
@@ -40,16 +44,11 @@ def test_rounding_errs_by_at_most_half_a_digit(world):
         assert useful.error.value == pytest.approx(np.median(np.median(off, axis=1)))
 
 
-def test_overwhelming_noise_shows_records_at_random(world):
-    X, y, loo, points = world
-    useful = RecordRelease(noise=1e6).usefulness(loo, X, y, points)
+def test_overwhelming_noise_shows_records_at_random(useful_of):
+    useful = useful_of(noise=1e6)
     assert useful.found.low <= 5 / 80 <= useful.found.high
     assert useful.error.low > 1e3
-
-
-def test_hidden_influences_have_no_error(world):
-    X, y, loo, points = world
-    assert RecordRelease(values=False).usefulness(loo, X, y, points).error is None
+    assert useful_of(values=False).error is None  # influences are hidden
 
 
 def test_far_points_are_refused_by_the_distance_to_the_nearest_record(world):
@@ -77,16 +76,15 @@ def test_training_records_are_as_far_off_as_their_nearest_other(world):
         assert useful.found.value == pytest.approx(useful.answered.value)
 
 
-def test_no_more_can_be_shown_than_the_release_shows(world):
-    X, y, loo, points = world
+def test_no_more_can_be_shown_than_the_release_shows(world, useful_of):
     for k in (1, 3):
-        found = RecordRelease(k=k, noise=0.001).usefulness(loo, X, y, points[:4]).found
+        found = useful_of(world[3][:4], k=k, noise=0.001).found
         assert 0 <= found.low <= found.value <= found.high <= k / 5
 
 
-def test_refused_queries_are_counted_as_unanswered(world):
-    X, y, loo, points = world
-    useful = RecordRelease(near=0.9).usefulness(loo, X, y, np.vstack([points, points + 50]))
+def test_refused_queries_are_counted_as_unanswered(world, useful_of):
+    X, _, _, points = world
+    useful = useful_of(np.vstack([points, points + 50]), near=0.9)
     refused = refuse_far_points(X, 0.9)(points).mean()
     assert useful.answered.value == pytest.approx((1 - refused) / 2)
     assert useful.found.value == pytest.approx((1 - refused) / 2)

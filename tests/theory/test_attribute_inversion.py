@@ -9,7 +9,7 @@ from scipy.special import ndtr
 from leakscope.attacks import imputation, inversion, learned_attribute
 from leakscope.attacks.attribute_inversion import posterior
 from leakscope.attribute import attribute_inference
-from leakscope.attribute.claims import column_claims
+from leakscope.attribute.result import column_claims
 
 N = 4000
 

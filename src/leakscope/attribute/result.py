@@ -1,12 +1,13 @@
-"""The result of attribute inference: estimates for each attack on each sensitive column. It holds no value of a record."""
+"""The result of attribute inference: estimates for each attack on each sensitive column, and its claims. It holds no value of a record."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from leakscope.core.estimate import Estimate
-from leakscope.core.result import Result
+from leakscope.core.estimate import Estimate, largest
+from leakscope.core.result import Claim, Outcome, Result
 
 Side = Literal["holdout", "training"]
 
@@ -89,8 +90,8 @@ class AttributeSide:
 
     @property
     def strongest(self) -> AttributeFinding:
-        """The attack with the largest gain."""
-        return max(self.attacks, key=lambda found: (found.gain.value, found.gain_auc.value))
+        """The strongest attack; see `strongest`."""
+        return strongest(self.attacks)
 
     def attack(self, words: str) -> AttributeFinding:
         """Give the first attack whose name holds these words."""
@@ -146,3 +147,26 @@ class Attributes(Result):
     def of(self, column: str) -> tuple[AttributeFinding, ...]:
         """Give all attacks on one column."""
         return tuple(found for found in self.findings if found.column == column)
+
+
+def column_claims(risk: AttributeRisk, margin: float) -> Iterator[Claim]:
+    """Decide whether the model reveals a column, by its own use of it, and more of it for training records.
+
+    Parameters
+    ----------
+    margin
+        The smallest gain that the outcome ``no`` excludes.
+    """
+    subject = {"column": risk.column.name}
+    gain, auc = (largest([getattr(found, name) for found in risk.findings]) for name in ("gain", "gain_auc"))
+    outcome: Outcome = "inconclusive"
+    if gain.low > 0 or auc.low > 0:
+        outcome = "yes"
+    elif gain.high <= margin and auc.high <= margin:
+        outcome = "no"
+    yield Claim("attribute_leak", dict(subject), outcome, {"gain": gain, "gain_auc": auc})
+    for code, name in (("uses_column", "beyond_control"), ("members_leak_more", "beyond_holdout")):
+        known = [one for found in risk.findings if (one := getattr(found, name)) is not None]
+        if known:
+            most = largest(known)
+            yield Claim(code, dict(subject), "yes" if most.low > 0 else "inconclusive", {name: most})

@@ -11,11 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from leakscope.attribute import measures
-from leakscope.attribute.claims import column_claims
 from leakscope.attribute.evidence import AttributeAttack, AttributeEvidence, Reference
 from leakscope.attribute.measures import Judgement
 from leakscope.attribute.reading import FEWEST, JudgedRecords, read_judged
-from leakscope.attribute.result import AttributeFinding, AttributeRisk, Attributes, SensitiveColumn
+from leakscope.attribute.result import AttributeFinding, AttributeRisk, Attributes, SensitiveColumn, column_claims
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.checks import check_confidence, check_count, check_seed
 from leakscope.core.result import Caveat, plain_settings
@@ -83,10 +82,10 @@ def attributes(
     names = list(sensitive) if isinstance(sensitive, list | tuple) else [sensitive]
     if not names:
         raise InputError("sensitive names no column: name one or more")
-    start = time.perf_counter()
+    start, listed = time.perf_counter(), isinstance(known, list | tuple)
     risks = [
         attribute_inference(
-            model, *holdout, name, train=train, known=_others(known, name), knows_label=knows_label, digits=digits, attacks=attacks,
+            model, *holdout, name, train=train, known=[one for one in known or () if one != name] if listed else known, knows_label=knows_label, digits=digits, attacks=attacks,
             most=most, confidence=confidence, seed=seed, task=task, classes=classes, outputs=outputs,
         )
         for name in dict.fromkeys(names)
@@ -105,11 +104,6 @@ def attributes(
         seconds={"attacks": round(time.perf_counter() - start, 3)},
         **stamp(),
     )
-
-
-def _others(known: Any, sensitive: Any) -> Any:
-    """What the attacker knows, without the column to infer."""
-    return [name for name in known if name != sensitive] if isinstance(known, list | tuple) else known
 
 
 def attribute_inference(

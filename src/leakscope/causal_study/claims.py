@@ -7,7 +7,6 @@ conservative. The causal model is compared with the one on all columns for P and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 from leakscope import intervals
 from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy
@@ -34,8 +33,8 @@ def _above(difference: Estimate, null: float = 0.0) -> Outcome:
 
 def _overall(outcomes: list[Outcome]) -> Outcome:
     """Significant for one distribution at least, and for none the other way round."""
-    told = set(outcomes) - {"inconclusive"}
-    return told.pop() if len(told) == 1 else "inconclusive"
+    decided = set(outcomes) - {"inconclusive"}
+    return decided.pop() if len(decided) == 1 else "inconclusive"
 
 
 def _leaks_less(found: CausalStudy) -> Iterator[Claim]:
@@ -62,7 +61,7 @@ def _under_shift(found: CausalStudy) -> Iterator[Claim]:
             yield Claim("shift_increases_leak", {"model": model.name}, _above(gap), {"difference": gap})
     name = found.models[1].name
     # The attack that is right most often, be it by membership or by distinguishing P from P*.
-    accurate: Any = max(found.found(name, SHIFTED), key=lambda one: one.accuracy.value, default=None)
+    accurate = max(found.found(name, SHIFTED), key=lambda one: one.accuracy.value, default=None)
     if accurate is not None:
         figures = {"control_accuracy": accurate.control_accuracy, "blind_accuracy": found.blind[SHIFTED].accuracy}
         outcome: Outcome = "yes" if accurate.control_accuracy.low > 0.5 else "inconclusive"
@@ -89,9 +88,5 @@ def _noise(found: CausalStudy) -> Iterator[Claim]:
 def _attributes(found: CausalStudy) -> Iterator[Claim]:
     for one in found.attributes:
         outcome: Outcome = "yes" if one.gain.low > 0 or one.gain_auc.low > 0 else "inconclusive"
-        yield Claim(
-            "helps_to_infer",
-            {"column": one.column, "model": one.model},
-            outcome,
-            {"gain": one.gain, "gain_auc": one.gain_auc},
-        )
+        figures = {"gain": one.gain, "gain_auc": one.gain_auc}
+        yield Claim("helps_to_infer", {"column": one.column, "model": one.model}, outcome, figures)

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from leakscope import intervals
+from leakscope.attribute.columns import FEWEST_OF_LEVEL, MOST_LEVELS
 from leakscope.causal.encoding import one_hot
 from leakscope.causal.membership import Pair
 from leakscope.causal_study.result import Attribute, Noise
@@ -17,10 +18,8 @@ from leakscope.records import list_names
 
 #: Rounds, swaps in each, records of a training set, and weight of the penalty, for the sensitivity.
 ROUNDS, SWAPS, SWAP_SIZE, SWAP_L2 = 10, 50, 200, 0.1
-#: Records whose sensitive value is guessed.
+#: Records whose sensitive value is inferred.
 MOST_GUESSED = 10_000
-#: Levels of a sensitive column at most, and records of each at least.
-MOST_LEVELS, FEWEST_OF_LEVEL = 20, 4
 
 
 def measure_noise(problem: Problem, seed: int, confidence: float) -> Noise:
@@ -58,7 +57,7 @@ def measure_noise(problem: Problem, seed: int, confidence: float) -> Noise:
 def measure_attributes(
     problem: Problem, trained: Mapping[str, Pair], sensitive: Sequence[str], seed: int, confidence: float
 ) -> tuple[Attribute, ...]:
-    """What the answers of each kind of model add to guessing sensitive columns [tople2020, Def. 8], of records of P.
+    """What the outputs of each kind of model add to inferring sensitive columns [tople2020, Def. 8], of records of P.
 
     The attacker knows all other columns and the label.
     """
@@ -84,21 +83,21 @@ def measure_attributes(
 
 
 def check_sensitive(names: Sequence[str], problem: Problem) -> None:
-    """Refuse columns that can't be guessed, before anything is trained."""
+    """Refuse columns that can't be inferred, before anything is trained."""
     for name in names:
         if name not in problem.names:
             raise InputError(
-                f"there is no sensitive column {list_names([name])} beside the label: choose of {list_names(problem.names, 12)}."
+                f"there is no sensitive column {list_names([name])} besides the label: choose from {list_names(problem.names, 12)}"
             )
         column = problem.names.index(name)
         if not 2 <= problem.levels[column] <= MOST_LEVELS:
             raise InputError(
-                f"the sensitive column {list_names([name])} must have 2 to {MOST_LEVELS} levels to be guessed: join some, or "
-                "bin its numbers."
+                f"the sensitive column {list_names([name])} must have 2 to {MOST_LEVELS} levels: merge some, or "
+                "bin its numbers"
             )
         counts = np.bincount(problem.scenarios[0].test.X[:, column].astype(np.intp))
         if (counts[counts > 0] < FEWEST_OF_LEVEL).any() or np.sum(counts > 0) < 2:
             raise InputError(
                 f"the sensitive column {list_names([name])} has levels with fewer than {FEWEST_OF_LEVEL} records among the third "
-                "that is asked about: join them, or give more records."
+                "that is judged: merge them, or give more records"
             )

@@ -31,7 +31,7 @@ def choose_kinds(
         kinds.append(make(causes, f"{name} on the causes"))
     rest = [column for column in everything if column not in causes]
     if wrong > len(rest):
-        raise InputError(f"there are {len(rest)} columns beside the causes, and no {wrong} to take for wrong ones.")
+        raise InputError(f"wrong must be at most the {len(rest)} columns that are no causes, not {wrong}")
     choices = dict(others)
     if wrong and not any(set(columns) > set(causes) for columns in choices.values()):
         added = sorted(rng.choice(rest, wrong, replace=False).tolist())
@@ -66,11 +66,11 @@ def _maker(problem: Problem, model: Any) -> tuple[Callable[[tuple[int, ...], str
         estimator, name = model, estimator_name(model)
         wanted = "regression" if regression else "classification"
         if estimator_task(model) != wanted:
-            raise InputError(f"{name} does not fit the label {problem.label}, which asks for {wanted}.")
+            raise InputError(f"{name} does not fit the label {problem.label}, which asks for {wanted}")
         if not regression and not hasattr(model, "predict_proba"):
-            raise InputError(f"{name} gives no probabilities: use one with predict_proba.")
+            raise InputError(f"{name} gives no probabilities: use one with predict_proba")
     else:
-        raise InputError(f"model is {', '.join(MODELS)} or a scikit-learn estimator, not {model!r}.")
+        raise InputError(f"model is {', '.join(MODELS)} or a scikit-learn estimator, not {model!r}")
     return lambda columns, name: EstimatorKind(columns, levels, estimator, name), name
 
 
@@ -79,11 +79,11 @@ def _estimator(name: str, regression: bool) -> Any:
     from sklearn.linear_model import LogisticRegression, Ridge
 
     if name not in MODELS:
-        raise InputError(f"model is {', '.join(MODELS)} or a scikit-learn estimator, not {name!r}.")
+        raise InputError(f"model is {', '.join(MODELS)} or a scikit-learn estimator, not {name!r}")
     if regression and name == "logistic":
-        raise InputError("logistic regression is for classes, and the label is a number: use ridge, trees or network.")
+        raise InputError("logistic regression is for classes, and the label is a number: use ridge, trees or network")
     if not regression and name == "ridge":
-        raise InputError("ridge is for numbers, and the label has classes: use logistic, trees or network.")
+        raise InputError("ridge is for numbers, and the label has classes: use logistic, trees or network")
     if name == "trees":
         return HistGradientBoostingRegressor() if regression else HistGradientBoostingClassifier()
     return Ridge() if name == "ridge" else LogisticRegression(max_iter=2000)

@@ -1,4 +1,4 @@
-"""The comparison: train each kind of model on two samples, ask all about P and P*, and attack them."""
+"""The comparison: train each kind of model on two samples, query all with records of P and P*, and attack them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,7 @@ from leakscope.causal.named import NETWORKS, load_network
 from leakscope.causal.network import Network
 from leakscope.causal_study.claims import decide
 from leakscope.causal_study.extras import check_sensitive, measure_attributes, measure_noise
-from leakscope.causal_study.measuring import (
-    Part,
-    compare,
-    measure,
-    measure_blind,
-    pool_attacks,
-    pool_blind,
-    train_pair,
-)
+from leakscope.causal_study.measuring import Part, compare, measure, measure_blind, pool_attacks, pool_blind, train_pair
 from leakscope.causal_study.models import choose_kinds
 from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy, Choice, Source
 from leakscope.causal_study.scenarios import Problem, from_environments, from_graph, from_parents, without
@@ -105,9 +97,9 @@ def study(
     paper_attack
         Whether to run the attack network of the paper too (`attacks.confidence_network`), which takes minutes.
     sensitive
-        Columns whose values an attacker may want to infer from the answers of each model.
+        Columns whose values an attacker may want to infer from the outputs of each model.
     task
-        ``"classification"`` or ``"regression"``; by default told by the label.
+        ``"classification"`` or ``"regression"``; by default that of the label.
     noise
         Whether to measure the sensitivity of least squares on the causes and on all columns.
     most
@@ -131,9 +123,8 @@ def study(
         "rows": (ROWS if rows is None else rows, 120),
     }.items():
         check_count(what, value, least)
-    _check(label, shift, task)
+    _check(label, shift, task, {"graph": graph, "parents": parents, "environments": environments})
     confidence = check_confidence(confidence)
-    _one_source(graph, parents, environments)
     seed = check_seed(seed)
     data, sensitive = _table(data), _names(() if sensitive is None else sensitive, "sensitive")
     parents = None if parents is None else _names(parents, "parents")
@@ -156,7 +147,7 @@ def study(
         needed = measure_noise(problem, seed, confidence) if noise else None
         report(noise)
     settings = _settings(problem, shift, draws or DRAWS, confidence, each) | {
-        "model": kinds[1].name, "graph": _graph_name(graph), "wrong": wrong, "dropped": drop, "sensitive": sensitive,
+        "model": kinds[1].name, "graph": None if graph is None else graph.name if isinstance(graph, Network) else Path(graph).name, "wrong": wrong, "dropped": drop, "sensitive": sensitive,
         "most_judged": most, "seed": seed,
     }  # fmt: skip
     found = CausalStudy(
@@ -225,32 +216,28 @@ def _refused(attack: Attack, model: Model, not_run: dict[tuple[str, str], NotRun
 # --- what is compared on what -----------------------------------------------------------------------------------------
 
 
-def _check(label: Any, shift: Any, task: Any) -> None:
-    """Refuse settings that do not exist."""
+def _check(label: Any, shift: Any, task: Any, sources: dict[str, Any]) -> None:
+    """Refuse settings that do not exist, and causes from no source or several."""
     if not isinstance(label, str) or not label:
         raise InputError("label must name the column to predict")
     if isinstance(shift, str) and shift not in SHIFTS:
         raise InputError(f"shift must be {', '.join(SHIFTS)}, or a number for noise, not {shift!r}")
     if task not in (None, "classification", "regression"):
         raise InputError(f"task must be classification or regression, not {task!r}")
-
-
-def _one_source(graph: Any, parents: Any, environments: Any) -> None:
-    sources = {"graph": graph, "parents": parents, "environments": environments}
     given = [name for name, value in sources.items() if value is not None]
     if len(given) != 1:
         what = "none is given" if not given else f"{' and '.join(given)} are given"
-        raise InputError(f"say where the causes come from by one of graph, parents and environments; {what}.")
-    if graph is not None and not isinstance(graph, Network | str | Path):
-        raise InputError(f"graph is a Network, its name or a BIF file, not a {type(graph).__name__}.")
-    if environments is not None and not isinstance(environments, str):
-        raise InputError(f"environments is the name of a column, not a {type(environments).__name__}.")
+        raise InputError(f"state the source of the causes by one of graph, parents and environments: {what}")
+    if not isinstance(sources["graph"], Network | str | Path | None):
+        raise InputError(f"graph must be a Network, its name or a BIF file, not a {type(sources['graph']).__name__}")
+    if not isinstance(sources["environments"], str | None):
+        raise InputError(f"environments must be the name of a column, not a {type(sources['environments']).__name__}")
 
 
 def _names(values: Any, what: str) -> list[str]:
     """Names of columns as texts."""
     if isinstance(values, str) or not hasattr(values, "__iter__"):
-        raise InputError(f"{what} is a list of names: pass [{values!r}].")
+        raise InputError(f"{what} is a list of names: pass [{values!r}]")
     return [str(value) for value in values]
 
 
@@ -259,11 +246,11 @@ def _table(data: Any) -> pd.DataFrame | None:
     if data is None:
         return None
     if not isinstance(data, pd.DataFrame):
-        raise InputError(f"data is a DataFrame of people, not a {type(data).__name__}.")
+        raise InputError(f"data is a DataFrame of people, not a {type(data).__name__}")
     table = data.set_axis([str(name) for name in data.columns], axis=1)
     if not table.columns.is_unique:
         twice = table.columns[table.columns.duplicated()].tolist()
-        raise InputError(f"the data have the column {list_names(twice)} twice: rename one of them.")
+        raise InputError(f"the data have the column {list_names(twice)} twice: rename one of them")
     return table
 
 
@@ -272,13 +259,11 @@ def _chosen_attacks(attacks: Any, paper: bool, task: str) -> tuple[Attack, ...]:
     if attacks is not None:
         if isinstance(attacks, Attack) or not all(isinstance(attack, Attack) for attack in attacks):
             raise InputError(
-                "attacks is a list of membership attacks, such as [leakscope.attacks.loss_threshold('log_loss')]."
+                "attacks is a list of membership attacks, such as [leakscope.attacks.loss_threshold('log_loss')]"
             )
         return tuple(attacks)
     if paper and task == "regression":
-        raise InputError(
-            "the attack network of the paper reads probabilities, and the label is a number: leave it out."
-        )
+        raise InputError("the attack network of the paper reads probabilities, and the label is a number: leave it out")
     return (*ATTACKS[task], *((confidence_network(),) if paper else ()))
 
 
@@ -303,32 +288,29 @@ def _problem(
     worlds = DRAWS if draws is None else draws
     if graph is not None:
         if task == "regression":
-            raise InputError("the variables of a graph are levels, so that the task is classification.")
+            raise InputError("the variables of a graph are levels, so that the task is classification")
         if data is not None and rows is not None:
-            raise InputError("rows is for samples of the graph, and data are given: leave one of them out.")
-        network = _network(graph)
+            raise InputError("rows is for samples of the graph, and data are given: leave one of them out")
+        if isinstance(graph, Network):
+            network = graph
+        else:
+            network = load_network(str(graph)) if str(graph).lower() in NETWORKS else read_bif(graph)
         if data is not None:  # the graph needs its own variables, also those that no model sees
             data = without(data, [name for name in drop if name not in network.levels])
             drop = [name for name in drop if name in network.levels]
         problem = from_graph(network, label, data, rows=rows or ROWS, shift=shift, draws=worlds, seeds=seeds, drop=drop)
         return problem, None, {}
     if data is None:
-        raise InputError("without a graph there must be data: give a table of people.")
+        raise InputError("without a graph there must be data: give a table of people")
     if rows is not None:
-        raise InputError("rows is for samples of a graph: leave it out.")
+        raise InputError("rows is for samples of a graph: leave it out")
     data = without(data, drop)
     if parents is not None:
         encoded = encode(data, label, task=task)
         return from_parents(encoded, label, parents, shift=shift, draws=worlds, seeds=seeds), None, {}
     if shift != "random" or draws is not None:
-        raise InputError("environments are their own shifted worlds: leave shift and draws out.")
+        raise InputError("environments are their own shifted worlds: leave shift and draws out")
     return _from_environments(data, label, str(environments), task, confidence, seeds)
-
-
-def _network(graph: Any) -> Network:
-    if isinstance(graph, Network):
-        return graph
-    return load_network(str(graph)) if str(graph).lower() in NETWORKS else read_bif(graph)
 
 
 def _from_environments(
@@ -338,12 +320,10 @@ def _from_environments(
 
     if column not in data.columns or column == label:
         raise InputError(
-            f"there is no column {list_names([column])} of environments beside the label: name one of the data."
+            f"there is no column {list_names([column])} of environments besides the label: name one of the data"
         )
     if data[column].isna().any():
-        raise InputError(
-            f"the environment {column} is missing in {int(data[column].isna().sum())} records: fill it in."
-        )
+        raise InputError(f"the environment {column} is missing in {int(data[column].isna().sum())} records: fill it in")
     table = data.drop(columns=[column])
     encoded = encode(table, label, task=task)
     texts = [name for name in table.columns if table[name].dtype.kind not in "biuf" and table[name].isna().any()]
@@ -375,10 +355,6 @@ def _from_environments(
 
 
 # --- what is stated ---------------------------------------------------------------------------------------------------
-
-
-def _graph_name(graph: Any) -> str | None:
-    return None if graph is None else graph.name if isinstance(graph, Network) else Path(graph).name
 
 
 def _settings(problem: Problem, shift: str | float, draws: int, confidence: float, each: float) -> dict[str, Any]:

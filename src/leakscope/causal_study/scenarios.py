@@ -82,11 +82,11 @@ def from_graph(
     causes = network.parents[label]
     if not causes:
         raise InputError(
-            f"{label} has no parents in the graph {network.name}: choose another label, or name its causes with parents."
+            f"{label} has no parents in the graph {network.name}: choose another label, or name its causes with parents"
         )
     if needed := [name for name in drop if name in causes]:
         raise InputError(
-            f"{list_names(needed)} is a cause of {label} in the graph {network.name} and can't be dropped: drop others."
+            f"{list_names(needed)} is a cause of {label} in the graph {network.name} and can't be dropped: drop others"
         )
     hidden = tuple(drop)
     sampling, dealing, shifting = seeds.spawn(3)
@@ -147,7 +147,7 @@ def _refuse_impossible(network: Network, codes: NDArray[np.integer]) -> None:
         ]
         raise InputError(
             f"the graph calls {len(impossible):,} of the records impossible, the first in {row_name(int(impossible[0]))}, by "
-            f"the table of {list_names(guilty)}: mend the records, or give that table no zeros."
+            f"the table of {list_names(guilty)}: correct the records, or use a table without zeros"
         )
 
 
@@ -163,7 +163,7 @@ def without(data: pd.DataFrame, drop: Sequence[str]) -> pd.DataFrame:
     """The data without some columns."""
     if unknown := [name for name in drop if name not in data.columns]:
         there = list_names(data.columns, 12)
-        raise InputError(f"the data have no column {list_names(unknown)} to drop: their columns are {there}.")
+        raise InputError(f"the data have no column {list_names(unknown)} to drop: their columns are {there}")
     return data.drop(columns=list(drop))
 
 
@@ -172,10 +172,10 @@ def from_parents(
 ) -> Problem:
     """Scenario of named causes: the data against ``draws`` tilted selections of them."""
     if shift != "random":
-        raise InputError(f"without a graph the shift is random, not {shift}: give a graph for others.")
+        raise InputError(f"without a graph the shift is random, not {shift}: give a graph for others")
     causes = data.columns(parents, "the parents")
     if not causes:
-        raise InputError("parents names no column: name the causes of the label.")
+        raise InputError("parents names no column: name the causes of the label")
     dealing, shifting = seeds.spawn(2)
     everyone = Records(data.X, data.y, np.arange(len(data.y)))
     parts = [everyone.take(part) for part in deal_three(len(data.y), np.random.default_rng(dealing))]
@@ -233,7 +233,7 @@ def from_environments(
     codes, names = pd.factorize(environment, sort=True)
     sizes = np.bincount(codes)
     if len(names) < 2:
-        raise InputError("all records are of one environment: give a column with two or more.")
+        raise InputError("all records are of one environment: give a column with two or more")
     large = [
         number
         for number in np.argsort(-sizes, kind="stable")
@@ -241,8 +241,8 @@ def from_environments(
     ]
     if not large:
         raise InputError(
-            f"no environment has {FEWEST_IN_PART} records and {3 * FEWEST_IN_PART} in the others, to be held out: join some, "
-            "or give more records."
+            f"no environment has {FEWEST_IN_PART} records and {3 * FEWEST_IN_PART} in the others, to be held out: merge some, "
+            "or give more records"
         )
     scenarios, everyone = [], Records(data.X, data.y, np.arange(len(data.y)))
     for number, child in zip(large[:MOST_ENVIRONMENTS], seeds.spawn(MOST_ENVIRONMENTS), strict=False):
@@ -258,7 +258,7 @@ def deal_three(n: int, rng: np.random.Generator) -> list[NDArray[np.intp]]:
     """Three equal random parts of n records."""
     if n < 3 * FEWEST_IN_PART:
         raise InputError(
-            f"a comparison needs {3 * FEWEST_IN_PART} records or more, and there are {n}: give more records."
+            f"a comparison needs {3 * FEWEST_IN_PART} records or more, and there are {n}: give more records"
         )
     order = rng.permutation(n)
     return [order[start : start + n // 3] for start in (0, n // 3, 2 * (n // 3))]

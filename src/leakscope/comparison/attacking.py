@@ -47,7 +47,7 @@ KNOWS: dict[str, Literal["references", "labels"]] = {
 class Case(Judging):
     """What all versions are judged by: the same records, halves, baseline and groups.
 
-    ``attacks`` holds for each version its attacks and the confidence of each, so that all intervals of all versions hold together at
+    ``attacks`` holds for each version its attacks and the confidence of each, so that all intervals of all versions are simultaneous at
     ``confidence``; ``together`` is the confidence of each if all had the same.
     """
 
@@ -87,7 +87,9 @@ def attacks_on(
     chosen = [attack for attack in usual if attack.refuse(target.model) is None]
     keeps = version.made.answers is None or version.made.keeps_labels
     if masks and keeps and task == "classification":
-        chosen.append(label_only())  # the copies are asked of the model itself, so the labels must be those that leave
+        chosen.append(
+            label_only()
+        )  # the model itself is queried with the copies, so its labels must be those that are released
     prediction = "predictions" if task == "regression" else "probabilities"
     for name in explained_by(version, explained):
         chosen += explanation_attacks(name, prediction=prediction, references=references and same_kind, task=task)

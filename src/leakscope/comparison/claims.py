@@ -1,80 +1,115 @@
-"""Guaranteed ε, and the lower bound that the attacks show: a bound above the guarantee refutes it. And whether the model as it is leaks.
-
-The bound is that of an audit (`evaluation.claims`), for the swap of one record. Under a distribution shift it is about the shift and not about the
-training: the never-trained control and the blind baseline check this.
-"""
+"""The recommendation and the claims of a comparison, each decided once from simultaneous intervals."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Literal
+from collections.abc import Iterator, Sequence
 
-from leakscope.comparison.attacking import Case, Outcome
-from leakscope.core.arrays import Booleans
+from leakscope.comparison.result import Comparison, Recommendation, RecordComparison, Version
 from leakscope.core.estimate import Estimate
-from leakscope.core.result import Caveat
-from leakscope.defenses.defense import Guarantee
-from leakscope.evaluation.claims import bound_epsilon
-from leakscope.intervals import auc, suspicious
-from leakscope.results import Basis, Verdict
-from leakscope.risk import assess_groups, most_exposed_group
-from leakscope.verdict import judge
+from leakscope.core.result import Caveat, Claim, Outcome, Scalar
+from leakscope.evaluation.dominance import exact
+from leakscope.results import VerdictKind
+
+_LEAK: dict[VerdictKind, Outcome] = {
+    "leaks": "yes", "claim_refuted": "yes", "not_detected": "no", "inconclusive": "inconclusive",
+}  # fmt: skip
 
 
-def smallest_epsilon(case: Case, outcome: Outcome, alone: Booleans, delta: float, confidence: float) -> Estimate:
-    """Give the lower bound on ε for the swap of one record, as in an audit."""
-    found = bound_epsilon(outcome.trials, case.sample, alone, None, delta, confidence)
-    if found is None:
-        return Estimate(0.0, 0.0, 0.0, confidence, "lower bound", n=0, method="every record occurs more than once")
-    return found.bound
+def recommend(
+    versions: Sequence[Version], limits: tuple[float, float], *, leaks: bool = True, doubt: Caveat | None = None
+) -> Recommendation:
+    """Decide what to do, the model as it is first.
 
+    A version whose guarantee is refuted is never recommended, nor one that the attacks with reference models were not run on.
 
-def hold_claim(
-    case: Case, outcome: Outcome, alone: Booleans, claim: Guarantee | None, confidence: float
-) -> tuple[Estimate, Literal["none", "not refuted", "refuted", "in doubt"]]:
-    """The lower bound on ε, and whether it refutes a guarantee."""
-    if claim is None:
-        found = smallest_epsilon(case, outcome, alone, 0.0, confidence)
-        if found.value > 0 and differ_anyway(case, outcome):
-            method = "there may be a distribution shift between members and non-members, so that nothing is shown"
-            return replace(found, value=0.0, low=0.0, high=0.0, method=method), "none"
-        return found, "none"
-    epsilon, delta = claim.for_swaps()
-    found = smallest_epsilon(case, outcome, alone, delta, confidence)
-    if found.value <= epsilon:
-        return found, "not refuted"
-    return found, "in doubt" if differ_anyway(case, outcome) else "refuted"
-
-
-def differ_anyway(case: Case, outcome: Outcome, *, significantly: bool = False) -> bool:
-    """Whether there may be a distribution shift, or ``significantly`` is one, so that an attack needs no leak."""
-    assert case.blind is not None
-    blind = auc(case.blind.ranking, case.together)
-    controls = [risk.control.auc for risk in outcome.careful if risk.control.kind == "never trained"]
-    return (blind.low > 0.5 if significantly else suspicious(blind)) or any(control.low > 0.5 for control in controls)
-
-
-def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, Verdict, Caveat | None]:
-    """Whether an attack is significantly above chance, the verdict, and what else than the model may explain that or a change of it.
-
-    As in an audit, one group above chance is enough, and the classes of the label are groups.
+    Parameters
+    ----------
+    limits
+        What may be lost of the main metric, and of the faithfulness of explanations.
+    leaks, doubt
+        Whether an attack is significantly above chance on the model as it is, and what else than the model may explain it.
     """
-    best = outcome.careful[outcome.strongest]
-    by_group = [
-        replace(risk, by_group=assess_groups(trial.target, case.groups, [risk.auc.confidence])[0])
-        for risk, trial in zip(outcome.careful, outcome.trials, strict=True)
-    ]
-    exposed = most_exposed_group(by_group, outcome.trials, case.blind, case.groups)
-    verdict = judge(best, replace(basis, fit=outcome.fit, exposed=exposed))
-    beats = verdict.leaks or best.auc.low > 0.5
-    if basis.obstacles and not beats:
-        return beats, verdict, basis.obstacles[0]
-    if verdict.kind == "inconclusive" and (beats or exposed is not None):
-        return beats, verdict, Caveat("leak_inconclusive")
-    if beats and differ_anyway(case, outcome, significantly=True):
-        controls = Caveat(
-            "shift_between_sets",
-            {"blind": best.blind, "control": best.control.auc, "control_kind": best.control.kind},
+    first, *others = versions
+    if doubt is not None:
+        return Recommendation("inconclusive", doubt=doubt)
+    if not leaks:
+        return Recommendation("nothing_to_lower")
+    unrefuted = [version for version in others if version.guarantee_status != "refuted"]
+    lower = [version for version in unrefuted if version.risk_change is not None and version.risk_change.high < 0]
+    if not lower:
+        return Recommendation("not_lowered")
+    tested = [version for version in lower if version.attacked_by_references and first.attacked_by_references]
+    if not tested:
+        return Recommendation("untested", candidate=min(lower, key=lambda version: version.risk.auc.high).name)
+    within = [version for version in tested if _keeps_utility(version, limits) == "yes"]
+    if not within:
+        return Recommendation("utility_limit", candidate=max(tested, key=lambda version: version.main.gain.value).name)
+    best = min(within, key=lambda version: version.risk.auc.high).name
+    return Recommendation("use", best, best)
+
+
+def _keeps_utility(version: Version, limits: tuple[float, float]) -> Outcome:
+    """Decide whether what a version loses is significantly within the limits, or significantly beyond one of them."""
+    kept = [(version.main.gain, limits[0]), *((one.gain, limits[1]) for one in version.faithfulness)]
+    if any(gain.high < -limit for gain, limit in kept):
+        return "no"
+    return "yes" if all(gain.low >= -limit for gain, limit in kept) else "inconclusive"
+
+
+def comparison_claims(found: Comparison) -> Iterator[Claim]:
+    """Decide the claims of a comparison; the first is about the model as it is."""
+    yield Claim("leak", {}, _LEAK[found.verdict.kind], _risk(found.as_it_is))
+    chosen = found.recommendation.version
+    yield Claim("recommended", {}, "inconclusive" if chosen is None else "yes")
+    for version in found.compared:
+        if version.risk_change is not None:
+            yield from _defended(version, found, doubted=found.recommendation.doubt is not None)
+        if version.guarantee is not None:
+            refuted: Outcome = "yes" if version.guarantee_status == "refuted" else "inconclusive"
+            shown = {"epsilon": version.epsilon, "guaranteed_epsilon": exact(version.guarantee.for_swaps()[0])}
+            yield Claim("guarantee_refuted", {"version": version.name}, refuted, shown)
+        yield Claim(
+            "dominated", {"version": version.name}, "yes" if version.significantly_dominated_by else "inconclusive"
         )
-        return True, verdict, controls
-    return beats, verdict, None
+    if found.record_explanations is not None:
+        yield from _record_claims(found.record_explanations)
+
+
+def _risk(version: Version) -> dict[str, Estimate]:
+    rates = {f"tpr_at_fpr[{rate:g}]": estimate for rate, estimate in version.risk.tpr_at_fpr.items()}
+    return {"auc": version.risk.auc, "advantage": version.risk.advantage, **rates}
+
+
+def _defended(version: Version, found: Comparison, *, doubted: bool) -> Iterator[Claim]:
+    """What a defense does to risk and utility; where something else than the model may explain the risk, a change of it decides nothing."""
+    assert version.risk_change is not None
+    about: dict[str, Scalar] = {"version": version.name}
+    lowered = "inconclusive" if doubted else _decreases(version.risk_change)
+    yield Claim("risk_lowered", dict(about), lowered, {"auc_change": version.risk_change, **_risk(version)})
+    for one in (*version.utility.values(), *version.faithfulness):
+        estimates = {"utility_change": one.change, "utility": one.value}
+        yield Claim("utility_lost", about | {"metric": one.metric}, _decreases(one.gain), estimates)
+    kept = _keeps_utility(version, (found.utility_limit, found.faithfulness_limit))
+    yield Claim("utility_kept", dict(about), kept, {"utility_change": version.main.change})
+    for group in version.groups:
+        if _decreases(group.gain) == "yes":
+            where = about | {"column": group.column, "level": group.level}
+            yield Claim("group_utility_lost", where, "yes", {"group_utility_change": group.change})
+    if version.name == found.recommendation.version:
+        yield Claim("recommended", dict(about), "yes", {"auc_change": version.risk_change})
+
+
+def _decreases(change: Estimate) -> Outcome:
+    """Whether something decreases significantly."""
+    return "yes" if change.high < 0 else "no" if change.low >= 0 else "inconclusive"
+
+
+def _record_claims(found: RecordComparison) -> Iterator[Claim]:
+    for version in found.versions:
+        about: dict[str, Scalar] = {"record explanation": version.name}
+        if version.change is not None:
+            shares = {"share_change": version.change, "share": version.share}
+            yield Claim("risk_lowered", dict(about), _decreases(version.change), shares)
+            if version.name == found.recommendation.version:
+                yield Claim("recommended", dict(about), "yes", {"share_change": version.change})
+        yield Claim("dominated", about, "yes" if version.significantly_dominated_by else "inconclusive")

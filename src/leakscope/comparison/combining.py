@@ -1,26 +1,86 @@
-"""All versions together: risk and utility with their changes, dominance, and the status of guarantees."""
+"""All versions together: risk and utility with their changes, dominance, and the status of guarantees.
+
+A version has a risk, the largest AUC of any attack, and qualities: its accuracy and log-loss (or its mean squared error), and
+how faithful each released explanation is. Risks and qualities are compared on the same records, and the intervals of all pairs are simultaneous.
+`evaluation.dominance` has the rule.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from leakscope import intervals
 from leakscope.comparison.attacking import KNOWS, Case, Outcome
-from leakscope.comparison.choosing import Rivals
-from leakscope.comparison.claims import hold_claim
+from leakscope.comparison.guarantees import hold_claim
 from leakscope.comparison.measuring import Seen
-from leakscope.comparison.paired import pair_aucs
+from leakscope.comparison.paired import PairedAucs, pair_aucs
 from leakscope.comparison.result import Attacked, Version
+from leakscope.comparison.utility import change_of_shares, price_by_group, price_of_explanations
 from leakscope.comparison.utility import price as price_of
-from leakscope.comparison.utility import price_by_group, price_of_explanations
+from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
-from leakscope.results import Risk
+from leakscope.evaluation.dominance import find_dominating
 from leakscope.risk import assess_groups, pool_levels
 from leakscope.verdict import largest_figures
+
+
+@dataclass(frozen=True, eq=False)
+class Rivals:
+    """Risk and utility of all versions, comparable pair by pair.
+
+    ``places`` says which of the paired AUCs belong to which version; ``qualities`` are for each version what must not get
+    worse, each at the same held-out records for all, so that more is better. A version may be worse than one that it dominates by ``margin`` in the AUC
+    and by ``limits`` in the qualities. ``alike`` numbers the versions: those of one number predict the same classes by construction.
+    """
+
+    paired: PairedAucs
+    places: Sequence[Sequence[int]]
+    qualities: Sequence[Sequence[Floats]]
+    margin: float
+    limits: Sequence[float]
+    alike: Sequence[int]
+
+    def risk_change(self, ours: int, theirs: int) -> Estimate:
+        """Risk of ours minus risk of theirs."""
+        return self.paired.difference(self.places[ours], self.places[theirs])
+
+    def quality_gains(self, ours: int, theirs: int) -> list[Estimate]:
+        """Qualities of ours minus those of theirs."""
+        count = len(self.places)
+        pairs = max(1, count * (count - 1) // 2) * len(self.qualities[0])
+        confidence = 1 - (1 - self.paired.confidence) / pairs
+        both = zip(self.qualities[ours], self.qualities[theirs], strict=True)
+        gains = [intervals.mean(own - other, confidence) for own, other in both]
+        first = self.qualities[ours][0] - self.qualities[theirs][0]
+        if self.alike[ours] != self.alike[theirs] and np.isin(first, (-1.0, 0.0, 1.0)).all():
+            gains[0] = change_of_shares(first, confidence)  # of right answers, of which few may change
+        return gains
+
+    @cached_property
+    def gains(self) -> dict[tuple[int, int], list[Estimate]]:
+        """For each pair the gain of the first over the second: less risk, and each quality."""
+        found = {}
+        for ours in range(len(self.places)):
+            for theirs in range(len(self.places)):
+                risk = self.risk_change(ours, theirs)
+                less = replace(risk, value=-risk.value, low=-risk.high, high=-risk.low)
+                found[ours, theirs] = [less, *self.quality_gains(ours, theirs)]
+        return found
+
+    def dominating(self, *, axes: int | None = None) -> list[int | None]:
+        """For each version the one that dominates it by values, on the first ``axes`` or all of them."""
+        return find_dominating(len(self.places), lambda ours, theirs: self.gains[ours, theirs][:axes])
+
+    def significantly_dominating(self) -> list[int | None]:
+        """For each version the one that significantly dominates it."""
+        tolerances = (self.margin, *self.limits)
+        return find_dominating(len(self.places), lambda ours, theirs: self.gains[ours, theirs], tolerances)
 
 
 def combine(
@@ -34,24 +94,15 @@ def combine(
     in_the_chart = rivals.dominating(axes=2)
     levels = {column: pool_levels(values) for column, values in case.target.nonmembers.groups.items()}
     shared = _Shared(case, seen, levels)
-    found = [
-        _version(case, one, seen[0], shared, alone, None if at == 0 else rivals.risk_change(at, 0))
-        for at, one in enumerate(seen)
-    ]
-    marked = [
-        replace(
-            version,
-            dominated_by=_name(seen, dominating[at]),
-            significantly_dominated_by=_name(seen, significantly[at]),
-            pareto_optimal=in_the_chart[at] is None,
+    names, found = [one.version.name for one in seen], []
+    for at, one in enumerate(seen):
+        by, significantly_by = (
+            None if place is None else names[place] for place in (dominating[at], significantly[at])
         )
-        for at, version in enumerate(found)
-    ]
-    return marked, (allowed, price)
-
-
-def _name(seen: Sequence[Seen], place: int | None) -> str | None:
-    return None if place is None else seen[place].version.name
+        version = _version(case, one, seen[0], shared, alone, None if at == 0 else rivals.risk_change(at, 0))
+        version = replace(version, dominated_by=by, significantly_dominated_by=significantly_by)
+        found.append(replace(version, pareto_optimal=in_the_chart[at] is None))
+    return found, (allowed, price)
 
 
 def _rivals(case: Case, seen: Sequence[Seen], limits: tuple[float, float], margin: float) -> Rivals:
@@ -84,18 +135,16 @@ def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, ch
     best = outcome.careful[outcome.strongest]
     same = version.labels_stay if quality.task == "classification" else version.answers_stay
     return Version(
-        name=version.name,
-        defense=version.defense,
-        knob=version.knob,
-        setting=version.setting,
-        what=version.what,
-        source=version.source,
+        **version.about,
         changes=version.changes,
         risk=largest_figures(outcome.careful),
         strongest=f"{best.attack} on {best.release}",
         control=best.control.auc,
         control_kind=best.control.kind,
-        attacks=tuple(_attacked(risk) for risk in outcome.careful),
+        attacks=tuple(
+            Attacked(one.attack, one.release, one.auc, one.tpr_at_fpr, one.control.auc, KNOWS.get(one.attack, ""))
+            for one in outcome.careful
+        ),
         risk_change=change,
         utility=price_of(
             quality, first.quality, case.confidence, shared.by_metric, same=version.answers_stay, same_labels=same
@@ -116,10 +165,6 @@ def _version(case: Case, one: Seen, first: Seen, shared: _Shared, alone: Any, ch
         guarantee_status=status,
         notes=version.made.notes,
     )
-
-
-def _attacked(risk: Risk) -> Attacked:
-    return Attacked(risk.attack, risk.release, risk.auc, risk.tpr_at_fpr, risk.control.auc, KNOWS.get(risk.attack, ""))
 
 
 def _exposed_groups(case: Case, outcome: Outcome) -> dict[tuple[str, str], Estimate]:

@@ -1,4 +1,4 @@
-"""What is measured of each version: its models are trained, asked and attacked, and then let go.
+"""What is measured of each version: its models are trained, queried and attacked, and then released from memory.
 
 Versions with the same learner share all models. Those of one learner are held at a time, so that memory does not grow with the
 number of defenses; within a budget of time, those of all learners.
@@ -64,9 +64,9 @@ def measure_all(
 ) -> Measured:
     """Every version in the order of the plan, and those that could not be trained.
 
-    That one of several defenses fails is told beside the others, which it takes nothing from; that the model as it is can't
-    be trained again is an error. Within a ``budget`` in seconds all learners are trained in common rounds (`rounds`). Without one, an
-    interrupt leaves the versions that are measured already, if there is one beside the model as it is.
+    A defense that fails is listed, and the others are measured all the same; it is an error if the model as it is can't be
+    trained again. Within a ``budget`` in seconds all learners are trained in common rounds (`rounds`). Without one, an
+    interrupt leaves the versions that are measured already, if there is one besides the model as it is.
     """
     by_learner: dict[int, list[Planned]] = {}
     for version in planned:

@@ -1,4 +1,4 @@
-"""Which versions are compared: what each defense makes of the target, asked before anything is trained."""
+"""Which versions are compared: what each defense makes of the target, before anything is trained."""
 
 from __future__ import annotations
 
@@ -37,6 +37,11 @@ class Planned:
         if self.made.answers is not None:
             return "answers"
         return "nothing" if self.made.explanation is None else "explanations"
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """Which version it is, as results state it."""
+        return {key: getattr(self, key) for key in ("name", "defense", "knob", "setting", "what", "source")}
 
     @property
     def answers_stay(self) -> bool:
@@ -80,7 +85,9 @@ def plan(target: Target, defenses: Sequence[Defense]) -> tuple[list[Planned], li
             alone = isinstance(setting, str) and len(defense.settings) == 1
             name = f"{defense.name}{'' if alone else f' {_shown(setting)}'}{about}"
             planned.append(Planned(name, defense.name, defense.knob, setting, defense.what, defense.source, version))
-    _check_names(planned)
+    names = [version.name for version in planned]
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise InputError(f"the version “{twice[0]}” is given twice: give it once")
     if len(planned) == 1:
         raise InputError(
             f"this model can have none of these defenses: {refused[0].attack} can't be used, {refused[0].reason}"
@@ -101,12 +108,6 @@ def _variant(defense: Any) -> str:
     own = [(item.name, getattr(defense, item.name), item.default) for item in items]
     changed = [(name, value) for name, value, usual in own if isinstance(value, int | float | str) and value != usual]
     return "".join(f", {name}={value}" for name, value in changed)
-
-
-def _check_names(planned: Sequence[Planned]) -> None:
-    names = [version.name for version in planned]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise InputError(f"the version “{twice[0]}” is asked for twice: once is enough")
 
 
 def read_defenses(defenses: Any) -> list[Defense]:

@@ -51,7 +51,7 @@ def read_release(given: Any, target: Target, asked: Sequence[Planned]) -> Record
         return None
     release = RecordRelease() if given is True else given
     if not isinstance(release, RecordRelease):
-        raise InputError(f"record_explanations is True or a leakscope RecordRelease, not a {type(given).__name__}")
+        raise InputError(f"record_explanations must be True or a leakscope RecordRelease, not a {type(given).__name__}")
     if reason := refuse_record_explanations(target):
         raise InputError(f"what record explanations reveal can't be measured for this model: {reason}")
     return release
@@ -114,7 +114,7 @@ def _make_case(
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(STREAM,)))
     encoding = make_encoding(target)
     members, others = (_some(records, rng) for records in (target.members, target.nonmembers))
-    X, y, _ = read_records(encoding(members.X), members.y, "an audit of explanations by records")
+    X, y, _ = read_records(encoding(members.X), members.y, "an audit of record explanations")
     low, spread = X.min(axis=0), np.ptp(X, axis=0)
     scale = np.where(spread > 0, spread, 1.0)
     X = (X - low) / scale
@@ -151,12 +151,7 @@ def _version(
     planned, (release, budget), shares = versions[at], rivals.releases[at], rivals.shares[at]
     useful = rivals.useful[at]
     return RecordVersion(
-        name=planned.name,
-        defense=planned.defense,
-        knob=planned.knob,
-        setting=planned.setting,
-        what=planned.what,
-        source=planned.source,
+        **planned.about,
         release=release.words,
         budget=budget,
         strongest=max(shares, key=lambda name: shares[name].value),

@@ -5,7 +5,7 @@ largest share between two releases is
 
 .. math:: D_{vw} = \max_a p_{v,a} - \max_b p_{w,b} = \max_a\min_b\,(p_{v,a} - p_{w,b}).
 
-Intervals of all :math:`p_{v,a}` and, run by run, of all :math:`p_{v,a} - p_{w,a}` hold at once (Student's over runs, Bonferroni),
+Intervals of all :math:`p_{v,a}` and, run by run, of all :math:`p_{v,a} - p_{w,a}` are simultaneous (Student's over runs, Bonferroni),
 and bound every term of it. They speak of the attacks' own randomness on this training set, not of other people's records; an
 attack whose runs all agree has an interval of length zero.
 """
@@ -33,7 +33,7 @@ NO_LOSS = Estimate(0.0, 0.0, 0.0, kind="exact", method="the same by construction
 
 
 class Rivals:
-    """Releases of explanations by records, each with the questions that one asker gets; comparable pair by pair."""
+    """Releases of record explanations, each with the queries that one user may make; comparable pair by pair."""
 
     def __init__(self, case: Case, releases: Sequence[tuple[RecordRelease, int]], price: float, margin: float) -> None:
         self.case, self.releases, self.price, self.margin = case, releases, price, margin
@@ -51,7 +51,7 @@ class Rivals:
                     found = run_attack(case, release, name)
                     shares[attack.name] = np.array([len(run) for run in found]) / len(case.y)
                 if progress is not None:
-                    progress("attacking explanations by records", len(self.runs) * len(RECONSTRUCTIONS) + done, total)
+                    progress("attacking record explanations", len(self.runs) * len(RECONSTRUCTIONS) + done, total)
             self.runs.append(shares)
         return list(refused.values())
 
@@ -59,7 +59,7 @@ class Rivals:
 
     @cached_property
     def each(self) -> float:
-        """Confidence of each interval, so that those of all shares and all differences of one attack hold at once."""
+        """Confidence of each interval, so that those of all shares and all differences of one attack are simultaneous."""
         pairs = combinations(self.runs, 2)
         count = sum(map(len, self.runs)) + sum(len(ours.keys() & theirs.keys()) for ours, theirs in pairs)
         return 1 - (1 - self.case.confidence) / count
@@ -73,7 +73,7 @@ class Rivals:
         ]
 
     def ceiling(self, at: int) -> float:
-        """What one asker can't pass."""
+        """What the attacks of one user can't exceed: queries times records shown, as a share of the training records."""
         release, budget = self.releases[at]
         return min(1.0, budget * release.k / len(self.case.y))
 
@@ -98,11 +98,11 @@ class Rivals:
             low, high = max(low, paired.low), min(high, paired.high)
         return low, high
 
-    # --- what honest users lose, and dominance --------------------------------------------------------------------------
+    # --- utility for ordinary users, and dominance ----------------------------------------------------------------------
 
     @cached_property
     def useful(self) -> list[Usefulness]:
-        """What honest users get of each release; all differences of them hold at once."""
+        """Utility of each release for ordinary users; the intervals of all differences are simultaneous."""
         count = 3 * max(1, len(self.releases) * (len(self.releases) - 1) // 2)
         confidence = 1 - (1 - self.case.confidence) / count
         known: dict[RecordRelease, Usefulness] = {}
@@ -130,7 +130,7 @@ class Rivals:
         return found
 
     def within(self, gains: Sequence[Estimate]) -> bool:
-        """Whether what honest users lose is significantly within the limit."""
+        """Whether the loss of utility is significantly within the limit."""
         return all(gain.low >= -self.price for gain in gains)
 
     def dominating(self, *, significantly: bool) -> list[int | None]:

@@ -7,18 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from leakscope.core.estimate import Estimate
-from leakscope.core.result import Caveat, Claim, NotRun, Outcome, Result
+from leakscope.core.result import Caveat, NotRun, Outcome, Result
 from leakscope.defenses.defense import Guarantee
 from leakscope.errors import InputError
 from leakscope.results import Largest, Verdict
 
 AS_IT_IS = "as it is"
 Better = Literal["more", "less"]
-
-
-def _gain(change: Estimate, better: Better) -> Estimate:
-    """A change so that more is better."""
-    return change if better == "more" else replace(change, value=-change.value, low=-change.high, high=-change.low)
 
 
 @dataclass(frozen=True)
@@ -33,7 +28,12 @@ class Measured:
     @property
     def gain(self) -> Estimate:
         """The change so that more is better."""
-        return _gain(self.change, self.better)
+        change = self.change
+        return (
+            change
+            if self.better == "more"
+            else replace(change, value=-change.value, low=-change.high, high=-change.low)
+        )
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class GroupUtility:
     @property
     def gain(self) -> Estimate:
         """The change so that more is better."""
-        return _gain(self.change, self.better)
+        return Measured(self.metric, self.better, self.value, self.change).gain
 
 
 @dataclass(frozen=True)
@@ -196,7 +196,7 @@ class RecordVersion:
     change
         Change of the largest share from the release as it is; below 0 is less risk. None for the release as it is.
     answered, found, best, error
-        What honest users still get: the share of their queries that are answered, the share of the ``best`` most influential records that is shown, and
+        What ordinary users still get: the share of their queries that are answered, the share of the ``best`` most influential records that is shown, and
         the relative error of the influences; None where these are hidden.
     dominated_by, significantly_dominated_by
         The release that dominates it in risk and usefulness; None if there is none.
@@ -302,14 +302,7 @@ class Comparison(Result):
     @property
     def refuted(self) -> tuple[Version, ...]:
         """The versions whose guarantee is refuted."""
-        refuted = {
-            one.subject["version"] for one in self.claims if one.code == "guarantee_refuted" and one.outcome == "yes"
-        }
-        return tuple(version for version in self.compared if version.name in refuted)
-
-    def claims_about(self, version: str, code: str) -> list[Claim]:
-        """Give the claims with a code about a version."""
-        return [one for one in self.claims if one.code == code and one.subject.get("version") == version]
+        return tuple(version for version in self.compared if version.guarantee_status == "refuted")
 
     def __getitem__(self, name: str) -> Version:
         found = next((version for version in self.compared if version.name == name), None)

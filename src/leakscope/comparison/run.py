@@ -11,11 +11,10 @@ from typing import Any
 import numpy as np
 
 from leakscope.comparison.attacking import Case, attacks_on
-from leakscope.comparison.choosing import recommend
-from leakscope.comparison.claims import does_it_leak
+from leakscope.comparison.claims import comparison_claims, recommend
 from leakscope.comparison.combining import combine
-from leakscope.comparison.decisions import comparison_claims
-from leakscope.comparison.measuring import Measured, measure_all
+from leakscope.comparison.guarantees import does_it_leak
+from leakscope.comparison.measuring import measure_all
 from leakscope.comparison.plan import Planned, plan, read_defenses
 from leakscope.comparison.record_explanations import compare_records, read_release
 from leakscope.comparison.result import Comparison
@@ -111,7 +110,9 @@ def compare(
     settings = Settings(
         seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, bool(random_split), budget
     ).checked()
-    _check(target, price)
+    if not isinstance(target, Target):
+        raise InputError("compare takes a target: make one with leakscope.make_target(model, train, holdout)")
+    check_number("price", price, 0, 1)
     check_references(settings)
     check_work(workers, cluster, cache)
     target, consistency = average_random_answers(target, repeats, settings.seed)
@@ -130,7 +131,9 @@ def compare(
     planned_references = case.design.numbers.references
     measured = measure_all(case, planned, explained, again, clock, progress, settings.budget)
     seen, failed, case = measured.seen, measured.failed, measured.case
-    warnings += _stopped(measured, planned_references)
+    if measured.stopped == "interrupt":
+        used = case.design.numbers.references
+        warnings.append(Caveat("interrupted", {"used": used, "planned": planned_references}))
     with clock("compare"):
         found, limits = combine(case, seen, alone, price, settings.margin)
     held_out = seen[0].quality.answers.reshape(len(case.target.nonmembers), -1)
@@ -157,20 +160,15 @@ def compare(
         not_run=(*refused, *failed),
         warnings=tuple(warnings),
         settings=plain_settings(_recorded(case, settings, found[0].main.metric, explained, price)),
-        fingerprints=_fingerprints(case.target),
+        fingerprints={
+            "training records": fingerprint(case.target.members.X, case.target.members.y),
+            "held-out records": fingerprint(case.target.nonmembers.X, case.target.nonmembers.y),
+        },
         seconds=clock.seconds,
         command=str(command),
         **stamp(),
     )
-    return replace(result, claims=comparison_claims(result))
-
-
-def _stopped(measured: Measured, planned: int) -> list[Caveat]:
-    """State that Ctrl-C ended the training of reference models, if it did."""
-    if measured.stopped != "interrupt":
-        return []
-    used = measured.case.design.numbers.references
-    return [Caveat("interrupted", {"used": used, "planned": planned})]
+    return replace(result, claims=tuple(comparison_claims(result)))
 
 
 def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[str], price: float) -> dict[str, Any]:
@@ -197,19 +195,6 @@ def _recorded(case: Case, settings: Settings, metric: str, explained: Sequence[s
     }
 
 
-def _fingerprints(target: Target) -> dict[str, str]:
-    return {
-        "training records": fingerprint(target.members.X, target.members.y),
-        "held-out records": fingerprint(target.nonmembers.X, target.nonmembers.y),
-    }
-
-
-def _check(target: Target, price: float) -> None:
-    if not isinstance(target, Target):
-        raise InputError("compare takes a target: make one with leakscope.make_target(model, train, holdout)")
-    check_number("price", price, 0, 1)
-
-
 def _read_explanations(explanations: Sequence[str], planned: Sequence[Planned]) -> tuple[str, ...]:
     names = tuple(release.name for release in read_releases(explanations)) if len(explanations) else ()
     if plain := [name for name in names if name in RELEASES]:
@@ -231,12 +216,9 @@ def _prepare(
     target, judging, numbers = prepared.target, prepared.case, prepared.design.numbers
     masks = any(version.made.answers is not None for version in planned)
     attacks = {
-        version.name: attacks_on(
-            target, version, explained,
-            references=numbers.references > 0, masks=masks,
-        )
+        version.name: attacks_on(target, version, explained, references=numbers.references > 0, masks=masks)
         for version in planned
-    }  # fmt: skip
+    }
     everything = [attack for some in attacks.values() for attack in some]
     figures = 1 + len(settings.fprs)
     chances = iter(confidences_for_choice(settings.confidence, everything, len(settings.fprs)))
@@ -246,9 +228,8 @@ def _prepare(
         confidence=settings.confidence, together=confidence_for_choice(settings.confidence, len(everything), figures),
         attacks={name: [(attack, next(chances)) for attack in some] for name, some in attacks.items()},
     )  # fmt: skip
-    said = [*target.warnings, *prepared.said]
-    obstacles = near_overlap(prepared.overlap)
-    hashes, overlap = prepared.hashes, prepared.overlap
+    hashes, overlap, said = prepared.hashes, prepared.overlap, [*target.warnings, *prepared.said]
+    obstacles = near_overlap(overlap)
     if overlap.count and not overlap.removed:
         copies = Caveat("copies_in_holdout", {"records": overlap.count, "removed": False})
         if np.isin(hashes[1][case.sample.nonmembers], hashes[0]).mean() >= MUCH_OVERLAP:

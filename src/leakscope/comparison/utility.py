@@ -2,7 +2,7 @@ r"""Utility of a version on held-out records, and its change from the model as i
 
 =================== ====================================================================================================
 accuracy            share of held-out records whose most probable class is the true one
-log-loss            mean of :math:`-\ln p_y`, probabilities held above 2.2e-16: the surer and wronger, the larger
+log-loss            mean of :math:`-\ln p_y`, probabilities held above 2.2e-16: large for confident errors
 calibration error   how far the probability of the class that is named lies from how often it is right: with b = 1 … 10 bins of
                     equally many records, residuals :math:`r_i` = probability - 1[right], their means :math:`\bar r_b` and
                     deviations :math:`s_b`, the root of :math:`\sum_b \frac{n_b}{n}(\bar r_b^2 - s_b^2/n_b)`, which is right on
@@ -10,7 +10,7 @@ calibration error   how far the probability of the class that is named lies from
 mean squared error  of a regression, in squared units of the label
 =================== ====================================================================================================
 
-Changes are paired: both versions are asked about the same records. All changes of one comparison hold together (Bonferroni).
+Changes are paired: both versions are queried with the same records. The intervals of all changes of one comparison are simultaneous (Bonferroni).
 """
 
 from __future__ import annotations

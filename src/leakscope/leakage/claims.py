@@ -80,7 +80,7 @@ def _figures(point: LeakagePoint, attack: Estimate) -> dict[str, Estimate]:
 
 
 def _simultaneous(attack: Estimate, points: int, draws: int) -> Estimate:
-    """Widen the interval of an attack, which is Student's over blocks of draws, so that those of all points hold together."""
+    """Widen the interval of an attack, which is Student's over blocks of draws, so that those of all points are simultaneous."""
     freedom, together = min(BLOCKS, draws) - 1, 1 - (1 - attack.confidence) / points
     ratio = student(freedom, together) / student(freedom, attack.confidence)
     low, high = (attack.value + ratio * (end - attack.value) for end in (attack.low, attack.high))

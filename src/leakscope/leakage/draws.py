@@ -15,7 +15,7 @@ Means and covariances estimated from m draws in p dimensions make the symmetric 
 3. Near zero J is quadratic: :math:`J\approx|u|^2`, where u stacks the whitened difference of means and, over
    :math:`\sqrt2`, that of covariances. With W the covariance of its estimate, the variance of :math:`\hat J` is
    :math:`4u^\top Wu + 2\operatorname{tr}W^2`. The jackknife sees :math:`4\hat u^\top W\hat u`, which falls with the
-   estimate: an estimate that happens to be small would look sure of itself. The variance is therefore taken as a line
+   estimate: a small estimate would have too narrow an interval. The variance is therefore taken as a line
    :math:`aJ + b` with :math:`a = 4\hat u^\top W\hat u/|\hat u|^2` and :math:`b = 2\operatorname{tr}W^2` from the spread
    of the blocks, and the interval holds those J from which what was found is not too far.
 
@@ -39,7 +39,7 @@ from leakscope.leakage.gaussians import Canonical, Pair, canonical, information_
 BLOCKS = 25
 POINTS_OF_REPLICATES = 64
 MOST_DIMENSIONS = 1000
-#: A variance this small beside that of the other law is none.
+#: A variance this small compared with that of the other law is none.
 VANISHING = 1e-13
 
 
@@ -135,7 +135,7 @@ class Measured:
     divergence: Jackknife  # symmetric divergence, nats
     information: Jackknife  # mutual information, nats
     pair: Pair  # plugged-in Gaussians in canonical form
-    hits: Floats  # (records, blocks): right minus wrong calls of the likelihood-ratio adversary, on held-out draws
+    hits: Floats  # (records, blocks): right minus wrong decisions of the likelihood-ratio attack, on held-out draws
 
 
 def measure(
@@ -153,7 +153,7 @@ def measure(
         Whether draw k of the two sides shares all but one record.
     noise
         (dimensions of the noise, dimensions): what is added to each draw is standard normal times this matrix. Its
-        covariance is added to both laws; nothing is sampled except what the adversary sees.
+        covariance is added to both laws; nothing is sampled except what the attack sees.
     """
     centre = without.mean(axis=1, keepdims=True)
     blocks = min(BLOCKS, with_record.shape[1], without.shape[1])
@@ -275,7 +275,7 @@ def _less_bias(full: Floats, replicates: Floats) -> Floats:
 def _likelihood_ratio_hits(
     with_record: Floats, without: Floats, first: Side, second: Side, extra: Floats, noise: Floats | None
 ) -> Floats:
-    """Advantage, by record and block, of the adversary who knows both Gaussians from the other half of the draws."""
+    """Advantage, by record and block, of the attack that knows both Gaussians from the other half of the draws."""
     blocks = len(first.counts)
     hits = np.zeros((len(with_record), blocks))
     halves = np.arange(blocks) % 2 == 0

@@ -30,7 +30,7 @@ CHECKED = 20
 FAR = 8.0
 #: Directions with less of the variance than this are fixed combinations of the others.
 FIXED = 1e-12
-#: A parameter whose deviation is this small beside the largest parameter does not vary but by rounding.
+#: A parameter whose deviation is this small compared with the largest parameter varies by rounding only.
 ROUNDING = 1e-11
 
 

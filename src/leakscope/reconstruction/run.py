@@ -378,13 +378,7 @@ def usefulness_of(case: Case, release: RecordRelease, confidence: float) -> Usef
     honest = case.X if case.prior.records is None else case.prior.records
     points = honest[np.random.default_rng(case.seed).permutation(len(honest))[:HONEST]]
     return release.usefulness(
-        case.models,
-        case.X,
-        case.y,
-        points,
-        trained=case.prior.records is None,
-        seed=case.seed,
-        confidence=confidence,
+        case.models, case.X, case.y, points, trained=case.prior.records is None, seed=case.seed, confidence=confidence
     )
 
 

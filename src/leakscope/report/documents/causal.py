@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy
-from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Outcome, Result
-from leakscope.core.wording import count, listing, name, number, sentence, write
-from leakscope.report.charts.model import Axis, Chart, Mark, Series
+from leakscope.core.wording import count, listing, name, number, write
+from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
 from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, Items, Row, Table, Tone, Value
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import glossary, not_run, provenance, sources
+from leakscope.report.documents.common import by_category, filled, not_run, outcome, provenance, reading, sources, value
 
 _LABELS: dict[Outcome, tuple[str, Tone]] = {
     "yes": ("Leaks less", "safe"),
@@ -48,25 +47,22 @@ def make(found: CausalStudy, others: Sequence[Result]) -> Document:  # noqa: ARG
         title=f"Causal models of {name(found.label, 40)}",
         question=f"Does a model on the causes of {name(found.label, 40)} leak less than one on all columns?",
         answer=_answer(found),
-        facts=tuple(_facts(found)),
-        blocks=tuple(_blocks(found)),
+        facts=_facts(found),
+        blocks=_blocks(found),
     )
 
 
 def _answer(found: CausalStudy) -> Answer:
-    label, tone = _LABELS[found.claim("causal_leaks_less").outcome]
-    other = name(found.models[1].name, 40)
+    decided, other = outcome(found, "causal_leaks_less"), name(found.models[1].name, 40)
     headlines = {
         "yes": f"The model on the causes reveals less about who was in the training data than {other}.",
         "no": f"The model on the causes reveals more about who was in the training data than {other}.",
         "inconclusive": f"No consistent significant difference in leakage was found between the model on the causes and {other}.",
     }
-    claims = [claim for claim in found.claims if claim.subject]
-    told = [_sentence(claim) for claim in claims if claim.code == "causal_predicts_better"]
+    claims = [claim for claim in found.claims if claim.estimates]
+    said = [_sentence(claim) for claim in claims if claim.code == "causal_predicts_better"]
     technical = [_sentence(claim) for claim in claims if claim.code != "causal_predicts_better"]
-    technical += [_sentence(claim) for claim in found.claims if claim.code == "causal_needs_less_noise"]
-    headline = headlines[found.claim("causal_leaks_less").outcome]
-    return Answer(label, tone, headline, tuple(told), tuple(part for part in technical if part))
+    return Answer(*_LABELS[decided], headlines[decided], tuple(said), tuple(filter(None, technical)))
 
 
 def _sentence(claim: Claim) -> str:
@@ -93,7 +89,7 @@ def _sentence(claim: Claim) -> str:
         case "causal_predicts_better":
             way = {"yes": "better than", "no": "worse than", "inconclusive": "not significantly better or worse than"}
             return (
-                f"On {'P' if law == SAME else 'P*'} the causal model predicts {way[claim.outcome]} {other} "
+                f"On {law} the causal model predicts {way[claim.outcome]} {other} "
                 f"({write(figures['causal'])} and {write(figures['other'])})."
             )
         case "causal_needs_less_noise":
@@ -104,53 +100,45 @@ def _sentence(claim: Claim) -> str:
             )
         case "helps_to_infer" if claim.outcome == "yes":
             return (
-                f"The predictions of {name(subject['model'], 40)} help to infer {name(subject['column'], 40)} (advantage "
-                f"{write(figures['gain'], 'signed')})."
+                f"The predictions of {name(subject['model'], 40)} help to infer {name(subject['column'], 40)} (gain in advantage "
+                f"{write(figures['gain'], 'signed')}, in AUC {write(figures['gain_auc'], 'signed')})."
             )
     return ""
 
 
-def _facts(found: CausalStudy) -> list[tuple[str, Cell]]:
-    shift = found.settings["shift"]
-    source = _SOURCES[found.causes_from]
-    return [
-        ("Label", name(found.label)),
-        ("Causes", f"{listing(found.causes, 8)} ({source})"),
-        ("Training records per model", found.settings["trained_on"]),
-        ("Shifted distributions", found.settings["shifted_worlds"]),
-        ("Shift", _SHIFTS[shift] if isinstance(shift, str) else f"noise of up to {number(shift)} on every table but the label's"),
-    ]  # fmt: skip
-
-
-def _blocks(found: CausalStudy) -> list[Block]:
-    blocks: list[Block] = [_utilities(found)]
-    blocks += [_attacks(found, law) for law in (SAME, SHIFTED)]
-    if found.attributes:
-        blocks.append(_attributes(found))
-    if found.claim("causal_leaks_less").outcome == "yes":
-        step = (
-            f"{sentence(f'use {name(found.models[0].name, 40)} instead of {name(found.models[1].name, 40)}')} It leaks significantly less for at least one "
-            "distribution of non-members and for none significantly more."
-        )
-        blocks.append(Items((Item(step),), "What to do next", "steps", brief=True))
-    if found.warnings:
-        blocks.append(warnings(found))
-    if charts := _charts(found):
-        blocks.append(Details("Charts", charts, open=True))
-    if found.choice is not None:
-        blocks.append(_choice(found))
-    if found.noise is not None:
-        blocks.append(_noise(found))
-    blocks += not_run(found.not_run)
-    blocks.append(Items(tuple(map(Item, HOW_TO_READ)), "How to read this report"))
-    terms = glossary(
-        "Member", "Non-member", "AUC", "Advantage", "Never-trained control", "Blind baseline", "Significant"
+def _facts(found: CausalStudy) -> tuple[tuple[str, Cell], ...]:
+    settings, shift = found.settings, found.settings["shift"]
+    words = (
+        _SHIFTS[shift] if isinstance(shift, str) else f"noise of up to {number(shift)} on every table but the label's"
     )
-    return [*blocks, terms, sources({}, ["tople2020"]), provenance(found)]
+    return (
+        ("Label", name(found.label)),
+        ("Causes", f"{listing(found.causes, 8)} ({_SOURCES[found.causes_from]})"),
+        ("Training records per model", settings["trained_on"]),
+        ("Shifted distributions", settings["shifted_worlds"]),
+        ("Shift", words),
+    )
 
 
-def _value(estimate: Estimate | None) -> Cell:
-    return None if estimate is None else Value(estimate)
+def _blocks(found: CausalStudy) -> tuple[Block, ...]:
+    first, second = (name(model.name, 40) for model in found.models[:2])
+    step = f"It leaks significantly less than {second} for at least one distribution of non-members, and for none significantly more."
+    steps = (Item(step, f"Use {first}", "measured"),) if outcome(found, "causal_leaks_less") == "yes" else ()
+    terms = ("Member", "Non-member", "AUC", "Advantage", "Never-trained control", "Blind baseline", "Significant")
+    return filled(
+        _utilities(found),
+        *(_attacks(found, law) for law in (SAME, SHIFTED)),
+        _attributes(found),
+        Items(steps, "What to do next", "steps", brief=True),
+        warnings(found),
+        Details("Charts", _charts(found), open=True),
+        _choice(found),
+        _noise(found),
+        *not_run(found.not_run),
+        reading(HOW_TO_READ, *terms),
+        sources({}, ["tople2020"]),
+        provenance(found),
+    )
 
 
 def _measure(found: CausalStudy) -> str:
@@ -158,9 +146,7 @@ def _measure(found: CausalStudy) -> str:
 
 
 def _utilities(found: CausalStudy) -> Table:
-    rows = [
-        Row((name(model.name), *map(_value, (model.training, model.test, model.shifted)))) for model in found.models
-    ]
+    rows = [Row((name(model.name), *map(value, (model.training, model.test, model.shifted)))) for model in found.models]
     columns = ("Model", "Training sample", "P", "P*")
     note = f"{_measure(found)}. P* is the mean over shifted distributions."
     return Table(columns, tuple(rows), "Utility", note, brief=True)
@@ -185,18 +171,22 @@ def _attacks(found: CausalStudy, law: str) -> Table:
 def _attributes(found: CausalStudy) -> Table:
     rows = []
     for one in found.attributes:
-        helps = found.claim("helps_to_infer", column=one.column, model=one.model).outcome == "yes"
-        figures = (Value(one.baseline), Value(one.advantage), Value(one.gain, "signed"))
+        helps = outcome(found, "helps_to_infer", column=one.column, model=one.model) == "yes"
+        figures = (Value(one.baseline), Value(one.gain, "signed"), Value(one.gain_auc, "signed"))
         column = f"{name(one.column, 40)}{' (cause)' if one.is_cause else ''}"
-        cells = (column, name(one.model, 40), *figures)
-        rows.append(Row(cells, "significant" if helps else "", "risk" if helps else "plain"))
-    columns = ("Column", "Model", "Without the model", "With the model", "Gain")
-    note = "Advantage of an attacker who knows all other columns and the label; 0 is chance."
+        tag: tuple[str, Tone] = ("significant", "risk") if helps else ("", "plain")
+        rows.append(Row((column, name(one.model, 40), *figures), *tag))
+    columns = ("Column", "Model", "Baseline", "Gain", "Gain in AUC")
+    note = (
+        "Baseline: advantage of an attacker who knows all other columns and the label but not the model; 0 is chance. Gains: advantage and AUC of the "
+        "strongest attack minus those of the baseline."
+    )
     return Table(columns, tuple(rows), "Inference of sensitive columns", note, brief=True, most=20)
 
 
-def _choice(found: CausalStudy) -> Table:
-    assert found.choice is not None
+def _choice(found: CausalStudy) -> Table | None:
+    if found.choice is None:
+        return None
     rows = [
         Row((name(column), number(value)), "cause" if column in found.choice.significant else "")
         for column, value in sorted(found.choice.p_values.items(), key=lambda pair: pair[1])
@@ -209,31 +199,31 @@ def _choice(found: CausalStudy) -> Table:
     return Table(("Column", "p-value"), tuple(rows), "Choice of the causes", note)
 
 
-def _noise(found: CausalStudy) -> Table:
-    assert found.noise is not None
-    noise = found.noise
-    rows = [
+def _noise(found: CausalStudy) -> Table | None:
+    if (noise := found.noise) is None:
+        return None
+    rows = (
         Row(("Sensitivity on the causes", Value(noise.causal))),
         Row(("Sensitivity on all columns", Value(noise.associational))),
         Row(("Ratio of ε at equal Laplace noise", Value(noise.ratio))),
-    ]
+    )
     note = (
         f"L1 sensitivity of least squares (l2 = {number(noise.l2)}): the largest change over {count(noise.swaps)} random swaps of one record among "
         f"{count(noise.size)}. It is a lower bound and guarantees nothing."
     )
-    return Table(("Figure", "Value"), tuple(rows), "Noise for differential privacy", note)
+    return Table(("Figure", "Value"), rows, "Noise for differential privacy", note)
 
 
 def _charts(found: CausalStudy) -> tuple[Chart, ...]:
     """Utility against leakage for every kind of model, and the accuracy of the strongest attack with its controls."""
     series = []
-    for law, legend in ((SAME, "P"), (SHIFTED, "P*")):
+    for law in (SAME, SHIFTED):
         marks = []
         for model in found.models:
             best, worth = found.strongest(model.name, law), model.utility(law)
             if best is not None and worth is not None:
                 marks.append(Mark(worth, best.excess_auc, name(model.name, 40)))
-        series += [Series(legend, tuple(marks), "points")] if marks else []
+        series += [Series(law, tuple(marks), "points")] if marks else []
     if not series:
         return ()
     utility = Chart(
@@ -243,23 +233,20 @@ def _charts(found: CausalStudy) -> tuple[Chart, ...]:
         Axis("Excess AUC of the strongest attack"),
         tuple(series),
     )
-    return (utility, *(_bars(found, law) for law in (SAME, SHIFTED)))
+    return (utility, *(_accuracies(found, law) for law in (SAME, SHIFTED)))
 
 
-def _bars(found: CausalStudy, law: str) -> Chart:
+def _accuracies(found: CausalStudy, law: str) -> Chart:
     best = [found.strongest(model.name, law) for model in found.models]
-    figures: dict[str, list[Estimate | None]] = {
-        "attack": [None if one is None else one.accuracy for one in best],
-        "never-trained control": [None if one is None else one.control_accuracy for one in best],
-        "blind baseline": [found.blind[law].accuracy for _ in best],
-    }
-    return Chart(
-        f"Strongest attack against {'P' if law == SAME else 'P*'}",
+    return by_category(
+        f"Strongest attack against {law}",
         f"Accuracy against {_LAWS[law]}, by kind of model.",
-        Axis("Model", "category", categories=tuple(name(model.name, 40) for model in found.models)),
-        Axis("Accuracy"),
-        tuple(
-            Series(legend, tuple(Mark(at, value) for at, value in enumerate(values)), "bars")
-            for legend, values in figures.items()
-        ),
+        Axis("Accuracy", from_zero=False),
+        [name(model.name, 40) for model in found.models],
+        {
+            "never-trained control": [None if one is None else one.control_accuracy for one in best],
+            "blind baseline": [found.blind[law].accuracy for _ in best],
+            "attack": [None if one is None else one.accuracy for one in best],
+        },
+        Rule(0.5, "x", "chance"),
     )

@@ -210,7 +210,6 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
         f"The risk is that of membership inference. Through record explanations as they are, attacks recover {write(v['share'], 'percent')} of the "
         "training records themselves."
     ),
-
     # --- leakage --------------------------------------------------------------------------------------------------
     "fixed_parameters": lambda v: (
         f"{count(v['fixed'])} of {count(v['all'])} {_seen(v)} never vary or are determined by the others. The others contain all information."
@@ -241,8 +240,6 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
         "not Gaussian, and the bound does not hold."
     ),
     "no_threshold_attack": lambda v: f"The loss-threshold attack could not be run: {sentence(v['reason'])}",
-
-
     # --- reconstruction -------------------------------------------------------------------------------------------
     "wrong_records": lambda v: (
         f"{listing(v['attacks'])} returned records that are not in the training set: there is an error in the attack."
@@ -258,17 +255,11 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
     "constant_columns": lambda v: f"Columns with one value for all records were left out: {listing(v['columns'], 6)}.",
     "sampled_records": lambda v: f"{count(v['records'])} of {count(v['of'])} records were chosen at random for training.",
     "no_holdout": lambda v: "No records are left for the holdout. Attacks that need held-out records are not run.",
-
-
-    # --- frontier -------------------------------------------------------------------------------------------------
-
-
     # --- attributes -----------------------------------------------------------------------------------------------
     "columns_not_simultaneous": lambda v: (
         f"Intervals are simultaneous for the attacks on one column, not for all {count(v['columns'])} columns. Among many columns, one may be "
         "significant by chance."
     ),
-
     # --- causal ---------------------------------------------------------------------------------------------------
     "causes_only_suggested": lambda v: (
         "The environments identify no cause at the stated confidence"
@@ -283,11 +274,7 @@ SENTENCES: dict[str, Callable[[Values], str]] = {
         f"{name(v['model'])}: no training record had the causes of {100 * v['share']:.3g} % of the records of P*. Their prediction is the "
         "distribution of the label in the training sample."
     ),
-
-
     # --- reproduction ---------------------------------------------------------------------------------------------
     "synthetic_data": lambda v: f"The data are synthetic ({listing(v['data'])}). The numbers can't be compared with the paper's.",
     "quick_run": lambda v: "This is a quick run with small settings. Its numbers are not those of the figure: do not quote them.",
-
-
 }  # fmt: skip

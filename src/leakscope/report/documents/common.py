@@ -1,13 +1,15 @@
-"""What the documents of several studies share: settings and versions, what was not run, sources, and the glossary."""
+"""What the documents of several studies share: settings and versions, what was not run, sources, the glossary, and charts of categories."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
-from leakscope.core.result import NotRun, Result
-from leakscope.core.wording import SENTENCE_LENGTH, name, sentence
-from leakscope.report.document import Details, Item, Items, Text
+from leakscope.core.estimate import Estimate
+from leakscope.core.result import NotRun, Outcome, Result, Scalar
+from leakscope.core.wording import SENTENCE_LENGTH, Style, name, sentence, write
+from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
+from leakscope.report.document import Block, Details, Item, Items, KeyFigures, Table, Text, Value
 
 PAPERS = {
     "farokhi2020": "F. Farokhi and M. A. Kaafar: Modelling and Quantifying Membership Information Leakage in Machine Learning, 2020",
@@ -41,6 +43,84 @@ _TERMS = {
     "Pareto-optimal": "No other option is at least as good in everything and better in something.",
     "Utility": "How well a model does its task, such as its accuracy.",
 }
+_CONTENT = {
+    Text: "paragraphs", KeyFigures: "figures", Table: "rows", Chart: "series", Items: "items", Details: "blocks"
+}  # fmt: skip
+
+
+def filled(*blocks: Block | None) -> tuple[Block, ...]:
+    """Leave out blocks without content.
+
+    Examples
+    --------
+    >>> filled(None, Text(()), Text(("A statement.",)))
+    (Text(paragraphs=('A statement.',), title='', brief=False, code=False),)
+    """
+    return tuple(block for block in blocks if block is not None and getattr(block, _CONTENT[type(block)]))
+
+
+def value(estimate: Estimate | None, style: Style = "number") -> Value | None:
+    """Give the cell of an estimate; an empty one where there is none."""
+    return None if estimate is None else Value(estimate, style)
+
+
+def outcome(result: Result, code: str, **subject: Scalar) -> Outcome:
+    """Give the outcome of the claim about exactly this subject; inconclusive where the result does not make it."""
+    found = (claim.outcome for claim in result.claims if claim.code == code and claim.subject == subject)
+    return next(found, "inconclusive")
+
+
+def group_name(column: str, level: str) -> str:
+    """Give the name of a group of records."""
+    return f"{name(column, 40)} = {name(level, 40)}"
+
+
+def control_name(kind: str) -> str:
+    """Give the name of a control."""
+    return "never-trained control" if kind == "never trained" else "permuted control"
+
+
+def by_category(
+    title: str,
+    description: str,
+    axis: Axis,
+    categories: Sequence[str],
+    series: Mapping[str, Sequence[Estimate | None]],
+    rule: Rule,
+    groups: Sequence[str] = (),
+) -> Chart:
+    """Draw estimates with their intervals: a row for each category, and a colour for each series; the last series stands out."""
+    style: Style = "percent" if axis.percent else "number"
+    drawn = []
+    for legend, estimates in series.items():
+        marks = [
+            Mark(estimate, at, said=f"{categories[at]}, {legend}: {write(estimate, style)}")
+            for at, estimate in enumerate(estimates)
+            if estimate is not None
+        ]
+        drawn.append(Series(legend, tuple(marks), "points", "strong" if legend == list(series)[-1] else "plain"))
+    rows = Axis("", "category", categories=tuple(categories), groups=tuple(groups))
+    return Chart(title, description, axis, rows, tuple(one for one in drawn if one.marks), (rule,))
+
+
+def reading(sentences: Sequence[str], *terms: str) -> Details:
+    """Explain how to read a document, with the terms of the glossary that it uses; all of them by default."""
+    return Details("How to read this report", (Items(tuple(map(Item, sentences))), glossary(*terms)), open=True)
+
+
+def cite(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Group pairs of a source and what is from it by source, as `sources` takes them.
+
+    Examples
+    --------
+    >>> cite([("Yeom 2018", "loss threshold"), ("", "own"), ("Yeom 2018", "loss threshold")])
+    {'Yeom 2018': ['loss threshold']}
+    """
+    cited: dict[str, list[str]] = {}
+    for source, what in pairs:
+        if source and what not in cited.setdefault(source, []):
+            cited[source].append(what)
+    return cited
 
 
 def glossary(*terms: str) -> Details:

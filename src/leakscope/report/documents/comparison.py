@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from leakscope.comparison.result import Comparison, Version
 from leakscope.core.result import Result
@@ -13,10 +12,8 @@ from leakscope.report.document import (
     Answer,
     Block,
     Cell,
-    Details,
     Document,
     Item,
-    Items,
     KeyFigure,
     KeyFigures,
     Row,
@@ -26,7 +23,18 @@ from leakscope.report.document import (
 )
 from leakscope.report.documents import comparison_parts as parts
 from leakscope.report.documents.caveats import describe, warnings
-from leakscope.report.documents.common import glossary, not_run, provenance, sources
+from leakscope.report.documents.common import (
+    cite,
+    control_name,
+    filled,
+    not_run,
+    outcome,
+    provenance,
+    reading,
+    sources,
+    value,
+)  # fmt: skip
+from leakscope.report.documents.releases import in_pairs
 from leakscope.report.documents.verdict import technical
 
 _LABELS: dict[str, tuple[str, Tone]] = {
@@ -44,7 +52,7 @@ HOW_TO_READ = (
     "A defense that changes outputs in a way that can be undone, such as a temperature, hides nothing from an attacker who knows it.",
     "Intervals are about these trained models and these records. Another training, or other people, can give other numbers.",
     "What the attacks show of ε is a lower bound. At least 0 means that nothing was shown; it does not mean that ε is small.",
-    "“Pareto-optimal” and “dominated” compare values and can be chance. “Significantly dominated” uses intervals that are simultaneous for all pairs.",
+    "“Pareto-optimal” and “dominated” compare values and can be due to chance. “Significantly dominated” uses intervals that are simultaneous for all pairs.",
     "A small average loss can be a large loss for a few people: check the groups, and those that are too small to be shown.",
 )
 
@@ -56,8 +64,8 @@ def make(found: Comparison, others: Sequence[Result]) -> Document:  # noqa: ARG0
         title=f"Defenses of {name(found.studied)}",
         question="Which defense lowers the risk, and what does it cost?",
         answer=_answer(found),
-        facts=tuple(_facts(found)),
-        blocks=tuple(_blocks(found)),
+        facts=_facts(found),
+        blocks=_blocks(found),
     )
 
 
@@ -74,38 +82,30 @@ def advise(found: Comparison) -> list[Item]:
     return steps
 
 
-def _blocks(found: Comparison) -> list[Block]:
-    blocks: list[Block] = [_figures(found), _versions(found)]
-    blocks += parts.guarantees(found)
-    blocks.append(frontier(found))
-    blocks.append(parts.utility(found))
-    if any(version.faithfulness for version in found.compared):
-        blocks.append(parts.faithfulness(found))
-    if found.record_explanations is not None:
-        blocks.append(parts.record_explanations(found.record_explanations))
-    if any(version.groups for version in found.compared):
-        blocks.append(parts.groups(found))
-    blocks.append(parts.attacks(found))
-    if any(version.retrained is not None for version in found.compared):
-        blocks.append(parts.retrained(found))
-    if said := parts.notes(found):
-        blocks.append(Items(tuple(said), "Notes", style="terms"))
-    if found.warnings:
-        blocks.append(warnings(found))
-    left_out = [*found.not_run, *(() if found.record_explanations is None else found.record_explanations.not_run)]
-    cited: dict[str, list[str]] = {}
-    for version in found.compared:
-        for source in (version.source, "" if version.guarantee is None else version.guarantee.source):
-            if source and version.defense not in cited.setdefault(source, []):
-                cited[source].append(version.defense)
-    reading = (Items(tuple(map(Item, HOW_TO_READ))), glossary())
-    return [
-        *blocks,
-        *(replace(block, brief=True) for block in not_run(left_out)),
-        Details("How to read this report", reading, open=True),
-        sources(cited),
-        provenance(found, _call(found)),
+def _blocks(found: Comparison) -> tuple[Block, ...]:
+    records = found.record_explanations
+    cited = [(version.source, version.defense) for version in found.compared]
+    cited += [
+        (version.guarantee.source, version.defense) for version in found.compared if version.guarantee is not None
     ]
+    return filled(
+        _figures(found),
+        _versions(found),
+        *parts.guarantees(found),
+        frontier(found),
+        parts.utility(found),
+        parts.faithfulness(found),
+        None if records is None else parts.record_explanations(records),
+        parts.groups(found),
+        parts.attacks(found),
+        parts.retrained(found),
+        parts.notes(found),
+        warnings(found),
+        *not_run((*found.not_run, *(() if records is None else records.not_run)), brief=True),
+        reading(HOW_TO_READ),
+        sources(cite(cited)),
+        provenance(found, _call(found)),
+    )
 
 
 def _call(found: Comparison) -> str:
@@ -120,41 +120,37 @@ def _call(found: Comparison) -> str:
 def _answer(found: Comparison) -> Answer:
     label, tone = _LABELS[found.recommendation.kind]
     headline, *sentences = _said(found)
-    refuted = found.refuted
-    if refuted:
-        several = len(refuted) > 1
-        which = listing([quoted(version.name) for version in refuted])
+    if refuted := [quoted(version.name) for version in found.refuted]:
         sentences = [headline, *sentences]
         label, tone = "Guarantee refuted", "risk"
-        headline = (
-            f"The guarantee{'s' if several else ''} of {which} {'are' if several else 'is'} refuted by an attack."
-        )
+        guarantees = "guarantee of {} is" if len(refuted) == 1 else "guarantees of {} are"
+        headline = f"The {guarantees.format(listing(refuted))} refuted by an attack."
     return Answer(label, tone, headline, tuple(sentences), tuple(_technical(found)))
 
 
 def _said(found: Comparison) -> list[str]:
     """The recommendation for lay readers."""
-    before, limit = found.as_it_is, _limit(found)
-    pairs = (
-        "Shown one person from the training data and one who was not in it, the strongest attack on the model as it is picks the right one "
-        f"{out_of(100, before.risk.auc)} times out of 100; a coin gets 50."
-    )
-    where = "" if found.record_explanations is None else " from the outputs"
+    limit = _limit(found)
+    as_it_is = in_pairs(found.as_it_is.risk, "the strongest attack on the model as it is")
     match found.recommendation.kind:
         case "use":
             version = found[str(found.recommendation.version)]
             return [
                 f"Use {quoted(version.name)}: it significantly lowers the risk, and {limit}.",
-                f"{sentence(version.what)} {_in_pairs(version, before)} {_cost(found, version)}",
+                f"{sentence(version.what)} {_effect(found, version)}",
             ]
         case "utility_limit":
             version = found[str(found.recommendation.candidate)]
             return [
                 f"The risk can be lowered, but no version significantly lowers it while {limit}.",
-                f"{quoted(version.name)} loses least: {name(version.what, 200)}. {_in_pairs(version, before)} {_cost(found, version)}",
+                f"{quoted(version.name)} loses least: {name(version.what, 200)}. {_effect(found, version)}",
             ]
         case "nothing_to_lower":
-            return [f"No leak{where} was detected that a defense could lower.", f"{pairs} Stronger attacks may exist."]
+            where = "" if found.record_explanations is None else " from the outputs"
+            return [
+                f"No leak{where} was detected that a defense could lower.",
+                f"{as_it_is} Stronger attacks may exist.",
+            ]
         case "inconclusive":
             doubt = found.recommendation.doubt
             return [
@@ -168,14 +164,19 @@ def _said(found: Comparison) -> list[str]:
                 "(references=4, --references 4) of a model that can be retrained.",
             ]
     if len(found.compared) == 1:
-        return ["No other version of the model was compared: these defenses change record explanations only.", pairs]
-    return ["No version significantly lowers the risk.", pairs]
+        return ["No other version of the model was compared: these defenses change record explanations only.", as_it_is]
+    return ["No version significantly lowers the risk.", as_it_is]
 
 
-def _in_pairs(version: Version, before: Version) -> str:
+def _effect(found: Comparison, version: Version) -> str:
+    """What a version does to risk and utility, for lay readers."""
+    metric, metrics = version.main.metric, [one.metric for one in (*version.utility.values(), *version.faithfulness)]
+    lost = [one for one in metrics if outcome(found, "utility_lost", version=version.name, metric=one) == "yes"]
+    also = [one for one in lost if one != metric]
+    more = f" It significantly worsens {listing(also)} too." if also else ""
     return (
-        "Shown one person from the training data and one who was not in it, the strongest attack then picks the right one "
-        f"{out_of(100, version.risk.auc)} times out of 100, instead of {out_of(100, before.risk.auc)}; a coin gets 50."
+        f"{in_pairs(version.risk, 'the strongest attack then')} For the model as it is, this is {out_of(100, found.as_it_is.risk.auc)} times. The "
+        f"{name(metric)} changes by {write(version.main.change, 'signed')}.{more}"
     )
 
 
@@ -185,13 +186,6 @@ def _limit(found: Comparison) -> str:
     if found.settings["task"] == "classification":
         return f"its loss of {metric} is significantly below {number(price)}"
     return f"its increase of {metric} is significantly below {percent(price)}"
-
-
-def _cost(found: Comparison, version: Version) -> str:
-    metric, claims = version.main.metric, found.claims_about(version.name, "utility_lost")
-    also = [str(one.subject["metric"]) for one in claims if one.outcome == "yes" and one.subject["metric"] != metric]
-    more = f" It significantly worsens {listing(also)} too." if also else ""
-    return f"The {name(metric)} changes by {write(version.main.change, 'signed')}.{more}"
 
 
 def _changed(version: Version) -> str:
@@ -224,9 +218,9 @@ def _technical(found: Comparison) -> list[str]:
 # --- versions ---------------------------------------------------------------------------------------------------------
 
 
-def _facts(found: Comparison) -> list[tuple[str, Cell]]:
+def _facts(found: Comparison) -> tuple[tuple[str, Cell], ...]:
     settings = found.settings
-    return [
+    return (
         ("Model", name(found.studied)),
         ("Task", name(settings["task"])),
         ("Members (training records)", settings["members"]),
@@ -235,58 +229,41 @@ def _facts(found: Comparison) -> list[tuple[str, Cell]]:
         ("Versions", len(found.compared)),
         (f"{name(found.as_it_is.main.metric).capitalize()} as it is", Value(found.as_it_is.main.value)),
         ("Confidence", f"{percent(settings['confidence'])}, simultaneous for all versions and attacks"),
-    ]
+    )
 
 
 def _figures(found: Comparison) -> KeyFigures:
-    before = found.as_it_is
-    metric = name(before.main.metric)
+    before, metric = found.as_it_is, name(found.as_it_is.main.metric)
     figures = [
         KeyFigure("AUC as it is", Value(before.risk.auc), f"0.5 is chance; strongest attack: {name(before.strongest)}"),
-        KeyFigure("Control AUC as it is", Value(before.control), f"{before.control_kind} control"),
+        KeyFigure("Control AUC as it is", Value(before.control), control_name(before.control_kind)),
         KeyFigure(f"{metric.capitalize()} as it is", Value(before.main.value), "on held-out records"),
     ]
     if found.recommendation.candidate is not None:
         version = found[found.recommendation.candidate]
-        assert version.risk_change is not None
+        of, main = quoted(version.name), version.main
         figures[1:1] = [
-            KeyFigure(
-                f"AUC of {quoted(version.name)}",
-                Value(version.risk.auc),
-                f"strongest attack: {name(version.strongest)}",
-            ),
-            KeyFigure(
-                f"Change of AUC by {quoted(version.name)}", Value(version.risk_change, "signed"), "below 0 is less risk"
-            ),
+            KeyFigure(f"AUC of {of}", Value(version.risk.auc), f"strongest attack: {name(version.strongest)}"),
+            KeyFigure(f"Change of AUC by {of}", value(version.risk_change, "signed"), "below 0 is less risk"),
         ]
         figures.append(
-            KeyFigure(
-                f"Change of {metric} by {quoted(version.name)}",
-                Value(version.main.change, "signed"),
-                f"{version.main.better} is better",
-            )
+            KeyFigure(f"Change of {metric} by {of}", Value(main.change, "signed"), f"{main.better} is better")
         )
     return KeyFigures(tuple(figures))
 
 
 def _versions(found: Comparison) -> Table:
-    metric = name(found.as_it_is.main.metric)
     rows = []
     for at, version in enumerate(found.compared, start=1):
-        cells: tuple[Cell, ...] = (
-            f"{at} {name(version.name)}",
-            Value(version.risk.auc),
-            None if version.risk_change is None else Value(version.risk_change, "signed"),
-            None if version.risk_change is None else Value(version.main.change, "signed"),
-        )
-        tag, tone = _tag(found, version)
+        change = None if version.risk_change is None else Value(version.main.change, "signed")
+        figures = (Value(version.risk.auc), value(version.risk_change, "signed"), change)
         note = f"{sentence(version.what)} {parts.standing(version)} Strongest attack: {name(version.strongest)}."
-        rows.append(Row(cells, tag, tone, note))
+        rows.append(Row((f"{at} {name(version.name)}", *figures), *_tag(found, version), note))
     note = (
         "AUC: the largest of any attack; 0.5 is chance, and the upper end of the interval is not excluded. Intervals of the AUC are simultaneous for all "
         "versions. Changes are paired on the same records, and simultaneous too."
     )
-    columns = ("Version", "AUC", "Change of AUC", f"Change of {metric}")
+    columns = ("Version", "AUC", "Change of AUC", f"Change of {name(found.as_it_is.main.metric)}")
     return Table(columns, tuple(rows), "Versions", note, brief=True, most=40)
 
 
@@ -297,7 +274,7 @@ def _tag(found: Comparison, version: Version) -> tuple[str, Tone]:
         return "recommended", "safe"
     if version.significantly_dominated_by is not None:
         return "dominated", "plain"
-    if any(claim.outcome == "yes" for claim in found.claims_about(version.name, "risk_lowered")):
+    if outcome(found, "risk_lowered", version=version.name) == "yes":
         return "lower risk", "safe"
     return "", "plain"
 
@@ -307,7 +284,6 @@ def frontier(found: Comparison) -> Chart:
     main = found.as_it_is.main
     metric, side = name(main.metric), "right" if main.better == "more" else "left"
     labels = {version.name: f"{at} {name(version.name)}" for at, version in enumerate(found.compared, start=1)}
-    defenses = dict.fromkeys(version.defense for version in found.compared)
     series = [
         Series(
             name(defense or found.as_it_is.name),
@@ -319,7 +295,7 @@ def frontier(found: Comparison) -> Chart:
             "points",
             "plain" if defense else "strong",
         )
-        for defense in defenses
+        for defense in dict.fromkeys(version.defense for version in found.compared)
     ]
     return Chart(
         "Risk against utility",

@@ -2,20 +2,10 @@
 
 from __future__ import annotations
 
-from leakscope.comparison.result import Comparison, RecordComparison, RecordVersion, Version
-from leakscope.core.estimate import Estimate
-from leakscope.core.wording import (
-    SENTENCE_LENGTH,
-    count,
-    listing,
-    name,
-    number,
-    percent,
-    quoted,
-    sentence,
-    write,
-)
+from leakscope.comparison.result import Comparison, GroupUtility, Measured, RecordComparison, RecordVersion, Version
+from leakscope.core.wording import SENTENCE_LENGTH, count, listing, name, number, percent, quoted, sentence, write
 from leakscope.report.document import Block, Cell, Details, Item, Items, Row, Table, Text, Tone, Value
+from leakscope.report.documents.common import cite, filled, group_name, outcome, value
 from leakscope.report.documents.releases import shown_rate
 
 #: Pairs of a version and a group that are shown above the table of all.
@@ -26,11 +16,7 @@ _STATUS: dict[str, tuple[str, Tone]] = {
     "in doubt": ("in doubt", "unknown"),
     "none": ("", "plain"),
 }
-_KNOWS = {
-    "references": "reference models",
-    "labels": "labels of changed copies",
-    "": "defended outputs",
-}
+_KNOWS = {"references": "reference models", "labels": "labels of changed copies", "": "defended outputs"}
 
 
 def standing(version: Version | RecordVersion) -> str:
@@ -42,8 +28,9 @@ def standing(version: Version | RecordVersion) -> str:
     return "Pareto-optimal."
 
 
-def _change(estimate: Estimate | None) -> Cell:
-    return None if estimate is None else Value(estimate, "signed")
+def _with_change(version: Version, one: Measured) -> tuple[Cell, Cell]:
+    """A metric and its change; the model as it is has none."""
+    return Value(one.value), None if version.risk_change is None else Value(one.change, "signed")
 
 
 # --- guarantees -------------------------------------------------------------------------------------------------------
@@ -54,13 +41,11 @@ def claimed(version: Version) -> str:
     guarantee = version.guarantee
     assert guarantee is not None
     delta = f", δ = {number(guarantee.delta)}" if guarantee.delta else ""
-    of = "the swap of one record" if guarantee.neighbours == "swap" else "one record added or removed"
-    swaps = (
-        ""
-        if guarantee.neighbours == "swap"
-        else f", which is ε = {number(guarantee.for_swaps()[0])} for the swap of one record"
-    )
-    return f"{quoted(version.name)} guarantees ε = {number(guarantee.epsilon)}{delta} for {of}{swaps}."
+    said = f"{quoted(version.name)} guarantees ε = {number(guarantee.epsilon)}{delta} for "
+    if guarantee.neighbours == "swap":
+        return f"{said}the swap of one record."
+    swaps = number(guarantee.for_swaps()[0])
+    return f"{said}one record added or removed, which is ε = {swaps} for the swap of one record."
 
 
 def shown(version: Version) -> str:
@@ -72,43 +57,32 @@ def shown(version: Version) -> str:
 
 
 def guarantees(found: Comparison) -> list[Block]:
-    """List guarantees, what the attacks show, and what they assume; nothing where there are none."""
-    having = [version for version in found.compared if version.guarantee is not None]
-    if not having:
-        return []
-    rows = []
-    for version in having:
-        guarantee = version.guarantee
-        assert guarantee is not None
-        tag, tone = _STATUS[version.guarantee_status]
-        (claim,) = found.claims_about(version.name, "guarantee_refuted")
-        epsilon, shown_epsilon = claim.estimates["guaranteed_epsilon"], claim.estimates["epsilon"]
-        cells: tuple[Cell, ...] = (name(version.name), Value(epsilon), Value(shown_epsilon), guarantee.covers)
-        rows.append(Row(cells, tag, tone, claimed(version)))
+    """List guarantees, what the attacks show, and what they assume."""
+    rows, assumed = [], []
+    for version in found.compared:
+        if version.guarantee is not None:
+            figures = found.claim("guarantee_refuted", version=version.name).estimates
+            shown_and_stated = (Value(figures["guaranteed_epsilon"]), Value(figures["epsilon"]))
+            cells = (name(version.name), *shown_and_stated, version.guarantee.covers)
+            rows.append(Row(cells, *_STATUS[version.guarantee_status], claimed(version)))
+            assumed.append((version.guarantee.rests_on, version.name))
     columns = ("Version", "Guaranteed ε", "ε shown by attacks", "Covers")
     note = "For the swap of one record. What the attacks show is a lower bound: one above the guarantee refutes it."
-    if any(version.guarantee_status == "in doubt" for version in having):
+    if any(version.guarantee_status == "in doubt" for version in found.compared):
         note += " In doubt: the bound is above the guarantee, but a distribution shift between members and non-members may explain it."
-    blocks: list[Block] = [Table(columns, tuple(rows), "Guarantees", note, brief=True, most=20)]
-    assumed: dict[str, list[str]] = {}
-    for version in having:
-        if version.guarantee is not None and version.guarantee.rests_on:
-            assumed.setdefault(version.guarantee.rests_on, []).append(version.name)
-    if assumed:
-        items = [Item(sentence(text), listing(names, 6)) for text, names in assumed.items()]
-        blocks.append(Items(tuple(items), "Assumptions of the guarantees", style="terms"))
-    return blocks
+    items = [Item(sentence(text), listing(names, 6)) for text, names in cite(assumed).items()]
+    return [
+        Table(columns, tuple(rows), "Guarantees", note, brief=True, most=20),
+        Items(tuple(items), "Assumptions of the guarantees", style="terms"),
+    ]
 
 
-def notes(found: Comparison) -> list[Item]:
+def notes(found: Comparison) -> Items:
     """Give the notes of defenses, each once."""
-    said: dict[str, list[str]] = {}
     records = () if found.record_explanations is None else found.record_explanations.versions
-    noted = [(one.name, one.notes) for one in found.compared] + [(one.name, one.notes) for one in records]
-    for version, some in noted:
-        for note in some:
-            said.setdefault(note, []).append(version)
-    return [Item(name(note, SENTENCE_LENGTH), listing(names, 6)) for note, names in said.items()]
+    noted = cite((note, one.name) for some in (found.compared, records) for one in some for note in one.notes)
+    items = [Item(name(note, SENTENCE_LENGTH), listing(names, 6)) for note, names in noted.items()]
+    return Items(tuple(items), "Notes", style="terms")
 
 
 # --- utility and attacks ----------------------------------------------------------------------------------------------
@@ -119,10 +93,8 @@ def utility(found: Comparison) -> Table:
     metrics = [name(one.metric) for one in found.as_it_is.utility.values()]
     rows = []
     for version in found.compared:
-        cells: list[Cell] = [name(version.name)]
-        for one in version.utility.values():
-            cells += [Value(one.value), _change(None if version.risk_change is None else one.change)]
-        rows.append(Row(tuple(cells)))
+        cells = [cell for one in version.utility.values() for cell in _with_change(version, one)]
+        rows.append(Row((name(version.name), *cells)))
     columns = ["Version", *(column for metric in metrics for column in (metric.capitalize(), f"Change of {metric}"))]
     note = "On held-out records. Of the log-loss, the calibration error and the mean squared error, less is better."
     return Table(tuple(columns), tuple(rows), "Utility", note)
@@ -131,37 +103,22 @@ def utility(found: Comparison) -> Table:
 def faithfulness(found: Comparison) -> Table:
     """List how faithful the released explanations are."""
     rows = [
-        Row(
-            (
-                name(version.name),
-                name(one.metric),
-                Value(one.value),
-                _change(None if version.risk_change is None else one.change),
-            )
-        )
+        Row((name(version.name), name(one.metric), *_with_change(version, one)))
         for version in found.compared
         for one in version.faithfulness
     ]
     note = "How much better the order of the features is than a random one; 0 is a random order."
-    return Table(
-        ("Version", "Explanation", "Faithfulness", "Change"),
-        tuple(rows),
-        "Feature explanations",
-        note,
-    )
+    return Table(("Version", "Explanation", "Faithfulness", "Change"), tuple(rows), "Feature explanations", note)
 
 
-def group_name(column: str, level: str) -> str:
-    """Give the name of a group."""
-    return f"{name(column, 40)} = {name(level, 40)}"
+def _loses(found: Comparison, version: Version, group: GroupUtility) -> bool:
+    about = {"version": version.name, "column": group.column, "level": group.level}
+    return outcome(found, "group_utility_lost", **about) == "yes"
 
 
 def largest_group_loss(found: Comparison, version: Version) -> str:
     """State which group loses most with a version, where one loses significantly."""
-    lost = [
-        (one.subject["column"], one.subject["level"]) for one in found.claims_about(version.name, "group_utility_lost")
-    ]
-    losing = [group for group in version.groups if (group.column, group.level) in lost]
+    losing = [group for group in version.groups if _loses(found, version, group)]
     if not losing:
         return ""
     most = min(losing, key=lambda group: group.gain.value)
@@ -171,61 +128,40 @@ def largest_group_loss(found: Comparison, version: Version) -> str:
     )
 
 
-def groups(found: Comparison) -> Details:
+def groups(found: Comparison) -> Details | None:
     """List utility and risk of every group with every version, the largest loss first."""
-    lost = {
-        (one.subject["version"], one.subject["column"], one.subject["level"])
-        for one in found.claims
-        if one.code == "group_utility_lost" and one.outcome == "yes"
-    }
     before = {(group.column, group.level): group.auc for group in found.as_it_is.groups}
     pairs = [(version, group) for version in found.compared[1:] for group in version.groups]
-    pairs.sort(key=lambda pair: pair[1].gain.value)
+    if not pairs:
+        return None
     rows = []
-    for version, group in pairs:
-        loses = (version.name, group.column, group.level) in lost
-        then = before.get((group.column, group.level))
-        cells: tuple[Cell, ...] = (
-            name(version.name), group_name(group.column, group.level), group.records, Value(group.value), Value(group.change, "signed"),
-            None if group.auc is None else Value(group.auc), None if then is None else Value(then),
-        )  # fmt: skip
-        rows.append(Row(cells, "loses" if loses else "", "risk" if loses else "plain"))
+    for version, group in sorted(pairs, key=lambda pair: pair[1].gain.value):
+        figures = (Value(group.value), Value(group.change, "signed"), value(group.auc))
+        cells = (name(version.name), group_name(group.column, group.level), group.records, *figures)
+        tag: tuple[str, Tone] = ("loses", "risk") if _loses(found, version, group) else ("", "plain")
+        rows.append(Row((*cells, value(before.get((group.column, group.level)))), *tag))
     metric = name(found.as_it_is.main.metric)
     columns = ("Version", "Group", "Records", metric.capitalize(), f"Change of {metric}", "AUC", "AUC as it is")
-    of = f"{count(len(rows), 'pair')} of a version and a group"
-    said = (
-        f"In {count(len(lost))} of {of}, the group loses significantly."
-        if lost
-        else f"In none of {of} does the group lose significantly."
-    )
+    lost, of = sum(row.tag == "loses" for row in rows), f"{count(len(rows), 'pair')} of a version and a group"
+    said = f"In {count(lost) if lost else 'none'} of {of}, the group loses utility significantly."
     note = (
         "Changes are simultaneous for all groups and versions. Small groups have wide intervals, which can hide losses."
     )
-    blocks: list[Block] = [Text((said,), brief=True), Table(columns, tuple(rows[:MOST_GROUPS]), note=note)]
-    if rest := rows[MOST_GROUPS:]:
-        blocks.append(Details(f"{count(len(rest), 'other pair')}", (Table(columns, tuple(rest)),)))
-    return Details("Groups", tuple(blocks), open=True)
+    first, rest = Table(columns, tuple(rows[:MOST_GROUPS]), note=note), Table(columns, tuple(rows[MOST_GROUPS:]))
+    more = Details(count(len(rest.rows), "other pair"), filled(rest))
+    return Details("Groups", filled(Text((said,), brief=True), first, more), open=True)
 
 
 def attacks(found: Comparison) -> Details:
     """List every attack on every version."""
-    rows = []
-    rates = set()
+    rows, rates = [], set()
     for version in found.compared:
         for one in version.attacks:
             rate = shown_rate(one.tpr_at_fpr)
             rates.add(rate)
             tpr = None if rate is None else Value(one.tpr_at_fpr[rate], "percent")
-            cells: tuple[Cell, ...] = (
-                name(version.name),
-                name(one.attack),
-                name(one.release),
-                Value(one.auc),
-                Value(one.control),
-                tpr,
-                _KNOWS[one.knows],
-            )
-            rows.append(Row(cells))
+            names = (name(version.name), name(one.attack), name(one.release))
+            rows.append(Row((*names, Value(one.auc), Value(one.control), tpr, _KNOWS[one.knows])))
     (only, *more) = rates or {None}
     heading = "TPR at low FPR" if more or only is None else f"TPR at {percent(only)} FPR"
     columns = ("Version", "Attack", "Release", "AUC", "Control AUC", heading, "Adapted to the defense by")
@@ -240,10 +176,9 @@ def retrained(found: Comparison) -> Details:
         for version in found.compared
         if version.retrained is not None
     ]
-    metric = name(found.as_it_is.main.metric)
-    columns = ("Version", metric.capitalize(), "Mean over other trainings")
+    columns = ("Version", name(found.as_it_is.main.metric).capitalize(), "Mean over other trainings")
     note = "Models trained in the same way on other draws of records, each on records that it did not see: how much a single training varies."
-    return Details("Variation over trainings", (Table(columns, tuple(rows), note=note),))
+    return Details("Variation over trainings", filled(Table(columns, tuple(rows), note=note)))
 
 
 # --- record explanations ----------------------------------------------------------------------------------------------
@@ -256,9 +191,10 @@ def record_recommendation(found: RecordComparison) -> str:
         case "nothing_to_lower":
             return "No attack recovers a training record from record explanations."
         case "not_lowered":
+            other = len(found.versions) > 1
             tried = (
                 "No release of record explanations significantly lowers"
-                if len(found.versions) > 1
+                if other
                 else "No other release was compared, so none lowers"
             )
             return f"{tried} the share of the training records that attacks recover: {write(before.share, 'percent')} as it is."
@@ -266,15 +202,12 @@ def record_recommendation(found: RecordComparison) -> str:
     assert version.change is not None
     changed = f"the share of the training records that attacks recover changes by {write(version.change, 'signed')} to {write(version.share)}"
     if found.recommendation.kind == "use":
-        fewer = (
-            f" if honest users need at most {count(version.budget, 'query', 'queries')}"
-            if version.budget < before.budget
-            else ""
-        )
+        queries = count(version.budget, "query", "queries")
+        fewer = f" if ordinary users need at most {queries}" if version.budget < before.budget else ""
         return f"For record explanations, use {quoted(version.name)}{fewer}: {changed}. The loss of usefulness is significantly within {limit}."
     return (
         f"For record explanations, {quoted(version.name)} lowers the risk most: {changed}. No release that significantly lowers it is significantly within a "
-        f"loss of usefulness of {limit}: honest users get {write(version.found, 'percent')} of the {count(version.best)} most influential records."
+        f"loss of usefulness of {limit}: ordinary users get {write(version.found, 'percent')} of the {count(version.best)} most influential records."
     )
 
 
@@ -284,11 +217,10 @@ def record_explanations(found: RecordComparison) -> Details:
     for version in found.versions:
         chosen = version.name == found.recommendation.version
         tag = "recommended" if chosen else "dominated" if version.significantly_dominated_by else ""
-        risk: tuple[Cell, ...] = (name(version.name), version.budget, Value(version.share), _change(version.change))
+        risk = (version.budget, Value(version.share), value(version.change, "signed"), Value(version.ceiling))
         note = f"{sentence(version.release)} {standing(version)} Strongest attack: {name(version.strongest)}."
-        rows.append(Row((*risk, Value(version.ceiling)), tag, "safe" if chosen else "plain", note))
-        error = None if version.error is None else Value(version.error)
-        useful.append(Row((name(version.name), Value(version.answered), Value(version.found), error)))
+        rows.append(Row((name(version.name), *risk), tag, "safe" if chosen else "plain", note))
+        useful.append(Row((name(version.name), Value(version.answered), Value(version.found), value(version.error))))
     settings, best = found.settings, found.as_it_is.best
     note = (
         f"Recovered: the largest share of {count(settings['records'])} training records that any attack sees through explanations, over "
@@ -297,12 +229,9 @@ def record_explanations(found: RecordComparison) -> Details:
     )
     columns = ("Release", "Queries", "Recovered", "Change", "Limit")
     kept = ("Release", "Queries answered", f"Share of the best {best} records shown", "Relative error of influences")
-    return Details(
-        "Record explanations",
-        (
-            Text((record_recommendation(found),)),
-            Table(columns, tuple(rows), note=note, brief=True, most=20),
-            Table(kept, tuple(useful), "What honest users get"),
-        ),
-        open=True,
+    blocks = (
+        Text((record_recommendation(found),)),
+        Table(columns, tuple(rows), note=note, brief=True, most=20),
+        Table(kept, tuple(useful), "What ordinary users get"),
     )
+    return Details("Record explanations", blocks, open=True)

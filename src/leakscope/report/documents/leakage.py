@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from leakscope.bounds import success_from_advantage
+from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Result
 from leakscope.core.wording import count, name, number, out_of, percent, sentence, write
 from leakscope.leakage.claims import doubts
@@ -23,14 +24,12 @@ from leakscope.report.document import (
     KeyFigures,
     Row,
     Table,
-    Text,
     Tone,
     Value,
-)
+)  # fmt: skip
 from leakscope.report.documents.caveats import describe, warnings
-from leakscope.report.documents.common import glossary, provenance, sources
+from leakscope.report.documents.common import filled, outcome, provenance, reading, sources, value
 
-Place = LeakagePoint | NotMeasured
 _QUESTIONS = {
     "parameters": "How much do the parameters of the model reveal about one person?",
     "function": "How much does the model's output for a person reveal about whether that person was trained on?",
@@ -38,6 +37,9 @@ _QUESTIONS = {
 _LABELS: dict[str, tuple[str, Tone]] = {"yes": ("Leaks", "risk"), "inconclusive": ("Not significant", "unknown")}
 _AXES = {"size": "Training records", "l2": "Regularisation l2", "noise": "Noise (standard deviation)"}
 _PLURALS = {"size": "sizes", "l2": "values of l2", "noise": "values of the noise"}
+_ADVICE = {
+    "size": "Train on as many records as possible", "l2": "Increase the regularisation", "noise": "Add noise to the release"
+}  # fmt: skip
 MOST_PLACES = 4
 HOW_TO_READ = (
     "Models are trained on many random training sets with and without each measured record. ρ_KL is the mean over records of the symmetric divergence "
@@ -66,38 +68,31 @@ def make(found: Leakage, others: Sequence[Result]) -> Document:  # noqa: ARG001
             ("Draws per record and side", settings["draws"]),
             ("Confidence", percent(settings["confidence"])),
         ),
-        blocks=tuple(_blocks(found)),
+        blocks=_blocks(found),
     )
 
 
 def advise(found: Leakage) -> list[Item]:
     """Give the settings at which the median record leaks significantly less; for regularisation and noise the smallest one."""
-    claims = [claim for claim in found.claims if claim.code == "leaks_less"]
     items = []
     for setting in SETTINGS:
-        main = getattr(found.point, setting) or 0
-        decided = (
-            "no" if setting == "size" else "yes"
-        )  # the claims are about the largest size, and smaller ones leak more
-        chosen = sorted(
-            (claim for claim in claims if claim.subject["setting"] == setting and claim.outcome == decided),
-            key=lambda claim: float(claim.subject["value"] or 0),
-        )
-        chosen = [claim for claim in chosen if (float(claim.subject["value"] or 0) < main) == (setting == "size")]
-        if not chosen:
+        # The claims are about the largest size. Smaller ones leak more, which is the outcome "no".
+        decided, here = ("no" if setting == "size" else "yes"), getattr(found.point, setting) or 0
+        claims = [one for one in found.claims if one.code == "leaks_less" and one.subject["setting"] == setting]
+        values = {float(one.subject["value"] or 0): one for one in claims if one.outcome == decided}
+        values = {value: one for value, one in values.items() if (value < here) == (setting == "size")}
+        if not values:
             continue
-        value = chosen[0].subject["value"]
-        here, there = (write(chosen[0].estimates[key]) for key in ("rho_kl_median_before", "rho_kl_median"))
+        there = min(values)
+        before, after = (write(values[there].estimates[key]) for key in ("rho_kl_median_before", "rho_kl_median"))
         if setting == "size":
-            said = f"From {count(int(value or 0))} to {count(found.point.size)} training records, the divergence of the median record falls from {there} to {here}."
-            items.append(Item(said, "Train on as many records as possible", "measured"))
+            said = f"From {count(int(there))} to {count(here)} training records, the divergence of the median record falls from {after} to {before}."
         else:
-            title = "Increase the regularisation" if setting == "l2" else "Add noise to the release"
             said = (
-                f"With {setting} {number(float(value or 0))} instead of {number(main)}, the divergence of the median record falls from {here} to {there}. The "
-                "utility loss was not measured here."
+                f"With {setting} {number(there)} instead of {number(here)}, the divergence of the median record falls from {before} to {after}. The utility "
+                "loss was not measured here."
             )
-            items.append(Item(said, title, "measured"))
+        items.append(Item(said, _ADVICE[setting], "measured"))
     return items
 
 
@@ -105,21 +100,15 @@ def _release(found: Leakage) -> str:
     return "parameters" if found.settings["space"] == "parameters" else "outputs at the record"
 
 
-def _place(point: Place) -> str:
-    return f"{count(point.size)} training records{_others(point)}"
+def _place(point: LeakagePoint | NotMeasured) -> str:
+    others = [f", {key} {number(value)}" for key, value in (("l2", point.l2), ("noise", point.noise)) if value]
+    return f"{count(point.size)} training records{''.join(others)}"
 
 
-def _short(point: Place) -> str:
-    return f"size {count(point.size)}{_others(point)}"
-
-
-def _others(point: Place) -> str:
-    return "".join(f", {key} {number(value)}" for key, value in (("l2", point.l2), ("noise", point.noise)) if value)
-
-
-def _bounded(found: Leakage, point: LeakagePoint) -> bool:
-    claim = found.claim("bounded", size=point.size, l2=point.l2, noise=point.noise)
-    return claim.outcome == "yes"
+def _bound(found: Leakage, point: LeakagePoint) -> Estimate | None:
+    """The bound on all attacks, where it is claimed."""
+    bounded = outcome(found, "bounded", size=point.size, l2=point.l2, noise=point.noise)
+    return point.advantage_bound if bounded == "yes" else None
 
 
 def _answer(found: Leakage) -> Answer:
@@ -134,84 +123,65 @@ def _answer(found: Leakage) -> Answer:
     said = [
         f"An attacker who knows how models with and without a person differ is right {right} times out of 100 about one person; a coin gets 50."
     ]
-    if _bounded(found, point):
-        most = point.advantage_bound.mapped(success_from_advantage)
+    if (bound := _bound(found, point)) is not None:
+        most = out_of(100, bound.mapped(success_from_advantage))
         said.append(
-            f"On average over people, any attack on the {what} is right {out_of(100, most)} times out of 100, if the {what} follow Gaussian laws, as a check "
-            "confirms."
-        )  # fmt: skip
+            f"On average over people, any attack on the {what} is right {most} times out of 100, if the {what} follow Gaussian laws, as a check confirms."
+        )
     else:
-        first = doubts(point)[0]
-        why = next(caveat for caveat in point.warnings if caveat.code == first)
+        why = next(caveat for caveat in point.warnings if caveat.code in doubts(point))
         said.append(f"No bound on all attacks is stated. {describe(why)}")
-    technical = (
-        f"{_place(point)}: ρ_KL {write(point.rho_kl)}, advantage of the likelihood-ratio attack {write(point.attack)} (0 is chance, 1 is perfect)."
-    ,)  # fmt: skip
-    return Answer(label, tone, headline, tuple(said), technical)
+    technical = f"{_place(point)}: ρ_KL {write(point.rho_kl)}, advantage of the likelihood-ratio attack {write(point.attack)} (0 is chance, 1 is perfect)."
+    return Answer(label, tone, headline, tuple(said), (technical,))
 
 
-def _blocks(found: Leakage) -> list[Block]:
-    blocks: list[Block] = [_figures(found)]
-    if len(found.points) > 1:
-        table, more = _tables(found)
-        blocks.append(Details("Comparison of settings", (table, *_charts(found), more), open=True))
-    if found.goals:
-        blocks.append(Items(tuple(map(_goal, found.goals)), "Goal", brief=True, most=8))
-    if steps := advise(found):
-        blocks.append(Items(tuple(steps), "What lowers leakage", "steps", brief=True))
-    if found.not_measured:
-        items = tuple(Item(sentence(one.reason), _short(one)) for one in found.not_measured)
-        blocks.append(Items(items, "Not measured", style="terms", brief=True))
-    outputs = (
-        []
-        if found.settings["space"] == "parameters"
-        else [
-            "This is about the output at a person's own record. An attacker who sees other outputs too may learn more."
-        ]
+def _blocks(found: Leakage) -> tuple[Block, ...]:
+    table, more = _tables(found)
+    settings: tuple[Block, ...] = (table, *_charts(found), more) if len(found.points) > 1 else ()
+    left_out = tuple(Item(sentence(one.reason), _place(one)) for one in found.not_measured)
+    black_box = (
+        "This is about the output at a person's own record. An attacker who sees other outputs too may learn more."
     )
-    if found.warnings or outputs:
-        blocks.append(warnings(found, more=outputs))
-    if elsewhere := _other_warnings(found):
-        blocks.append(Items(tuple(elsewhere), "Warnings at other settings", "warnings", brief=True))
-    return [
-        *blocks,
-        Text(HOW_TO_READ, "How to read this report"),
-        glossary("Advantage", "Bound", "Confidence interval", "Member", "Release", "Significant"),
+    return filled(
+        _figures(found),
+        Details("Comparison of settings", settings, open=True),
+        Items(tuple(map(_goal, found.goals)), "Goal", brief=True, most=8),
+        Items(tuple(advise(found)), "What lowers leakage", "steps", brief=True),
+        Items(left_out, "Not measured", style="terms", brief=True),
+        warnings(found, more=[] if found.settings["space"] == "parameters" else [black_box]),
+        Items(tuple(_other_warnings(found)), "Warnings at other settings", "warnings", brief=True),
+        reading(HOW_TO_READ, "Advantage", "Bound", "Confidence interval", "Member", "Release", "Significant"),
         sources({"farokhi2020, Definitions 1 and 2, Theorem 1 (corrected)": ["ρ_KL, ρ_MI, bound on the advantage"]}),
         provenance(found),
-    ]
+    )
 
 
 def _figures(found: Leakage) -> KeyFigures:
     point = found.point
-    bound = Value(point.advantage_bound) if _bounded(found, point) else None
-    rows: list[tuple[str, Cell, str]] = [
-        ("Advantage of the likelihood-ratio attack", Value(point.attack), "0 is chance, 1 is perfect"),
-        ("Bound on the advantage of any attack", bound, "on average over records, for Gaussian laws"),
+    figures = [
+        ("Advantage of the likelihood-ratio attack", point.attack, "0 is chance, 1 is perfect"),
+        ("Advantage of the loss-threshold attack", point.threshold_attack, "0 is chance"),
+        ("Divergence ρ_KL, mean over records", point.rho_kl, "0 means no effect of a record"),
+        ("Divergence of the median record", point.rho_kl_median, "half of the records are below it"),
+        ("Largest divergence of a measured record", point.rho_kl_worst, "other records may have a larger one"),
+        ("Mutual information ρ_MI", point.rho_mi, f"by Corollary 1 {write(point.rho_mi_ceiling)}"),
+        ("Control: divergence of equal laws", point.control, "its interval should contain 0"),
+        ("Divergence ρ_KL by nearest neighbours", point.rho_neighbours, "checks the Gaussian laws"),
     ]
-    if point.threshold_attack is not None:
-        rows.append(("Advantage of the loss-threshold attack", Value(point.threshold_attack), "0 is chance"))
-    rows += [
-        ("Divergence ρ_KL, mean over records", Value(point.rho_kl), "0 means no effect of a record"),
-        ("Divergence of the median record", Value(point.rho_kl_median), "half of the records are below it"),
-        ("Largest divergence of a measured record", Value(point.rho_kl_worst), "other records may have a larger one"),
-        ("Mutual information ρ_MI", Value(point.rho_mi), f"by Corollary 1 {write(point.rho_mi_ceiling)}"),
-    ]
-    if point.control is not None:
-        rows.append(("Control: divergence of equal laws", Value(point.control), "its interval should contain 0"))
-    if point.rho_neighbours is not None:
-        rows.append(("Divergence ρ_KL by nearest neighbours", Value(point.rho_neighbours), "checks the Gaussian laws"))
-    return KeyFigures(tuple(KeyFigure(*row) for row in rows), f"Figures for {_place(point)}", brief=True)
+    shown = [KeyFigure(label, Value(one), note) for label, one, note in figures if one is not None]
+    bound = (
+        "Bound on the advantage of any attack",
+        value(_bound(found, point)),
+        "on average over records, for Gaussian laws",
+    )
+    return KeyFigures((shown[0], KeyFigure(*bound), *shown[1:]), f"Figures for {_place(point)}", brief=True)
 
 
 def _tables(found: Leakage) -> tuple[Table, Details]:
     """One row for each setting, in a narrow table and in a complete one."""
     narrow = {
-        "ρ_KL": "rho_kl",
-        "Bound": "advantage_bound",
-        "Likelihood ratio": "attack",
-        "Loss threshold": "threshold_attack",
-    }
+        "ρ_KL": "rho_kl", "Bound": "advantage_bound", "Likelihood ratio": "attack", "Loss threshold": "threshold_attack"
+    }  # fmt: skip
     wide = {
         "ρ_KL, median record": "rho_kl_median", "ρ_KL, largest": "rho_kl_worst", "ρ_MI": "rho_mi", "Control": "control",
         "Ill-conditioned draws": "ill_conditioned",
@@ -233,9 +203,8 @@ def _table(found: Leakage, figures: Mapping[str, str]) -> Table:
     for point in found.points:
         cells: list[Cell] = [point.size, *(number(getattr(point, one) or 0) for one in settings[1:])]
         for key in shown.values():
-            estimate = getattr(point, key)
-            known = estimate is not None and (key != "advantage_bound" or _bounded(found, point))
-            cells.append(Value(estimate, "percent" if key == "ill_conditioned" else "number") if known else None)
+            estimate = _bound(found, point) if key == "advantage_bound" else getattr(point, key)
+            cells.append(value(estimate, "percent" if key == "ill_conditioned" else "number"))
         rows.append(Row(tuple(cells)))
     return Table((*(one.capitalize() if one != "l2" else one for one in settings), *shown), tuple(rows))
 
@@ -289,6 +258,6 @@ def _other_warnings(found: Leakage) -> list[Item]:
         first = " The values are those of the first setting." if len({str(one) for _, one in pairs}) > 1 else ""
         more = f" and {count(len(pairs) - MOST_PLACES)} more" if len(pairs) > MOST_PLACES else ""
         items.append(
-            Item(describe(pairs[0][1]) + first, "; ".join(_short(point) for point, _ in pairs[:MOST_PLACES]) + more)
+            Item(describe(pairs[0][1]) + first, "; ".join(_place(point) for point, _ in pairs[:MOST_PLACES]) + more)
         )
     return items

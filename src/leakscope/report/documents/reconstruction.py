@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from leakscope.attacks.membership_record_explanation import GroupShare
-from leakscope.core.result import Claim, Result
+from leakscope.core.result import Result
 from leakscope.core.wording import count, name, out_of, percent, write
-from leakscope.reconstruction.result import DefendedRelease, ReconstructionAudit
+from leakscope.reconstruction.result import ReconstructionAudit
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
 from leakscope.report.document import (
     Answer,
@@ -22,12 +22,22 @@ from leakscope.report.document import (
     KeyFigures,
     Row,
     Table,
-    Text,
     Tone,
     Value,
-)
+)  # fmt: skip
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import glossary, not_run, provenance, sources
+from leakscope.report.documents.common import (
+    by_category,
+    cite,
+    control_name,
+    filled,
+    group_name,
+    not_run,
+    outcome,
+    provenance,
+    reading,
+    sources,
+)  # fmt: skip
 
 MOST_ADVICE = 3
 CHARTED_GROUPS = 30
@@ -68,13 +78,13 @@ def make(found: ReconstructionAudit, others: Sequence[Result]) -> Document:  # n
         question="What do explanations that show training records reveal about the people in the training data?",
         answer=_answer(found),
         facts=(*facts, ("Confidence", percent(settings["confidence"]))),
-        blocks=tuple(_blocks(found)),
+        blocks=_blocks(found),
     )
 
 
 def advise(found: ReconstructionAudit) -> list[Item]:
     """Give releases through which every attack recovers significantly less, those with the smallest share first."""
-    better = [release for release in found.defended if (claim := _less(found, release)) and claim.outcome == "yes"]
+    better = [one for one in found.defended if outcome(found, "less_recovered", release=one.release) == "yes"]
     better.sort(key=lambda one: (0.0 if one.share is None else one.share.value, -one.usefulness.found.value))
     return [
         Item(
@@ -87,13 +97,6 @@ def advise(found: ReconstructionAudit) -> list[Item]:
         for one in better[:MOST_ADVICE]
         if one.share is not None
     ]
-
-
-def _less(found: ReconstructionAudit, release: DefendedRelease) -> Claim | None:
-    return next(
-        (one for one in found.claims if one.code == "less_recovered" and one.subject["release"] == release.release),
-        None,
-    )
 
 
 def _answer(found: ReconstructionAudit) -> Answer:
@@ -113,38 +116,29 @@ def _answer(found: ReconstructionAudit) -> Answer:
     return Answer(label, tone, headline, (said,), technical)
 
 
-def _blocks(found: ReconstructionAudit) -> list[Block]:
-    blocks: list[Block] = [Details("Reconstruction attacks", (_attacks(found), _curves(found)), open=True)]
-    if steps := advise(found):
-        blocks.append(Items(tuple(steps), "What lowers reconstruction", "steps", brief=True))
-    blocks.append(_self_revealing(found))
-    if found.membership:
-        blocks.append(_membership(found))
-    if found.defended:
-        blocks.append(_defended(found))
-    if found.precision:
-        rows = tuple(Row((digits, Value(share, "percent"))) for digits, share in found.precision.items())
-        columns = ("Significant digits", "Recovered")
-        note = "Share of the training records that subspace reduction recovers, by significant digits of the influences shown."
-        blocks.append(Table(columns, rows, "Precision of the influences", note, brief=True))
-    if found.strongest.by_group:
-        title = f"Groups: recovered by {name(found.strongest.attack)} (first run)"
-        blocks.append(_groups(found, found.strongest.by_group, title, attack=found.strongest.attack))
-    if not found.settings["release"]["noise"]:
-        blocks.append(_graph(found))
-    if found.warnings:
-        blocks.append(warnings(found))
-    cited: dict[str, list[str]] = {}
-    for attack in found.attacks:
-        cited.setdefault(attack.source, []).append(attack.attack)
-    return [
-        *blocks,
-        *(replace(items, brief=True) for items in not_run(found.not_run)),
-        Text(HOW_TO_READ, "How to read this report"),
-        glossary("AUC", "Confidence interval", "Member", "Never-trained control", "Release", "Significant"),
-        sources(cited, ["shokri2019"]),
+def _blocks(found: ReconstructionAudit) -> tuple[Block, ...]:
+    best = found.strongest
+    return filled(
+        Details("Reconstruction attacks", (_attacks(found), _curves(found)), open=True),
+        Items(tuple(advise(found)), "What lowers reconstruction", "steps", brief=True),
+        _self_revealing(found),
+        _membership(found),
+        _defended(found),
+        Table(
+            ("Significant digits", "Recovered"),
+            tuple(Row((digits, Value(share, "percent"))) for digits, share in found.precision.items()),
+            "Precision of the influences",
+            "Share of the training records that subspace reduction recovers, by significant digits of the influences shown.",
+            brief=True,
+        ),
+        _groups(found, best.by_group, f"Groups: recovered by {name(best.attack)} (first run)", attack=best.attack),
+        None if found.settings["release"]["noise"] else _graph(found),
+        warnings(found),
+        *not_run(found.not_run, brief=True),
+        reading(HOW_TO_READ, "AUC", "Confidence interval", "Member", "Never-trained control", "Release", "Significant"),
+        sources(cite((attack.source, attack.attack) for attack in found.attacks), ["shokri2019"]),
         provenance(found),
-    ]
+    )
 
 
 def _attacks(found: ReconstructionAudit) -> Table:
@@ -156,19 +150,16 @@ def _attacks(found: ReconstructionAudit) -> Table:
 
 
 def _curves(found: ReconstructionAudit) -> Chart:
+    series = []
+    for one in found.attacks:
+        marks = tuple(Mark(at, share) for at, share in one.curve)
+        series.append(Series(name(one.attack), marks, tone="strong" if one is found.strongest else "plain"))
     return Chart(
         "Training records recovered by number of queries",
         f"Share of {count(found.settings['records'])} training records that each attack has recovered after a number of queries ({name(found.release, 200)}).",
         Axis("Queries", "log"),
         Axis("Share of the training records", percent=True),
-        tuple(
-            Series(
-                name(one.attack),
-                tuple(Mark(at, share) for at, share in one.curve),
-                tone="strong" if one is found.strongest else "plain",
-            )
-            for one in found.attacks
-        ),
+        tuple(series),
     )
 
 
@@ -177,59 +168,37 @@ def _self_revealing(found: ReconstructionAudit) -> Details:
         KeyFigure(f"Self-revealing with k = {k}", Value(share, "percent"), "of the training records")
         for k, share in found.self_revealing.items()
     )
-    blocks: list[Block] = [KeyFigures(figures, brief=True)]
-    if found.groups:
-        shown = sorted(found.groups, key=lambda group: -group.share.value)[:CHARTED_GROUPS]
-        blocks += [
-            replace(_groups(found, found.groups, "Self-revealing by group"), brief=True),
-            _group_chart(found, shown),
-        ]
-    return Details("Self-revealing records", tuple(blocks), open=True)
+    shown = sorted(found.groups, key=lambda group: -group.share.value)[:CHARTED_GROUPS]
+    chart = by_category(
+        "Self-revealing records by group",
+        "Share of the records of each group that are in their own explanation, with intervals.",
+        Axis("Share of the group", percent=True),
+        [name(group.level) for group in shown],
+        {"groups": [group.share for group in shown]},
+        Rule(found.self_revealing[found.settings["release"]["k"]].value, "x", "all records"),
+        [name(group.column) for group in shown],
+    )
+    groups = replace(_groups(found, found.groups, "Self-revealing by group"), brief=True)
+    return Details("Self-revealing records", filled(KeyFigures(figures, brief=True), groups, chart), open=True)
 
 
 def _groups(found: ReconstructionAudit, groups: Sequence[GroupShare], title: str, **about: str) -> Table:
     rows = []
     for group in sorted(groups, key=lambda group: -group.share.value):
-        gap = group.gap
-        tag, tone = _GAPS[found.claim("group_gap", column=group.column, level=group.level, **about).outcome]
-        cells = (_group(group), Value(group.share, "percent"), Value(gap, "signed"), group.records)
-        rows.append(Row(cells, tag, tone))
+        figures = (Value(group.share, "percent"), Value(group.gap, "signed"), group.records)
+        tag = _GAPS[outcome(found, "group_gap", column=group.column, level=group.level, **about)]
+        rows.append(Row((group_name(group.column, group.level), *figures), *tag))
     note = "Gap: share in the group minus that of all others; simultaneous intervals over all groups. Small groups are pooled."
     return Table(("Group", "Share", "Gap", "Records"), tuple(rows), title, note)
-
-
-def _group(group: GroupShare) -> str:
-    return f"{name(group.column, 40)} = {name(group.level, 40)}"
-
-
-def _group_chart(found: ReconstructionAudit, shown: Sequence[GroupShare]) -> Chart:
-    everybody = found.self_revealing[found.settings["release"]["k"]].value
-    marks = tuple(
-        Mark(group.share, at, said=f"{_group(group)}: {write(group.share, 'percent')}")
-        for at, group in enumerate(shown)
-    )
-    return Chart(
-        "Self-revealing records by group",
-        "Share of the records of each group that are in their own explanation, with intervals.",
-        Axis("Share of the group", percent=True),
-        Axis(
-            "",
-            "category",
-            categories=tuple(name(group.level) for group in shown),
-            groups=tuple(name(group.column) for group in shown),
-        ),
-        (Series("groups", marks, "points"),),
-        rules=(Rule(everybody, "x", "all records"),),
-    )
 
 
 def _membership(found: ReconstructionAudit) -> Table:
     rows = []
     for risk in found.membership:
-        leaks = found.claim("membership", attack=risk.attack).outcome == "yes"
-        control = "never trained" if risk.control.kind == "never trained" else "permuted memberships"
         figures = (Value(risk.auc), Value(risk.control.auc), Value(risk.beyond_control, "signed"))
-        rows.append(Row((name(risk.attack), *figures, control), *(("leaks", "risk") if leaks else ("", "plain"))))
+        leaks = outcome(found, "membership", attack=risk.attack) == "yes"
+        tag: tuple[str, Tone] = ("leaks", "risk") if leaks else ("", "plain")
+        rows.append(Row((name(risk.attack), *figures, control_name(risk.control.kind)), *tag))
     columns = ("Attack", "AUC", "Control AUC", "Beyond control", "Control")
     note = "Members against held-out records, by their explanation. Intervals hold for each row; tags use simultaneous intervals."
     return Table(columns, tuple(rows), "Membership inference", note, brief=True)
@@ -238,20 +207,14 @@ def _membership(found: ReconstructionAudit) -> Table:
 def _defended(found: ReconstructionAudit) -> Table:
     rows = []
     for one in found.defended:
-        claim, useful = _less(found, one), one.usefulness
+        useful = one.usefulness
         recovered: Cell = "no attack can be run" if one.share is None else Value(one.share, "percent")
+        figures = (Value(useful.answered, "percent"), Value(useful.found, "percent"))
         error: Cell = "hidden" if useful.error is None else Value(useful.error)
-        cells = (
-            name(one.release, 200),
-            recovered,
-            name(one.strongest) or None,
-            Value(useful.answered, "percent"),
-            Value(useful.found, "percent"),
-            error,
-        )
-        less = claim is not None and claim.outcome == "yes"
-        rows.append(Row(cells, "less" if less else "", "safe" if less else "plain"))
-    best = found.defended[0].usefulness.best
+        less = outcome(found, "less_recovered", release=one.release) == "yes"
+        tag: tuple[str, Tone] = ("less", "safe") if less else ("", "plain")
+        rows.append(Row((name(one.release, 200), recovered, name(one.strongest) or None, *figures, error), *tag))
+    best = next((one.usefulness.best for one in found.defended), 0)
     columns = ("Release", "Recovered", "Strongest attack", "Answered", f"Best {best} shown", "Relative error")
     note = (
         "Recovered: share that the strongest attack recovers. Utility: share of ordinary queries that are answered, share of the most influential records that "
@@ -261,20 +224,12 @@ def _defended(found: ReconstructionAudit) -> Table:
 
 
 def _graph(found: ReconstructionAudit) -> KeyFigures:
-    graph = found.graph
+    graph, single = found.graph, f"of which single records: {count(found.graph.single_components)}"
     figures = (
-        KeyFigure(
-            "Revealed by a traversal",
-            Value(graph.reachable, "count"),
-            "records on average, from a random training record",
-        ),
+        KeyFigure("Revealed by a traversal", Value(graph.reachable, "count"), "records on average, from a random training record"),
         KeyFigure("In no explanation", graph.in_degree_zero, "training records that a traversal can't reach"),
-        KeyFigure(
-            "Strongly connected components",
-            graph.components,
-            f"of which single records: {count(graph.single_components)}",
-        ),
+        KeyFigure("Strongly connected components", graph.components, single),
         KeyFigure("Largest component", graph.largest_component, "records"),
         KeyFigure("Largest in-degree", graph.largest_in_degree, "explanations that show one record"),
-    )
+    )  # fmt: skip
     return KeyFigures(figures, "Influence graph")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import count, name, out_of, percent
-from leakscope.results import ReleaseRisk, Risk
+from leakscope.results import Largest, ReleaseRisk, Risk
 
 #: The false-positive rate that sentences use where the sample supports it.
 USUAL_RATE = 0.01
@@ -68,11 +68,11 @@ def identified(risk: Risk | ReleaseRisk) -> str:
     )
 
 
-def in_pairs(risk: Risk | ReleaseRisk) -> str:
+def in_pairs(risk: Risk | ReleaseRisk | Largest, attack: str = "the strongest attack") -> str:
     """State how often the attack is right about a pair of one member and one non-member."""
     return (
-        "Shown one person from the training data and one who was not in it, the strongest attack picks the right one "
-        f"{out_of(100, risk.auc)} times out of 100; a coin gets 50."
+        f"Shown one person from the training data and one who was not in it, {attack} picks the right one {out_of(100, risk.auc)} times out of 100; a "
+        "coin gets 50."
     )
 
 

@@ -11,7 +11,7 @@ from leakscope.core.wording import SENTENCE_LENGTH, Style, count, listing, name,
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
 from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, Items, Row, Table, Text, Tone, Value
 from leakscope.report.documents.caveats import warnings
-from leakscope.report.documents.common import provenance
+from leakscope.report.documents.common import filled, outcome, provenance
 
 if TYPE_CHECKING:
     from leakscope.papers.panels import Curve, Panel
@@ -24,18 +24,7 @@ _TAGS: dict[Outcome, tuple[str, Tone]] = {
     "no": ("not reproduced", "risk"),
     "inconclusive": ("inconclusive", "unknown"),
 }
-
-_EXCESS: dict[Outcome, tuple[str, Tone]] = {
-    "yes": ("significant", "risk"),
-    "no": ("not significant", "unknown"),
-    "inconclusive": ("not significant", "unknown"),
-}
-_LABELS: dict[Outcome, tuple[str, Tone]] = {
-    "yes": ("Reproduced", "safe"),
-    "no": ("Not reproduced", "risk"),
-    "inconclusive": ("Inconclusive", "unknown"),
-}
-_PART: tuple[str, Tone] = ("Reproduced in part", "unknown")
+_SHOWN: dict[bool, tuple[str, Tone]] = {True: ("significant", "risk"), False: ("not significant", "unknown")}
 
 
 def make(found: Reproduction, others: Sequence[Result]) -> Document:  # noqa: ARG001
@@ -46,16 +35,12 @@ def make(found: Reproduction, others: Sequence[Result]) -> Document:  # noqa: AR
         question="Are the statements of the paper reproduced?",
         answer=_answer(found),
         facts=(("Paper", name(found.paper["source"], 200)),),
-        blocks=tuple(_blocks(found)),
+        blocks=_blocks(found),
     )
 
 
-def _statements(found: Reproduction) -> list[Claim]:
-    return [claim for claim in found.claims if claim.subject and claim.code == "reproduced"]
-
-
 def _answer(found: Reproduction) -> Answer:
-    outcomes = [claim.outcome for claim in _statements(found)]
+    outcomes = [claim.outcome for claim in found.claims if claim.subject and claim.code == "reproduced"]
     counts = {outcome: outcomes.count(outcome) for outcome in _TAGS}
     said = ", ".join(f"{counts[outcome]} {tag}" for outcome, (tag, _) in _TAGS.items() if counts[outcome])
     stated = (f"The paper states: {sentence(found.paper['statement'])}",)
@@ -65,31 +50,26 @@ def _answer(found: Reproduction) -> Answer:
         return Answer("Not comparable", "unknown", headline, stated)
     headline = f"Of {count(len(outcomes), 'statement')} of the paper: {said or 'none decided'}."
     whole = found.claim("reproduced").outcome
-    label, tone = _PART if whole == "no" and counts["yes"] else _LABELS[whole]
-    return Answer(label, tone, headline, stated)
+    label, tone = _TAGS[whole]
+    if whole == "no" and counts["yes"]:
+        label, tone = "reproduced in part", "unknown"
+    return Answer(label.capitalize(), tone, headline, stated)
 
 
-def _blocks(found: Reproduction) -> list[Block]:
-    blocks: list[Block] = []
-    if found.warnings:
-        blocks.append(warnings(found))
+def _blocks(found: Reproduction) -> tuple[Block, ...]:
     compared = {pair.name for pair in found.compared}
     claims = [claim for claim in found.claims if claim.subject and claim.subject.get("statement") not in compared]
-    if claims:
-        blocks.append(_claims(claims))
-    if found.compared:
-        blocks.append(_compared(found))
-    if found.notes:
-        notes = tuple(Item(sentence(note)) for note in found.notes)
-        blocks.append(Items(notes, "Notes", brief=True, most=6))
-    if found.panels:
-        blocks.append(Details("Figures", tuple(_chart(panel) for panel in found.panels), open=True))
-    if found.rows:
-        blocks.append(_measured(found))
     about = [found.paper[key] for key in ("numbers", "columns") if found.paper.get(key)]
-    if about:
-        blocks.append(Text(tuple(name(text, SENTENCE_LENGTH) for text in about), "Numbers of the paper"))
-    return [*blocks, provenance(found)]
+    return filled(
+        warnings(found),
+        _claims(claims),
+        _compared(found),
+        Items(tuple(Item(sentence(note)) for note in found.notes), "Notes", brief=True, most=6),
+        Details("Figures", tuple(_chart(panel) for panel in found.panels), open=True),
+        _measured(found),
+        Text(tuple(name(text, SENTENCE_LENGTH) for text in about), "Numbers of the paper"),
+        provenance(found),
+    )
 
 
 def _claims(claims: Sequence[Claim]) -> Table:
@@ -97,7 +77,10 @@ def _claims(claims: Sequence[Claim]) -> Table:
     rows = []
     for claim in claims:
         if claim.code == "shows_membership":
-            said, (tag, tone) = f"{name(claim.subject['model'])}: the attack shows membership", _EXCESS[claim.outcome]
+            said, (tag, tone) = (
+                f"{name(claim.subject['model'])}: the attack shows membership",
+                _SHOWN[claim.outcome == "yes"],
+            )
         else:
             said, (tag, tone) = name(claim.subject["statement"], 120), _TAGS[claim.outcome]
         figures: list[tuple[str, Cell]] = [(name(place), Value(one)) for place, one in claim.estimates.items()]
@@ -109,17 +92,16 @@ def _claims(claims: Sequence[Claim]) -> Table:
 def _compared(found: Reproduction) -> Table:
     rows = []
     for pair in found.compared:
-        outcome = found.claim("reproduced", statement=pair.name).outcome
-        tag, tone = _TAGS[outcome]
+        tag = _TAGS[outcome(found, "reproduced", statement=pair.name)]
         style: Style = "count" if pair.ours.kind == "exact" else "number"
         paper = Estimate(pair.paper, pair.paper, pair.paper, kind="exact")
-        rows.append(Row((name(pair.name, 120), Value(paper, style), Value(pair.ours, style)), tag, tone))
+        rows.append(Row((name(pair.name, 120), Value(paper, style), Value(pair.ours, style)), *tag))
     note = "A number is reproduced if it lies in our interval or within the tolerance that the reproduction states."
     return Table(("Number", "Paper", "Ours"), tuple(rows), "Numbers of the paper and ours", note, brief=True, most=40)
 
 
 def _measured(found: Reproduction) -> Table:
-    columns = [column for column in found.rows[0] if any(row[column] is not None for row in found.rows)]
+    columns = [column for column in next(iter(found.rows), ()) if any(row[column] is not None for row in found.rows)]
     rows = tuple(Row(tuple(_cell(row[column]) for column in columns)) for row in found.rows)
     return Table(tuple(map(name, columns)), rows, "Measurements", brief=len(columns) <= NARROW, most=20)
 
