@@ -172,7 +172,7 @@ def test_claims_follow_the_intervals():
     assert (
         outcomes(sample_comparison(explained=True), "utility_kept")["l2 1"] == "no"
     )  # -0.04 [-0.05, -0.03] of faithfulness
-    refuted = {"noise 4": "inconclusive", "pate 1": "inconclusive", "dp-sgd 1": "yes"}
+    refuted = {None: "yes", "noise 4": "no", "pate 1": "inconclusive", "dp-sgd 1": "yes"}
     assert outcomes(found, "guarantee_refuted") == refuted
     assert [version.name for version in found.refuted] == ["dp-sgd 1"]
     dominated = {name for name, outcome in outcomes(found, "dominated").items() if outcome == "yes"}

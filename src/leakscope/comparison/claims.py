@@ -10,6 +10,7 @@ from leakscope.core.result import Caveat, Claim, Outcome, Scalar
 from leakscope.evaluation.dominance import exact
 from leakscope.results import VerdictKind
 
+_REFUTED: dict[str, Outcome] = {"refuted": "yes", "in doubt": "inconclusive"}
 _LEAK: dict[VerdictKind, Outcome] = {
     "leaks": "yes", "claim_refuted": "yes", "not_detected": "no", "inconclusive": "inconclusive",
 }  # fmt: skip
@@ -61,11 +62,13 @@ def comparison_claims(found: Comparison) -> Iterator[Claim]:
     yield Claim("leak", {}, _LEAK[found.verdict.kind], _risk(found.as_it_is))
     chosen = found.recommendation.version
     yield Claim("recommended", {}, "inconclusive" if chosen is None else "yes")
+    statuses = {version.guarantee_status for version in found.compared}
+    yield Claim("guarantee_refuted", {}, next((one for status, one in _REFUTED.items() if status in statuses), "no"))
     for version in found.compared:
         if version.risk_change is not None:
             yield from _defended(version, found, doubted=found.recommendation.doubt is not None)
         if version.guarantee is not None:
-            refuted: Outcome = "yes" if version.guarantee_status == "refuted" else "inconclusive"
+            refuted = _REFUTED.get(version.guarantee_status, "no")
             shown = {"epsilon": version.epsilon, "guaranteed_epsilon": exact(version.guarantee.for_swaps()[0])}
             yield Claim("guarantee_refuted", {"version": version.name}, refuted, shown)
         yield Claim(

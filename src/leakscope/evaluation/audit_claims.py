@@ -32,9 +32,11 @@ def _claims(audit: Audit) -> Iterator[Claim]:
     for extra in audit.extras:
         subject = {"explanation": extra.release, "beside": extra.beside}
         yield Claim("explanation_adds", dict(subject), "yes" if extra.adds else "inconclusive", {"extra": extra.auc})
-    if (claim := audit.basis.claim) is not None and claim.epsilon is not None:
-        outcome: Outcome = "yes" if verdict.kind == "claim_refuted" else "inconclusive"
-        yield Claim("claim_refuted", {}, outcome, {"epsilon": claim.bound})
+    claim = audit.basis.claim
+    shown = {} if claim is None or claim.epsilon is None else {"epsilon": claim.bound}
+    # A bound above the claim refutes it, unless a distribution shift may explain the bound.
+    doubted: Outcome = "inconclusive" if claim is not None and claim.refuted else "no"
+    yield Claim("claim_refuted", {}, "yes" if verdict.kind == "claim_refuted" else doubted, shown)
     if (bound := audit.bound) is not None:
         advantage = bound.advantage.high
         known = {} if bound.contradicted else {"bound": Estimate(advantage, advantage, advantage, kind="exact")}

@@ -52,7 +52,8 @@ def make(found: Diff, others: Sequence[Result]) -> Document:  # noqa: ARG001
             ("New model", name(found.studied_models[1])),
             *(
                 (f"{code.replace('_', ' ')}", f"{found.old_outcomes.get(code, '–')} → {outcome}")
-                for code, outcome in found.new_outcomes.items()
+                for at, (code, outcome) in enumerate(found.new_outcomes.items())
+                if at == 0 or found.old_outcomes.get(code) != outcome
             ),
         ),
         blocks=tuple(_blocks(found)),
