@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +18,8 @@ from leakscope.crossfit import Sample
 from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.provenance import CODE, code_digest
+from leakscope.record.schema import DIGEST
+from leakscope.record.storage import content_digest
 from leakscope.results import (
     Audit,
     AuditedModel,
@@ -101,6 +106,14 @@ def with_claims(audit: Audit, **changes: Any) -> Audit:
     """The audit with some fields changed, and the claims that follow."""
     changed = replace(audit, **changes)
     return replace(changed, claims=audit_claims(changed))
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], object], *, sealed: bool = True) -> None:
+    """Change the document of a saved result; ``sealed`` with the digest that its new content has."""
+    path = folder / "result.json"
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document | {DIGEST: content_digest(document)} if sealed else document))
 
 
 def sample_risk(

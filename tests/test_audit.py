@@ -366,16 +366,6 @@ def test_a_control_trained_unlike_the_model_is_pointed_out():
     assert "control_differs" in {caveat.code for caveat in result.warnings}
 
 
-def test_a_learner_that_fails_says_so_and_how_to_go_on():
-    toy = toys.lookup(200)
-
-    def fit(*_):
-        raise OSError("no licence for this solver")
-
-    with pytest.raises(ls.InputError, match=r"OSError \(test_audit.py, line \d+\).*--no-retrain"):
-        ls.audit(toy.model, toy.train, toy.holdout, fit=fit)
-
-
 @pytest.mark.parametrize(
     ("options", "says"),
     [
@@ -495,26 +485,6 @@ def test_the_cache_gives_the_same_audit(tmp_path):
     first, second = (audit_toy(toy, cache=tmp_path) for _ in range(2))
     assert comparable(first) == comparable(second)
     assert len(list(tmp_path.glob("*.npz"))) == 10
-
-
-def test_a_saved_audit_comes_back_equal(tmp_path):
-    table, label = people(600)
-    train, holdout = (table[:300], label[:300]), (table[300:], label[300:])
-    result = ls.audit(forest().fit(*train), train, holdout, groups=["race", "job"])
-    result.save(tmp_path)
-    assert ls.load(tmp_path) == result
-
-
-def test_what_is_saved_holds_no_feature_value(tmp_path):
-    """Each record carries a number found nowhere else; no file of the audit holds any of them."""
-    table, label = people(400)
-    secret = np.random.default_rng(7).uniform(1e6, 1e7, 400).round(3)
-    table["income"] = secret
-    train, holdout = (table[:200], label[:200]), (table[200:], label[200:])
-    ls.audit(forest().fit(*train), train, holdout, groups=["race"]).save(tmp_path)
-    for path in tmp_path.iterdir():
-        text = path.read_text()
-        assert not [value for value in secret if f"{value}" in text or f"{value:.0f}" in text], path.name
 
 
 def test_the_record_says_how_it_was_made():
