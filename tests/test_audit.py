@@ -236,17 +236,8 @@ def test_a_pipeline_on_text_columns_with_groups():
     assert Caveat("pooled_groups", {"column": "race", "groups": 1, "smallest": SMALLEST_GROUP}) in result.warnings
     assert result.target.performance.train.value == 1.0
     assert result.target.control_models.records == 600
-    assert list(result.records.columns) == [
-        "id",
-        "score",
-        "low",
-        "high",
-        "rank",
-        "p_value",
-        "loss",
-        "label",
-        "group: race",
-    ]
+    columns = ["id", "score", "low", "high", "rank", "p_value", "loss", "label", "group: race"]
+    assert list(result.records.columns) == columns
     assert result.records["id"].tolist() == list(range(800))
     assert result.records["score"].between(0, 1).all()
     by_score = result.records.sort_values("score", ascending=False)
@@ -369,19 +360,14 @@ def test_a_control_trained_unlike_the_model_is_pointed_out():
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"confidence": 1.0}, "confidence"),
-        ({"confidence": 0.9999999999}, "confidence"),
+        *(({"confidence": wrong}, "confidence") for wrong in (1.0, 0.9999999999, "0.95")),
+        *(({"seed": wrong}, "seed") for wrong in (-1, None, 1.5)),
+        *(({"workers": wrong}, "workers") for wrong in (0, 1.5)),
         ({"margin": 0.6}, "margin"),
         ({"fprs": [0.0]}, "fprs"),
         ({"attacks": []}, "no attack"),
         ({"attacks": ["loss threshold"]}, "not their names"),
-        ({"seed": -1}, "seed"),
-        ({"seed": None}, "seed"),
-        ({"seed": 1.5}, "seed"),
-        ({"workers": 0}, "workers"),
-        ({"workers": 1.5}, "workers"),
         ({"cache": 5}, "cache"),
-        ({"confidence": "0.95"}, "confidence"),
         ({"fprs": "x"}, "fprs|numbers"),
         ({"cluster": "here"}, "tcp://host:port"),
     ],
@@ -491,13 +477,8 @@ def test_the_record_says_how_it_was_made():
     result = audit_toy(toys.lookup(200), seed=11)
     assert result.settings["seed"] == 11
     assert set(result.versions) >= {"python", "leakscope", "numpy", "scikit-learn"}
-    assert set(result.fingerprints) == {
-        "training records",
-        "held-out records",
-        "learner",
-        "model parameters",
-        "leakscope code",
-    }
+    names = {"training records", "held-out records", "learner", "model parameters", "leakscope code"}
+    assert set(result.fingerprints) == names
     assert len(result.settings["attacks"]) == len(result.risks)
     assert result.seconds["predict"] >= 0
 
@@ -517,18 +498,13 @@ def test_a_seed_of_numpys_is_saved(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "make",
-    [
-        lambda: loss_threshold("labels"),
-        lambda: loss_threshold("nonsense"),
-        lambda: bounded_loss("probabilities"),
-        lambda: learned("labels", "confidences"),
-        lambda: learned("probabilities", "loss"),
-    ],
-)
-def test_attacks_refuse_releases_that_they_can_not_read(make):
+    ("attack", "given"),
+    [(loss_threshold, ["labels"]), (loss_threshold, ["nonsense"]), (bounded_loss, ["probabilities"]),
+     (learned, ["labels", "confidences"]), (learned, ["probabilities", "loss"])],
+)  # fmt: skip
+def test_attacks_refuse_releases_that_they_can_not_read(attack, given):
     with pytest.raises(ls.InputError, match="reads"):
-        make()
+        attack(*given)
 
 
 def test_own_attacks_run_like_those_of_the_package():

@@ -136,9 +136,8 @@ def test_explanations_are_audited_beside_the_prediction(capsys, files, tmp_path)
 def test_explanations_that_cannot_be_released_are_refused_in_one_sentence(capsys, files, options, model, says):
     trust = ("--trust", "sklearn.tree._tree.Tree") if model == "forest.skops" else ()
     code, out, err = audit(capsys, files, *options, *trust, model=model)
-    assert (code, out) == (2, "")
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert says in err
-    assert err.count("\n") == 1
 
 
 def test_shadows_is_the_old_name_of_references(capsys, files):
@@ -207,11 +206,8 @@ def test_bad_input_gets_one_sentence_exit_code_2_and_leaves_nothing(what, capsys
     changes, options, says = BAD[what]
     names = {place: value if isinstance(value, str) else spoiled(files, *value) for place, value in changes.items()}
     code, out, err = audit(capsys, files, "--out", tmp_path / "audit", *options, **names)
-    assert code == 2, err
-    assert out == ""
+    assert (code, out, err.count("\n")) == (2, "", 1), err
     assert says in err
-    assert len(err.strip().splitlines()) == 1
-    assert "Traceback" not in err
     assert not (tmp_path / "audit").exists()
 
 

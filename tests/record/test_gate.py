@@ -24,20 +24,8 @@ SCOPE = Scope.of(SAMPLE)
 
 def released(release, auc):
     """The strongest attack on a release, all of its figures alike."""
-    return ReleaseRisk(
-        release,
-        "an attack",
-        auc,
-        auc,
-        auc,
-        {0.1: auc},
-        "permuted",
-        auc,
-        None,
-        None,
-        auc,
-        Largest(auc, auc, auc, {0.1: auc}),
-    )
+    largest = Largest(auc, auc, auc, {0.1: auc})
+    return ReleaseRisk(release, "an attack", auc, auc, auc, {0.1: auc}, "permuted", auc, None, None, auc, largest)
 
 
 def judged(text, estimate):
@@ -57,21 +45,11 @@ def lower(number):
 @pytest.mark.parametrize(
     "text",
     [
-        "auc.high > 0.6",
-        "advantage>=0.1",
-        " accuracy.low<0.5 ",
-        "tpr_at_fpr[0.01].high <= 0.05",
-        "group_gap.value > 1e-1",
-        "largest_group.auc > 0.6",
-        "largest_group . auc .high > 0.6",
-        "labels: auc.high > 0.6",
-        "smoothgrad:sigma=0.1:samples=20:auc > 0.6",
-        "bound > 0.1",
-        "verdict = leaks",
-        "verdict=='cannot tell'",
-        'verdict != "not_detected"',
+        "auc.high > 0.6", "advantage>=0.1", " accuracy.low<0.5 ", "tpr_at_fpr[0.01].high <= 0.05", "group_gap.value > 1e-1",
+        "largest_group.auc > 0.6", "largest_group . auc .high > 0.6", "labels: auc.high > 0.6", "bound > 0.1",
+        "smoothgrad:sigma=0.1:samples=20:auc > 0.6", "verdict = leaks", "verdict=='cannot tell'", 'verdict != "not_detected"',
     ],
-)
+)  # fmt: skip
 def test_conditions_are_read(text):
     assert parse_condition(text).text == text.strip()
 
@@ -79,11 +57,8 @@ def test_conditions_are_read(text):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "can't read"),
-        ("auc", "can't read"),
-        ("auc = 0.6", "can't read"),
+        *((text, "can't read") for text in ("", "auc", "auc = 0.6", "0.6 < auc", "verdict = \"leaks'")),
         ("auc = high", "unknown outcome"),
-        ("0.6 < auc", "can't read"),
         ("auc.middle > 0.6", "unknown part"),
         ("auc[0.1] > 0.6", "goes with tpr_at_fpr"),
         ("tpr_at_fpr > 0.6", "goes with tpr_at_fpr"),
@@ -94,7 +69,6 @@ def test_conditions_are_read(text):
         (": auc > 0", "before the colon"),
         ("verdict > 0.6", "no number"),
         ("verdict = maybe", "unknown verdict"),
-        ("verdict = \"leaks'", "can't read"),
         (None, "is a text"),
     ],
 )
