@@ -18,6 +18,12 @@ def shown(capsys, *arguments):
     return code, *capsys.readouterr()
 
 
+def gate(capsys, folder, *options):
+    """Exit code of the gate with a condition that always passes, and standard error."""
+    code, _, err = shown(capsys, "gate", folder, "--fail-if", "auc > 0.999", "--on-uncertain", "pass", *options)
+    return code, err
+
+
 def check_refused(capsys, words, *arguments):
     """Wrong input is exit code 2 and one sentence with these words; nothing else is printed."""
     code, out, err = shown(capsys, *arguments)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
@@ -15,6 +18,8 @@ from leakscope.crossfit import Sample
 from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.provenance import CODE, code_digest
+from leakscope.record.schema import DIGEST
+from leakscope.record.storage import content_digest
 from leakscope.results import (
     Audit,
     AuditedModel,
@@ -56,7 +61,6 @@ def sample_audit(
     kind: Literal["leaks", "not_detected", "inconclusive"] = "leaks",
     *,
     groups: bool = True,
-    task: Literal["classification", "regression"] = "classification",
     retrained: bool = True,
 ) -> Audit:
     """An audit of a model of incomes, with ``kind`` of verdict; the same one at every call."""
@@ -81,7 +85,7 @@ def sample_audit(
             Caveat("copies_in_holdout", {"records": 52, "removed": False}),
             Caveat("pooled_groups", {"column": "race", "groups": 2, "smallest": 30}),
         ),
-        target=_audited(task, retrained),
+        target=_audited(retrained),
         overlap=Overlap(52, tuple(str(number) for number in range(100, 152)), removed=False),
         settings={"seed": 0, "folds": 5, "rates": list(RATES), "groups": ["race", "sex"], "remove_overlap": False,
                   "margin": MARGIN, "confidence": 0.95, "confidence after the choice": CHOSEN},
@@ -101,6 +105,14 @@ def with_claims(audit: Audit, **changes: Any) -> Audit:
     """The audit with some fields changed, and the claims that follow."""
     changed = replace(audit, **changes)
     return replace(changed, claims=audit_claims(changed))
+
+
+def rewrite(folder: Path, change: Callable[[dict[str, Any]], object], *, sealed: bool = True) -> None:
+    """Change the document of a saved result; ``sealed`` with the digest that its new content has."""
+    path = folder / "result.json"
+    document = json.loads(path.read_text())
+    change(document)
+    path.write_text(json.dumps(document | {DIGEST: content_digest(document)} if sealed else document))
 
 
 def sample_risk(
@@ -285,24 +297,13 @@ def _histogram(members: Floats, nonmembers: Floats) -> Histogram:
     return Histogram(tuple(edges.tolist()), tuple(counts[0]), tuple(counts[1]))
 
 
-def _audited(task: Literal["classification", "regression"], retrained: bool) -> AuditedModel:
-    classification = task == "classification"
-    performance = (
-        Performance("accuracy", around(0.962, 0.002), around(0.851, 0.006))
-        if classification
-        else Performance("mean squared error", around(412.3, 11.0), around(2871.0, 160.0))
-    )
+def _audited(retrained: bool) -> AuditedModel:
+    performance = Performance("accuracy", around(0.962, 0.002), around(0.851, 0.006))
     return AuditedModel(
-        model="Pipeline(ColumnTransformer, RandomForestClassifier)" if classification else "RandomForestRegressor",
-        task=task,
-        classes=2 if classification else None,
-        features=14,
-        members=30_162,
-        nonmembers=15_060,
-        judged=JUDGED,
-        performance=performance,
+        model="Pipeline(ColumnTransformer, RandomForestClassifier)", task="classification", classes=2, features=14,
+        members=30_162, nonmembers=15_060, judged=JUDGED, performance=performance,
         control_models=ControlModels(2, 15_081, performance.holdout) if retrained else None,
-    )
+    )  # fmt: skip
 
 
 def _records(strength: float) -> pd.DataFrame:

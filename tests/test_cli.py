@@ -10,11 +10,11 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from commands import shown as run
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 import leakscope as ls
-from leakscope.cli import main
 
 
 def people(n, seed):
@@ -49,14 +49,6 @@ def files(tmp_path_factory):
     regression = LinearRegression().fit(train[["age", "sex"]], train["hours"])
     skops.io.dump(regression, folder / "regression.skops")
     return folder
-
-
-def run(capsys, *arguments):
-    """Exit code, standard output and standard error."""
-    with pytest.raises(SystemExit) as stop:
-        main([str(argument) for argument in arguments])
-    shown = capsys.readouterr()
-    return stop.value.code or 0, shown.out, shown.err
 
 
 def audit(capsys, folder, *more, model="model.skops", train="train.csv", holdout="holdout.csv", label="income"):
@@ -144,9 +136,8 @@ def test_explanations_are_audited_beside_the_prediction(capsys, files, tmp_path)
 def test_explanations_that_cannot_be_released_are_refused_in_one_sentence(capsys, files, options, model, says):
     trust = ("--trust", "sklearn.tree._tree.Tree") if model == "forest.skops" else ()
     code, out, err = audit(capsys, files, *options, *trust, model=model)
-    assert (code, out) == (2, "")
+    assert (code, out, err.count("\n")) == (2, "", 1)
     assert says in err
-    assert err.count("\n") == 1
 
 
 def test_shadows_is_the_old_name_of_references(capsys, files):
@@ -174,8 +165,6 @@ def test_a_regression_model_is_audited(capsys, files):
     assert code == 0
     assert json.loads(out)["target"]["task"] == "regression"
 
-
-NAN = {"age": np.nan}
 
 BAD = {
     "no model file": ({"model": "none.skops"}, [], "none.skops"),
@@ -217,11 +206,8 @@ def test_bad_input_gets_one_sentence_exit_code_2_and_leaves_nothing(what, capsys
     changes, options, says = BAD[what]
     names = {place: value if isinstance(value, str) else spoiled(files, *value) for place, value in changes.items()}
     code, out, err = audit(capsys, files, "--out", tmp_path / "audit", *options, **names)
-    assert code == 2, err
-    assert out == ""
+    assert (code, out, err.count("\n")) == (2, "", 1), err
     assert says in err
-    assert len(err.strip().splitlines()) == 1
-    assert "Traceback" not in err
     assert not (tmp_path / "audit").exists()
 
 
@@ -230,33 +216,6 @@ def test_a_table_that_is_no_table_is_bad_input(capsys, files):
     code, _, err = audit(capsys, files, train="binary.csv")
     assert code == 2
     assert "binary.csv" in err
-
-
-def test_names_with_markup_and_formulas_stay_inert(capsys, files, tmp_path):
-    evil = '=cmd|"/c calc"!A1<script>alert(1)</script>'
-    for name in ("train.csv", "holdout.csv"):
-        table = pd.read_csv(files / name)
-        table[evil] = np.where(table["sex"] == 1, "<img src=x onerror=alert(1)>", "=1+1")
-        table["person"] = [f"=HYPERLINK({row})" for row in range(len(table))]
-        table.to_csv(files / f"evil-{name}", index=False)
-    code, _, err = audit(
-        capsys,
-        files,
-        "--groups",
-        evil,
-        "--id",
-        "person",
-        "--out",
-        tmp_path,
-        train="evil-train.csv",
-        holdout="evil-holdout.csv",
-    )
-    assert code == 0, err
-    page = (tmp_path / "report.html").read_text()
-    assert page.count("<script") == 1  # the page's own
-    assert "<img" not in page
-    rows = pd.read_csv(tmp_path / "records.csv")["id"]
-    assert not rows.str.startswith("=").any()
 
 
 def test_ids_groups_and_labels_are_read_as_they_stand(capsys, files, tmp_path):
@@ -280,17 +239,13 @@ def test_ids_groups_and_labels_are_read_as_they_stand(capsys, files, tmp_path):
     assert {group.level for group in result.strongest.by_group if group.column == "race"} == {"NA", "01"}
 
 
-def test_a_gate_on_groups_too_small_to_show_is_uncertain_after_the_audit_is_saved(capsys, files, tmp_path):
-    code, out, _ = audit(capsys, files, "--groups", "person", "--fail-if", "group_gap > 0", "--out", tmp_path / "a")
+@pytest.mark.parametrize("condition", ["group_gap > 0", "group_gap > 0.9"])
+def test_a_gate_on_groups_too_small_to_show_is_uncertain_after_the_audit_is_saved(condition, capsys, files, tmp_path):
+    """Classes are groups that are large enough, and do not stand for those that were named."""
+    code, out, _ = audit(capsys, files, "--groups", "person", "--fail-if", condition, "--out", tmp_path / "a")
     assert code == 1
-    assert "gate uncertain: group_gap > 0 (it is" in out
+    assert f"gate uncertain: {condition}" in out
     assert {group.column for group in ls.load(tmp_path / "a").strongest.by_group} == {"class"}
-
-
-def test_a_gate_on_groups_is_not_passed_by_classes_where_the_named_groups_are_too_small(capsys, files, tmp_path):
-    code, out, _ = audit(capsys, files, "--groups", "person", "--fail-if", "group_gap > 0.9", "--out", tmp_path / "a")
-    assert code == 1
-    assert "gate uncertain: group_gap > 0.9" in out
 
 
 def test_a_table_with_another_separator_says_so(capsys, files):

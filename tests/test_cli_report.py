@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from commands import check_refused, shown
 from samples import sample_audit, with_claims
 
 import leakscope as ls
 from leakscope.audit_diff import diff
-from leakscope.cli import main
 from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.report.renderers import html, markdown
 from leakscope.results import Audit
@@ -37,10 +37,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def run(capsys: Any, *arguments: Any) -> tuple[int, str, str]:
-    with pytest.raises(SystemExit) as stop:
-        main(["report", *map(str, arguments)])
-    shown = capsys.readouterr()
-    return int(stop.value.code or 0), shown.out, shown.err
+    return shown(capsys, "report", *arguments)
 
 
 def test_the_page_of_a_real_audit_is_the_same_to_the_last_byte(capsys: Any, tmp_path: Path) -> None:
@@ -56,11 +53,11 @@ def test_the_page_of_a_real_audit_is_the_same_to_the_last_byte(capsys: Any, tmp_
 
 def test_other_formats_go_to_the_terminal_or_to_a_file(capsys: Any, folder: Path, small: Audit) -> None:
     before = contents(folder)
-    shown = {form: run(capsys, folder, "--format", form)[1] for form in ("md", "json", "csv", "text")}
-    assert shown["md"] == markdown.render(small)
-    assert json.loads(shown["json"], parse_constant=pytest.fail) == json.loads(json.dumps(small.as_dict()))
-    assert shown["csv"].encode() == before["table.csv"]
-    for form, content in shown.items():
+    written = {form: run(capsys, folder, "--format", form)[1] for form in ("md", "json", "csv", "text")}
+    assert written["md"] == markdown.render(small)
+    assert json.loads(written["json"], parse_constant=pytest.fail) == json.loads(json.dumps(small.as_dict()))
+    assert written["csv"].encode() == before["table.csv"]
+    for form, content in written.items():
         target = folder.parent / "new" / f"report.{form}"
         assert run(capsys, folder, "--format", form, "--out", target) == (0, f"written: {target}\n", "")
         assert target.read_text() == content
@@ -83,13 +80,6 @@ def test_other_results_are_shown_and_the_record_stays(capsys: Any, folder: Path,
     assert after == {name: content for name, content in before.items() if name != "report.html"}
 
 
-def test_a_result_of_another_kind_has_a_report_too(capsys: Any, folder: Path) -> None:
-    found = folder.parent / "diff"
-    code, out, err = run(capsys, found, "--format", "md")
-    assert (code, err) == (0, "")
-    assert out == markdown.render(ls.load(found))
-
-
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
@@ -106,28 +96,6 @@ def test_wrong_input_is_one_sentence_and_nothing_is_written(
 ) -> None:
     monkeypatch.chdir(folder.parent)
     before = contents(folder)
-    code, out, err = run(capsys, *arguments)
-    assert (code, out) == (2, "")
-    assert said in err
-    assert err.count("\n") == 1
+    check_refused(capsys, said, "report", *arguments)
     assert contents(folder) == before
     assert {path.name for path in folder.parent.iterdir()} == {"audit", "diff"}
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda text: text[:100],
-        lambda text: text.replace('"schema_version": 4', '"schema_version": 99'),
-        lambda text: "[]",
-    ],
-    ids=["truncated", "newer", "something else"],
-)
-@pytest.mark.parametrize("place", ["audit", "diff"])
-def test_a_broken_or_newer_result_is_refused(capsys: Any, folder: Path, spoil: Any, place: str) -> None:
-    path = folder.parent / place / "result.json"
-    path.write_text(spoil(path.read_text()).replace('"schema_version": 1', '"schema_version": 99'))
-    before = contents(folder)
-    code, out, err = run(capsys, folder, *(("--with", folder.parent / place) if place == "diff" else ()))
-    assert (code, out, err.count("\n")) == (2, "", 1)
-    assert contents(folder) == before

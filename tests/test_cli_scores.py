@@ -2,12 +2,12 @@
 
 import json
 
+import commands
 import numpy as np
 import pandas as pd
 import pytest
 
 import leakscope as ls
-from leakscope.cli import main
 from leakscope.errors import InputError
 from leakscope.tables import check_columns, read_sets, read_table
 
@@ -33,9 +33,7 @@ def folder(tmp_path_factory):
 
 
 def run(*arguments):
-    with pytest.raises(SystemExit) as stopped:
-        main(["scores", *map(str, arguments)])
-    return stopped.value.code or 0
+    return commands.run("scores", *arguments)
 
 
 def found(capsys, *arguments):
@@ -137,10 +135,8 @@ TABLES = {
 def test_a_table_that_cannot_be_used_ends_in_one_sentence(tmp_path, case, capsys):
     content, words = TABLES[case]
     (tmp_path / "scores.csv").write_text(content)
-    assert run(tmp_path / "scores.csv", "--score", "loss", "--out", tmp_path / "out") == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("\n") == 1
+    options = ("--score", "loss", "--out", tmp_path / "out")
+    commands.check_refused(capsys, words, "scores", tmp_path / "scores.csv", *options)
     assert not (tmp_path / "out").exists()
 
 
@@ -168,10 +164,7 @@ def test_a_table_that_cannot_be_used_ends_in_one_sentence(tmp_path, case, capsys
 )
 def test_wrong_options_end_in_one_sentence(folder, arguments, words, capsys, monkeypatch):
     monkeypatch.chdir(folder)
-    assert run(*arguments) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("\n") == 1
+    commands.check_refused(capsys, words, "scores", *arguments)
 
 
 @pytest.mark.parametrize("rows", ["1,0,37\n2,0,5\n", "1,2\n" * 50 + "1,0,5\n", "1,2,\n3,4,5\n", "1,2,3\n3,4\n"])

@@ -242,15 +242,7 @@ def test_attacks_and_releases_exclude_each_other():
         )
 
 
-def test_extras_survive_being_saved(tmp_path):
-    train, holdout = two_sets()
-    found = run(Steep(train[0]), train, holdout, ["probabilities", "gradient"], outputs="logits", retrain=False)
-    found.save(tmp_path / "audit")
-    again = ls.load(tmp_path / "audit")
-    assert again == found
-
-
-def test_a_claim_states_what_adds_and_none_what_may_not():
+def test_a_claim_states_what_adds_and_none_what_may_not(tmp_path):
     train, holdout = two_sets()
     releases = ["probabilities", "gradient", "gradient:normalised"]
     found = run(Steep(train[0]), train, holdout, releases, outputs="logits", retrain=False)
@@ -259,6 +251,8 @@ def test_a_claim_states_what_adds_and_none_what_may_not():
     }
     assert outcomes == {"gradient": "yes", "gradient:normalised": "inconclusive"}
     assert found.claim("explanation_adds", explanation="gradient").estimates["extra"] == found.extras[0].auc
+    found.save(tmp_path)
+    assert ls.load(tmp_path) == found
 
 
 def test_the_interval_of_the_advantage_covers():

@@ -12,12 +12,14 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from hostile_files import onnx_model
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from leakscope.adapters import Layout
+from leakscope.auditing import audit
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.model_files import load_model
 from leakscope.target import EstimatorFit, make_target
@@ -232,19 +234,31 @@ def test_onnxruntime_logs_no_values(tmp_path, capfd):
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
     make, kinds = onnx.helper, onnx.TensorProto
-    graph = make.make_graph(
-        [make.make_node("Cast", ["x"], ["at"], to=kinds.INT64), make.make_node("Gather", ["table", "at"], ["y"])],
-        "lookup",
-        [make.make_tensor_value_info("x", kinds.FLOAT, ["n", 1])],
-        [make.make_tensor_value_info("y", kinds.FLOAT, ["n", 1])],
-        [make.make_tensor("table", kinds.FLOAT, [4], [0.0, 1.0, 0.0, 1.0])],
-    )
-    model = make.make_model(graph, opset_imports=[make.make_opsetid("", 17)], ir_version=8)
-    (tmp_path / "model.onnx").write_bytes(model.SerializeToString())
+    nodes = [make.make_node("Cast", ["x"], ["at"], to=kinds.INT64), make.make_node("Gather", ["table", "at"], ["y"])]
+    table = make.make_tensor("table", kinds.FLOAT, [4], [0.0, 1.0, 0.0, 1.0])
+    (tmp_path / "model.onnx").write_bytes(onnx_model(nodes, [table]))
     lookup = load_model(tmp_path / "model.onnx")
     with pytest.raises(Exception, match="out of data bounds"):
-        lookup(np.array([[86753.0]]))
+        lookup(np.full((1, 3), 86753.0))
     assert "86753" not in "".join(capfd.readouterr())
+
+
+def test_a_file_that_answers_at_random_is_asked_again(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    pytest.importorskip("onnxruntime")
+    make, kinds = onnx.helper, onnx.TensorProto
+    nodes = [
+        make.make_node("ReduceSum", ["x", "axis"], ["sum"], keepdims=1),
+        make.make_node("RandomNormalLike", ["sum"], ["noise"], scale=1.0),
+        make.make_node("Add", ["sum", "noise"], ["logit"]),
+        make.make_node("Sigmoid", ["logit"], ["second"]),
+        make.make_node("Sub", ["one", "second"], ["first"]),
+        make.make_node("Concat", ["first", "second"], ["y"], axis=1),
+    ]
+    constants = [make.make_tensor("axis", kinds.INT64, [1], [1]), make.make_tensor("one", kinds.FLOAT, [1], [1.0])]
+    (tmp_path / "model.onnx").write_bytes(onnx_model(nodes, constants))
+    result = audit(load_model(tmp_path / "model.onnx"), (X[:30], y[:30]), (X[30:], y[30:]))
+    assert result.settings["repeats"] > 1
 
 
 def test_retraining_writes_no_pickles_into_a_folder_that_the_file_names(tmp_path):

@@ -111,18 +111,9 @@ def test_the_command_line_ends_with_code_2(tmp_path):
     """No ``--trust`` is needed for the crafted SVC of the issue."""
     skops.io.dump(MODELS["svc support"](), tmp_path / "model.skops")
     np.savetxt(tmp_path / "data.csv", np.c_[X, y], delimiter=",", header="a,b,c,label", comments="")
-    command = [
-        sys.executable,
-        "-m",
-        "leakscope",
-        "audit",
-        "model.skops",
-        "--train",
-        "data.csv",
-        "--holdout",
-        "data.csv",
-    ]
-    done = subprocess.run([*command, "--label", "label"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    sets = ("--train", "data.csv", "--holdout", "data.csv", "--label", "label")
+    command = [sys.executable, "-m", "leakscope", "audit", "model.skops", *sets]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "Traceback" not in done.stderr
     assert sorted(file.name for file in tmp_path.iterdir()) == ["data.csv", "model.skops"]

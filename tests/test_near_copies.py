@@ -228,9 +228,10 @@ def test_few_or_equal_records_are_no_evidence(size):
     assert search(np.ones((12, 2)), np.full((size, 2), 2.0)) is None
 
 
-def test_the_record_of_an_audit_says_the_share_of_near_copies():
+@pytest.mark.parametrize("decimals", [1, 3, 4])
+def test_the_record_of_an_audit_says_the_share_of_near_copies(decimals):
     forest, train, holdout = memorise(3000)
-    result = ls.audit(forest, train, (train[0].round(1), train[1]), retrain=False)
+    result = ls.audit(forest, train, (train[0].round(decimals), train[1]), retrain=False)
     assert result.overlap.near.low > 0.9
     assert result.verdict.kind != "not_detected"
     assert ls.audit(forest, train, holdout, retrain=False).overlap.near is None

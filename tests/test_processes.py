@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from commands import run as exit_code
 from faulty import Faulty
 from retraining import FOLDERS, Keyed, Ridge, dask_cluster, observe, records, same_bits, trainings
 
@@ -235,13 +236,6 @@ def test_a_killed_run_resumes_where_it_was(workers: int, tmp_path: Path) -> None
 
 
 # --- faults of the machine ---
-
-
-def exit_code(*arguments: str) -> int:
-    with pytest.raises(SystemExit) as end:
-        main(list(arguments))
-    assert isinstance(end.value.code, int)
-    return end.value.code
 
 
 def resumes(folder: Path, line: list[str], said: str) -> None:

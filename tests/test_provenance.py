@@ -14,6 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
+from commands import gate, run
 from onnx_messages import onnx_with_weights
 from sklearn.compose import make_column_transformer
 from sklearn.datasets import make_classification
@@ -33,19 +34,12 @@ from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
 from leakscope import model_files, provenance
-from leakscope.cli import main
 from leakscope.errors import InputError
 from leakscope.provenance import code_digest, file_digest, load_with_digest, model_fingerprint
 from leakscope.remote import remote_model
 
 X, Y = make_classification(300, 4, flip_y=0.3, random_state=0)
 TABLE = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(kind=np.array(["x", "y", "z"])[np.arange(300) % 3])
-
-
-def gate(capsys: Any, folder: Path, *options: Any) -> tuple[int, str]:
-    with pytest.raises(SystemExit) as stop:
-        main(["gate", str(folder), "--fail-if", "auc > 0.999", "--on-uncertain", "pass", *map(str, options)])
-    return int(stop.value.code or 0), capsys.readouterr().err
 
 
 @pytest.fixture(scope="module")
@@ -59,10 +53,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     table = TABLE.drop(columns="kind").assign(y=Y)
     table[:150].to_csv(place / "train.csv", index=False)
     table[150:].to_csv(place / "holdout.csv", index=False)
-    with pytest.raises(SystemExit) as stop:
-        main(["audit", str(place / "model.skops"), "--train", str(place / "train.csv"), "--holdout",
-              str(place / "holdout.csv"), "--label", "y", "--no-retrain", "--out", str(place / "audit")])  # fmt: skip
-    assert not stop.value.code
+    sets = ("--train", place / "train.csv", "--holdout", place / "holdout.csv", "--label", "y")
+    assert run("audit", place / "model.skops", *sets, "--no-retrain", "--out", place / "audit") == 0
     ls.audit(fitted, (X[:150], Y[:150]), (X[150:], Y[150:]), retrain=False).save(place / "python")
     ls.audit(fitted.predict_proba, (X[:150], Y[:150]), (X[150:], Y[150:])).save(place / "function")
     member = np.arange(300) < 150

@@ -11,12 +11,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from commands import check_refused, shown
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
 from leakscope import remote
 from leakscope.auditing import audit
-from leakscope.cli import main
 from leakscope.errors import InputError
 from leakscope.fingerprints import fingerprint
 from leakscope.model_files import load_model
@@ -205,6 +205,19 @@ def test_logits_are_taken_for_what_they_are_said_to_be(server):
     sets = (X[:200], Y[:200]), (X[200:], Y[200:])
     target = make_target(remote.remote_model(server.url), *sets, outputs="logits")
     assert np.allclose(target.model.predict(X), FITTED.predict_proba(X), atol=1e-12)
+
+
+def test_a_model_that_answers_at_random_is_asked_again(server):
+    rng = np.random.default_rng(0)
+
+    def noisy(handler, sent):
+        second = np.clip(0.5 + np.array(sent["instances"])[:, 0] / 10, 0.2, 0.8) + rng.uniform(
+            -0.2, 0.2, len(sent["instances"])
+        )
+        handler.reply(body=json.dumps({"predictions": np.column_stack([1 - second, second]).tolist()}).encode())
+
+    server.usual = noisy
+    assert audit(load_model(server.url), (X[:200], Y[:200]), (X[200:], Y[200:])).settings["repeats"] > 1
 
 
 # --- failures that pass -----------------------------------------------------------------------------------------------
@@ -458,17 +471,9 @@ def test_from_the_command_line(server, tmp_path, capsys, monkeypatch):
     table[:200].to_csv(tmp_path / "train.csv", index=False)
     table[200:].to_csv(tmp_path / "holdout.csv", index=False)
     server.usual = by_name
-    arguments = ["audit", server.url, "--train", tmp_path / "train.csv", "--holdout", tmp_path / "holdout.csv",
-                 "--label", "y", "--json"]  # fmt: skip
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    assert not stopped.value.code
-    found = json.loads(capsys.readouterr().out)
-    assert found["target"]["model"] == f"127.0.0.1:{server.server_port}/predict"
+    sets = ("--train", tmp_path / "train.csv", "--holdout", tmp_path / "holdout.csv", "--label", "y", "--json")
+    code, out, _ = shown(capsys, "audit", server.url, *sets)
+    assert code == 0
+    assert json.loads(out)["target"]["model"] == f"127.0.0.1:{server.server_port}/predict"
     server.usual = status(404)
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    assert stopped.value.code == 2
-    said = capsys.readouterr().err
-    assert "answered 404" in said
-    assert said.count("\n") == 1
+    check_refused(capsys, "answered 404", "audit", server.url, *sets)

@@ -16,17 +16,8 @@ from leakscope.datasets.dataset import Dataset
 from leakscope.datasets.synthetic.tables import Column, draw_table, level_counts
 from leakscope.errors import InputError, MissingDataError
 
-NAMES = [
-    "adult",
-    "diabetes130",
-    "location30",
-    "purchase100",
-    "texas100",
-    "mnist",
-    "cifar100",
-    "cifar100_20k",
-    "dogfish",
-]
+NAMES = ["adult", "diabetes130", "location30", "purchase100", "texas100", "mnist", "cifar100", "cifar100_20k",
+         "dogfish"]  # fmt: skip
 REDUCED = {"purchase100": 40_000, "texas100": 20_000, "cifar100": 24_000}
 
 

@@ -35,6 +35,7 @@ OWN = {
     "lrp": ("epsilon",),
     "deeplift": ("baseline",),
 }
+WRONG = [("noise", -0.1), ("top", 0), ("top", "many"), ("decimals", -1), ("digits", 0), ("seed", -1)]
 ANY = ("noise", "normalised", "top", "decimals", "digits", "seed")
 
 
@@ -118,22 +119,14 @@ def test_the_paper_explains_probabilities_and_layers_explain_logits() -> None:
         ("lrp:output=probability", "lrp explains the logit: leave output out"),
         ("deeplift:output=probability", "deeplift explains the logit: leave output out"),
         ("gradient:normalised=yes", "normalised is True or False, not 'yes'"),
-        ("integrated_gradients:baseline=nan", "baseline must be"),
-        ("deeplift:baseline=mean", "baseline must be"),
-        ("integrated_gradients:baseline=1e999", "baseline must be"),
-        ("integrated_gradients:steps=1", "steps must be"),
-        ("integrated_gradients:steps=10.5", "steps must be"),
-        ("smoothgrad:sigma=-1", "sigma must be"),
         ("smoothgrad:sigma", "sigma needs a value: write sigma="),
-        ("smoothgrad:samples=0", "samples must be"),
-        ("smoothgrad:samples=2.0", "samples must be"),
+        *((f"integrated_gradients:baseline={wrong}", "baseline must be") for wrong in ("nan", "mean", "1e999")),
+        *((f"integrated_gradients:steps={wrong}", "steps must be") for wrong in ("1", "10.5")),
+        ("smoothgrad:sigma=-1", "sigma must be"),
+        *((f"smoothgrad:samples={wrong}", "samples must be") for wrong in ("0", "2.0")),
+        *((f"gradient:{name}={wrong}", f"{name} must be") for name, wrong in WRONG),
+        ("deeplift:baseline=mean", "baseline must be"),
         ("lrp:epsilon=0", "epsilon must be"),
-        ("gradient:noise=-0.1", "noise must be"),
-        ("gradient:top=0", "top must be"),
-        ("gradient:top=many", "top must be"),
-        ("gradient:decimals=-1", "decimals must be"),
-        ("gradient:digits=0", "digits must be"),
-        ("gradient:seed=-1", "seed must be"),
         ("gradient:sigma=0.1", "sigma is a setting of smoothgrad, not of gradient: leave it out"),
         ("lrp:baseline=1", "baseline is a setting of integrated_gradients and deeplift, not of lrp"),
     ],

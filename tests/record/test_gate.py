@@ -24,20 +24,8 @@ SCOPE = Scope.of(SAMPLE)
 
 def released(release, auc):
     """The strongest attack on a release, all of its figures alike."""
-    return ReleaseRisk(
-        release,
-        "an attack",
-        auc,
-        auc,
-        auc,
-        {0.1: auc},
-        "permuted",
-        auc,
-        None,
-        None,
-        auc,
-        Largest(auc, auc, auc, {0.1: auc}),
-    )
+    largest = Largest(auc, auc, auc, {0.1: auc})
+    return ReleaseRisk(release, "an attack", auc, auc, auc, {0.1: auc}, "permuted", auc, None, None, auc, largest)
 
 
 def judged(text, estimate):
@@ -57,21 +45,11 @@ def lower(number):
 @pytest.mark.parametrize(
     "text",
     [
-        "auc.high > 0.6",
-        "advantage>=0.1",
-        " accuracy.low<0.5 ",
-        "tpr_at_fpr[0.01].high <= 0.05",
-        "group_gap.value > 1e-1",
-        "largest_group.auc > 0.6",
-        "largest_group . auc .high > 0.6",
-        "labels: auc.high > 0.6",
-        "smoothgrad:sigma=0.1:samples=20:auc > 0.6",
-        "bound > 0.1",
-        "verdict = leaks",
-        "verdict=='cannot tell'",
-        'verdict != "not_detected"',
+        "auc.high > 0.6", "advantage>=0.1", " accuracy.low<0.5 ", "tpr_at_fpr[0.01].high <= 0.05", "group_gap.value > 1e-1",
+        "largest_group.auc > 0.6", "largest_group . auc .high > 0.6", "labels: auc.high > 0.6", "bound > 0.1",
+        "smoothgrad:sigma=0.1:samples=20:auc > 0.6", "verdict = leaks", "verdict=='cannot tell'", 'verdict != "not_detected"',
     ],
-)
+)  # fmt: skip
 def test_conditions_are_read(text):
     assert parse_condition(text).text == text.strip()
 
@@ -79,11 +57,8 @@ def test_conditions_are_read(text):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("", "can't read"),
-        ("auc", "can't read"),
-        ("auc = 0.6", "can't read"),
+        *((text, "can't read") for text in ("", "auc", "auc = 0.6", "0.6 < auc", "verdict = \"leaks'")),
         ("auc = high", "unknown outcome"),
-        ("0.6 < auc", "can't read"),
         ("auc.middle > 0.6", "unknown part"),
         ("auc[0.1] > 0.6", "goes with tpr_at_fpr"),
         ("tpr_at_fpr > 0.6", "goes with tpr_at_fpr"),
@@ -94,7 +69,6 @@ def test_conditions_are_read(text):
         (": auc > 0", "before the colon"),
         ("verdict > 0.6", "no number"),
         ("verdict = maybe", "unknown verdict"),
-        ("verdict = \"leaks'", "can't read"),
         (None, "is a text"),
     ],
 )
@@ -333,26 +307,6 @@ def test_an_audit_that_cannot_tell_is_an_entry_of_its_own_unless_a_condition_ask
     assert (first.outcome, told.outcome) == ("passed", "uncertain")
     assert told.reason == "leak is inconclusive"
     assert len(ls.gate(audit, "verdict = leaks").conditions) == 1
-
-
-def test_the_gate_says_one_line_each():
-    audit = sample_audit()
-    result = ls.gate(audit, ["auc.high > 0.6", "tpr_at_fpr[0.001] > 0.0001", "accuracy > 0.9"])
-    first, second = str(result).splitlines()
-    assert first.startswith("gate failed: auc.high > 0.6 (it is 0.6")
-    assert second.startswith("gate uncertain: tpr_at_fpr[0.001] > 0.0001 (it is at most")
-    assert second.endswith("counts as failed: --on-uncertain pass lets it through)")
-    assert str(ls.gate(audit, ["accuracy > 0.9", "auc > 0.9"])) == "gate passed: 2 conditions"
-    passed = str(ls.gate(audit, "tpr_at_fpr[0.001] > 0.0001", on_uncertain="pass")).splitlines()
-    assert passed[1] == "gate passed: 1 condition, 1 uncertain"
-
-
-def test_a_number_that_rounds_to_the_limit_is_shown_in_full():
-    audit = sample_audit()
-    near = with_claims(audit, largest=replace(audit.largest, auc=Estimate(0.55, 0.5, 0.6012)), by_release=())
-    assert (
-        str(ls.gate(near, "auc.high > 0.6")) == "gate failed: auc.high > 0.6 (it is 0.55 [0.50, 0.61]; .high is 0.6012)"
-    )
 
 
 def test_the_gate_as_data_has_the_number_of_each_condition():

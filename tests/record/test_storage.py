@@ -9,30 +9,14 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from samples import sample_audit
+from samples import rewrite, sample_audit
 
 import leakscope as ls
 from leakscope.errors import InputError
 from leakscope.record.schema import DIGEST
-from leakscope.record.storage import content_digest
 from leakscope.record.tables import column_types, frame_from_csv, frame_to_csv
 
 OLD = Path(__file__).parent / "version3"
-
-
-@pytest.mark.parametrize("kind", ["leaks", "not_detected", "inconclusive"])
-def test_loading_gives_back_the_saved_audit(kind, tmp_path):
-    audit = sample_audit(kind)
-    audit.save(tmp_path / "new" / "folder")
-    again = ls.load(tmp_path / "new" / "folder")
-    assert again == audit
-    assert str(again) == str(audit)
-    assert sorted(p.name for p in (tmp_path / "new" / "folder").iterdir()) == [
-        "records.csv",
-        "report.html",
-        "result.json",
-        "table.csv",
-    ]
 
 
 def test_audits_that_differ_are_not_equal(tmp_path):
@@ -79,16 +63,8 @@ def test_an_audit_of_version_1_or_2_loads_without_claims(version, tmp_path):
     assert ls.load(tmp_path / "new") == audit
 
 
-def spoil(change, sealed=True):
-    """Change the document; ``sealed`` with the digest that its new content has."""
-
-    def apply(folder):
-        path = folder / "result.json"
-        document = json.loads(path.read_text())
-        change(document)
-        path.write_text(json.dumps(document | {DIGEST: content_digest(document)} if sealed else document))
-
-    return apply
+def spoil(change):
+    return lambda folder: rewrite(folder, change)
 
 
 @pytest.mark.parametrize(

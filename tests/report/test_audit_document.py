@@ -2,38 +2,34 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from typing import Any, Literal
 
-import pandas as pd
 import pytest
 from samples import ATTACKS, around, sample_audit, sample_risk, with_claims
 
 from leakscope.core.estimate import Estimate
-from leakscope.core.result import Caveat, Result
+from leakscope.core.result import Result
 from leakscope.core.wording import write
 from leakscope.evaluation.claims import promised
-from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.intervals import FALSE_ALARMS_NEEDED
 from leakscope.record.conditions import Condition
-from leakscope.report.document import Chart, Details, Items, Row, Table, Text, Value, walk
+from leakscope.report.document import Row, Table, Value, walk
 from leakscope.report.documents import document
 from leakscope.report.documents.audit import CHARTED_GROUPS
 from leakscope.report.documents.audit_charts import READINGS_APART, people, roc
 from leakscope.report.documents.audit_limits import more_seconds, stronger
 from leakscope.report.documents.audit_steps import MEASURED, next_steps
 from leakscope.report.documents.caveats import SENTENCES
-from leakscope.report.documents.releases import in_pairs, in_plain_words, release_name
-from leakscope.results import Audit, Basis, Bound, Fit, Overlap, Performance, Risk, Roc
+from leakscope.report.documents.releases import release_name
+from leakscope.results import Audit, Basis, Bound, Fit, Overlap, Performance, Roc
 from leakscope.verdict import judge, strongest_by_release
 
 Kind = Literal["leaks", "not_detected", "inconclusive"]
 LOUD = sample_risk("labels", "threshold", 0.6)
 FIT = Fit(around(0.1, 0.01), around(0.0, 0.01), around(0.0, 0.1), around(0.1, 0.01))
 HUNGRY = replace(FIT, curve=around(0.2, 0.01), mid=around(0.1, 0.01))
-OBSTACLE = Caveat("answers_depend_on_batch")
 
 
 def block(shown: Audit, title: str) -> Any:
@@ -60,56 +56,6 @@ def test_the_verdict_decides_the_tone_and_every_answer_has_a_sentence_and_reason
     assert answer.headline
     assert answer.sentences
     assert answer.technical
-
-
-@pytest.mark.parametrize(
-    ("risk", "basis"),
-    [
-        (sample_risk("labels", "threshold", 0.0, half=0.07), Basis(0.05)),
-        (sample_risk("labels", "threshold", 0.0), Basis(0.05, overlap=1.0)),
-        (sample_risk("labels", "threshold", 0.0), Basis(0.05, obstacles=(OBSTACLE,))),
-        (replace(LOUD, beyond_control=around(0.0, 0.02), tpr_beyond={}), Basis(0.05)),
-        (replace(LOUD, blind=around(0.7, 0.01), beyond_blind=around(0.0, 0.02), tpr_beyond={}), Basis(0.05)),
-        (replace(LOUD, blind=around(0.7, 0.01), tpr_beyond={}), Basis(0.05, random_split=True)),
-        (replace(LOUD, blind=None, beyond_blind=None), Basis(0.05)),
-        (LOUD, Basis(0.05, fit=FIT)),
-        (LOUD, Basis(0.05, fit=HUNGRY)),
-    ],
-)
-def test_an_inconclusive_answer_is_stated_without_terms_of_the_field(risk: Risk, basis: Basis) -> None:
-    verdict = judge(risk, basis)
-    assert verdict.kind == "inconclusive"
-    (said,) = document(replace(sample_audit("inconclusive"), strongest=risk, verdict=verdict)).answer.sentences
-    assert not any(term in said for term in ("AUC", "log-likelihood", "TPR", "["))
-
-
-def test_the_lay_answer_has_the_numbers_of_the_verdict() -> None:
-    weak = sample_risk("labels", "threshold", 0.0, half=0.07)
-    verdict = judge(weak, Basis(0.05))
-    audit = replace(sample_audit("inconclusive"), strongest=weak, verdict=verdict)
-    (said,) = document(audit).answer.sentences
-    assert f"{math.ceil(100 * weak.auc.high)} times" in said
-    assert f"{verdict.records_needed:,}" in said
-    step = next(step for step in next_steps(audit) if step.title == "Use a larger sample")
-    assert f"{verdict.records_needed:,}" in step.text
-
-
-def test_a_bound_only_is_written_as_one() -> None:
-    bound = Estimate(0.004, 0.0, 0.004, kind="upper bound")
-    said = in_plain_words(replace(LOUD, auc=around(0.5, 0.02), tpr_at_fpr={0.001: bound}))
-    assert "Of 1,000 people" in said
-    assert "at most 4;" in said
-
-
-def test_people_are_counted_at_the_usual_rate_and_pairs_where_nobody_is_found() -> None:
-    found = {
-        0.1: around(0.3, 0.02),
-        0.01: Estimate(0.06, 0.042, 0.088),
-        0.001: Estimate(0.2, 0, 0.2, kind="upper bound"),
-    }
-    assert "would identify 4 to 9; guessing identifies 1." in in_plain_words(replace(LOUD, tpr_at_fpr=found))
-    nobody = replace(LOUD, tpr_at_fpr={0.01: around(0.01, 0.005)})
-    assert in_plain_words(nobody) == in_pairs(nobody)
 
 
 @pytest.mark.parametrize(("kind", "found"), [("leaks", 1.0), ("not_detected", 50.0), ("inconclusive", None)])
@@ -147,26 +93,6 @@ def test_every_attack_has_a_row_and_the_strongest_one_has_simultaneous_intervals
     assert [row.cells[2].estimate.value for row in table.rows] == sorted(
         (risk.auc.value for risk in audit.risks), reverse=True
     )
-
-
-def test_a_row_above_chance_by_itself_is_explained_where_the_verdict_does_not_follow_it() -> None:
-    audit = sample_audit("not_detected")
-    notes = []
-    for auc in (Estimate(0.52, 0.505, 0.535), Estimate(0.5, 0.49, 0.51)):
-        risks = (replace(audit.risks[0], auc=auc), *(replace(one, auc=around(0.5, 0.02)) for one in audit.risks[1:]))
-        notes.append(block(replace(audit, risks=risks), "All attacks").note)
-    assert notes[0] != notes[1]
-    assert "by chance" in notes[0]
-
-
-def test_nothing_is_left_out_silently() -> None:
-    audit = sample_audit()
-    (left_out,) = block(audit, "Not run").items
-    assert audit.not_run[0].attack in left_out.title
-    limits = [item.title for item in block(audit, "Limits of this audit").items]
-    assert sum(title.startswith("Not measured") for title in limits) == 3
-    (needed,) = [item.text for item in block(audit, "Limits of this audit").items if item.title == "Sample size"]
-    assert f"{FALSE_ALARMS_NEEDED / 0.001:,.0f}" in needed
 
 
 # --- bounds -----------------------------------------------------------------------------------------------------------
@@ -318,30 +244,6 @@ def test_without_groups_nothing_is_said_of_them() -> None:
     assert not any(one.title in ("Groups", "AUC within each group") for one in walk(shown.blocks))
 
 
-@pytest.mark.parametrize(
-    ("ranks", "shared"),
-    [
-        ([1] * 30, "All training records"),
-        ([1, 2, 3, *[4] * 20, *[24] * 7], "20 records share rank 4, of which 7"),
-        ([*range(1, 10), *[10] * 21], "21 records share rank 10, of which 1"),
-        ([1, 2, 3, 4, 5, 6, 7, 8, 9, 9, *[11] * 20], ""),
-    ],
-)
-def test_a_rank_that_more_records_share_than_are_listed_is_stated(ranks: list[int], shared: str) -> None:
-    records = pd.DataFrame({"id": range(30), "score": 0.6, "rank": ranks})
-    audit = sample_audit()
-    listed = replace(audit, exposed=most_exposed(records), target=replace(audit.target, members=30))
-    note = block(listed, "Most exposed records (by id only)").note
-    assert shared in note
-    assert bool(shared) == ("share rank" in note or "equally" in note)
-
-
-def test_the_order_of_records_is_doubted_without_a_leak() -> None:
-    notes = {kind: block(sample_audit(kind), "Most exposed records (by id only)").note for kind in
-             ("leaks", "not_detected", "inconclusive")}  # fmt: skip
-    assert ["chance" in notes[kind] for kind in ("leaks", "not_detected", "inconclusive")] == [False, True, True]
-
-
 # --- charts as data ---------------------------------------------------------------------------------------------------
 
 
@@ -376,23 +278,6 @@ def test_the_call_names_what_was_asked_for() -> None:
     assert block(replace(audit, command="leakscope audit m"), "Reproduce").paragraphs == ("leakscope audit m",)
 
 
-def test_another_result_is_a_section_that_names_what_it_was_measured_on() -> None:
-    audit = sample_audit()
-    other = replace(audit, target=replace(audit.target, model="another model"))
-    for included, stated in ((other, True), (audit, False)):
-        section = document(audit, (included,)).blocks[-1]
-        assert isinstance(section, Details)
-        assert isinstance(section.blocks[0], Text)
-        assert any("another model" in said for said in section.blocks[0].paragraphs[2:]) == stated
-
-
-def test_sections_of_the_page_have_titles_and_charts_descriptions() -> None:
-    shown = document(sample_audit())
-    assert all(one.title for one in shown.blocks)
-    assert all(chart.title and chart.description for chart in shown.charts())
-    assert all(isinstance(one, Chart | Details | Items | Table | Text) or one.title == "" for one in walk(shown.blocks))
-
-
 def test_every_caveat_that_a_study_gives_has_a_sentence() -> None:
     """Codes are found in the source, since no study gives all of them."""
     import ast
@@ -410,9 +295,3 @@ def test_every_caveat_that_a_study_gives_has_a_sentence() -> None:
     codes = {node.args[0].value for node in calls if isinstance(node.args[0], ast.Constant)}
     assert len(codes) > 20
     assert codes <= set(SENTENCES)
-
-
-def test_a_settings_value_of_any_kind_is_shown() -> None:
-    audit = replace(sample_audit(), settings={"releases": None, "rates": [0.1]})
-    items = {item.title: item.text for item in block(audit, "Settings").items}
-    assert items == {name: json.dumps(value) for name, value in audit.settings.items()}

@@ -12,9 +12,9 @@ from samples import sample_audit
 
 from leakscope.core.wording import name as safe
 from leakscope.report.charts.model import Chart
-from leakscope.report.document import Answer, Document, Row, Table, walk
+from leakscope.report.document import Table, walk
 from leakscope.report.documents import document
-from leakscope.report.renderers.markdown import code, escape, lines_of_table, render, render_document
+from leakscope.report.renderers.markdown import code, escape, lines_of_table, render
 
 PARSER = MarkdownIt("commonmark", {"html": True}).enable(["table", "strikethrough"])
 FOREIGN = {"html_inline", "html_block", "link_open", "image", "heading_open", "em_open", "s_open", "code_inline", "hr"}
@@ -82,16 +82,3 @@ def test_every_block_of_a_document_is_in_it_and_private_tables_are_not() -> None
     assert lines.index("leakscope audit model.skops --label income") == lines.index("```") + 1
     ids = {one.id for one in audit.exposed}
     assert not ids & {cell.strip() for line in lines for cell in line.split("|")}
-
-
-def test_rows_have_their_tags() -> None:
-    table = Table(("Release", "AUC"), (Row(("labels", 3), "leaks"), Row(("loss", None))), "Risk", note="a note")
-    shown = Document("audit", "Title", "Question?", Answer("Leaks", "risk", "Headline."), blocks=(table,))
-    assert render_document(shown).splitlines()[-6:] == [
-        "| Release | AUC |   |",
-        "|---|---|---|",
-        "| labels | 3 | leaks |",
-        "| loss | – |   |",
-        "",
-        "a note",
-    ]

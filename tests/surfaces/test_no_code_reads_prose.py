@@ -20,19 +20,8 @@ FILES = sorted(
 #: Files that read text which people wrote, or escape it: conditions, times and addresses on the command line, Markdown.
 READ_INPUT = {"record/conditions.py", "cli_audit.py", "cli_shared.py", "report/renderers/markdown.py"}
 #: Fields that hold sentences, and functions that give them.
-PROSE = {
-    "sentence",
-    "sentences",
-    "headline",
-    "technical",
-    "reasons",
-    "reason",
-    "paragraphs",
-    "note",
-    "description",
-    "because",
-    "said",
-}
+PROSE = {"sentence", "sentences", "headline", "technical", "reasons", "reason", "paragraphs", "note", "description", "because",
+         "said"}  # fmt: skip
 MAKERS = {"describe", "technical", "write", "written", "sentence", "in_plain_words", "identified", "in_pairs"}
 READING = {"removeprefix", "removesuffix", "startswith", "endswith", "partition", "rpartition", "split", "rsplit", "find", "index",
            "search", "match", "fullmatch", "findall", "finditer"}  # fmt: skip

@@ -210,66 +210,28 @@ def test_audit_report_diff_and_gate(people, places, run):
     assert run("gate", first, "--fail-if", "auc.high > 0.9")[0] == 2
 
 
-def test_compare(people, places, run):
-    more = (
-        "--more",
-        people / "holdout.csv",
-        "--public",
-        people / "holdout.csv",
-        "--causes",
-        "age",
-        "--environment",
-        "sex",
-    )
-    defenses = "l2:1,more-data,pate:3,causal-features,round:1,label-only"
-    code, said = run(
-        "compare", *sets(people), "--defenses", defenses, *more, "--references", 2, "--groups", "region", "--id", "person",
-        "--cache", places / "cache", "--out", places / "out",
-    )  # fmt: skip
+COMMANDS = {  # options beside --out; {} stands for the folder of the files
+    "compare": "model.skops --train {}/train.csv --holdout {}/holdout.csv --label buys --references 2 --groups region --id person"
+    " --defenses l2:1,more-data,pate:3,causal-features,round:1,label-only --more {}/holdout.csv --public {}/holdout.csv"
+    " --causes age --environment sex --cache cache",
+    "frontier": "model.skops --train {}/train.csv --holdout {}/holdout.csv --label buys --id person --cache cache"
+    " --explanations gradient,integrated_gradients",
+    "attributes": "model.skops --train {}/train.csv --holdout {}/holdout.csv --label buys --sensitive sex --id person",
+    "causal": "crowd.csv --label buys --model logistic --draws 1 --no-noise --drop person,region,income --parents age,sex",
+    "leakage": "train.csv --label buys --id person --sizes 40 --records 4 --draws 60 --models 8 --cache cache --drop region",
+    "reconstruct": "train.csv --label buys --id person --records 60 --budget 40 --repeats 1 --groups region",
+    "scores": "scores.csv --score loss --groups region --id person",
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_other_commands(people, places, run, command, monkeypatch):
+    monkeypatch.chdir(places)
+    file, *options = COMMANDS[command].format(*[people] * 4).split()
+    code, said = run(command, people / file, *options, "--out", places / "out")
     assert code == 0, said
-
-
-def test_frontier(people, places, run):
-    options = ("--explanations", "gradient,integrated_gradients", "--cache", places / "cache", "--out", places / "out")
-    code, said = run("frontier", *sets(people), *options, "--id", "person")
-    assert code == 0, said
-
-
-def test_attributes_and_causal(people, places, run):
-    code, said = run("attributes", *sets(people), "--sensitive", "sex", "--out", places / "out", "--id", "person")
-    assert code == 0, said
-    quick = ("--label", "buys", "--model", "logistic", "--draws", 1, "--no-noise", "--drop", "person,region,income")
-    code, said = run("causal", people / "crowd.csv", *quick, "--parents", "age,sex", "--out", places / "out")
-    assert code == 0, said
-
-
-def test_leakage_and_reconstruct(people, places, run):
-    options = ("--label", "buys", "--id", "person", "--out", places / "out")
-    quick = ("--sizes", 40, "--records", 4, "--draws", 60, "--models", 8, "--cache", places / "cache")
-    code, said = run("leakage", people / "train.csv", *options, *quick, "--drop", "region")
-    assert code == 0, said
-    assert stat.S_IMODE((places / "out" / "records.csv").stat().st_mode) == 0o600
-    quick = ("--records", 60, "--budget", 40, "--repeats", 1, "--groups", "region")
-    code, said = run("reconstruct", people / "train.csv", *options, *quick)
-    assert code == 0, said
-    assert stat.S_IMODE((places / "out" / "records.csv").stat().st_mode) == 0o600
-
-
-def test_scores(people, places, run):
-    code, said = run(
-        "scores",
-        people / "scores.csv",
-        "--score",
-        "loss",
-        "--groups",
-        "region",
-        "--id",
-        "person",
-        "--out",
-        places / "out",
-    )
-    assert code == 0, said
-    assert stat.S_IMODE((places / "out" / "records.csv").stat().st_mode) == 0o600
+    if command in ("leakage", "reconstruct", "scores"):
+        assert stat.S_IMODE((places / "out" / "records.csv").stat().st_mode) == 0o600
 
 
 # --- commands that fail -----------------------------------------------------------------------------------------------
@@ -308,10 +270,8 @@ def test_failing_audits(people, places, run, what):
     assert words in said
     assert len(said) < 1000
     if "--workers" not in options:
-        assert (
-            run("compare", *sets(people, model, train), *options, "--defenses", "l2:1,round:1", "--references", 2)[0]
-            == 2
-        )
+        defenses = ("--defenses", "l2:1,round:1", "--references", 2)
+        assert run("compare", *sets(people, model, train), *options, *defenses)[0] == 2
 
 
 def test_a_file_of_texts_without_a_header(people, run):

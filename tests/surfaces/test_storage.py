@@ -10,13 +10,13 @@ from typing import Any
 
 import jsonschema
 import pytest
+from commands import run
+from samples import rewrite
 
 import leakscope as ls
-from leakscope.cli import main
 from leakscope.core.result import Result
 from leakscope.errors import InputError
 from leakscope.record.schema import DIGEST, class_of, json_schema
-from leakscope.record.storage import content_digest
 from surfaces.samples import KINDS
 
 SCHEMAS = Path(__file__).parents[2] / "docs" / "schema"
@@ -61,14 +61,7 @@ def test_a_field_that_the_schema_does_not_know_is_refused_by_it(kind: str, folde
 
 def spoil(change: Callable[[dict[str, Any]], object], *, sealed: bool = True) -> Damage:
     """Change the document; ``sealed`` with the digest that its new content has."""
-
-    def apply(folder: Path) -> None:
-        path = folder / "result.json"
-        document = json.loads(path.read_text())
-        change(document)
-        path.write_text(json.dumps(document | {DIGEST: content_digest(document)} if sealed else document))
-
-    return apply
+    return lambda folder: rewrite(folder, change, sealed=sealed)
 
 
 def truncate(folder: Path) -> None:
@@ -145,12 +138,6 @@ def test_the_command_line_refuses_damaged_results_and_leaves_the_output(
         assert run(*arguments) == 2
         assert len(capsys.readouterr().err.strip().splitlines()) <= 2
     assert out.read_text() == "old"
-
-
-def run(*arguments: object) -> object:
-    with pytest.raises(SystemExit) as stopped:
-        main([str(argument) for argument in arguments])
-    return stopped.value.code or 0
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -76,17 +76,8 @@ def check_inside(drawn):
     assert "nan" not in drawn
     assert "inf" not in drawn
     for node in root.iter():
-        for name, most in (
-            ("x", width),
-            ("x1", width),
-            ("x2", width),
-            ("cx", width),
-            ("y", height),
-            ("y1", height),
-            ("cy", height),
-        ):
-            if name in node.attrib:
-                assert -1 <= float(node.attrib[name]) <= most + 1, node.attrib
+        for name in {"x", "x1", "x2", "cx", "y", "y1", "cy"} & set(node.attrib):
+            assert -1 <= float(node.attrib[name]) <= (width if "x" in name else height) + 1, node.attrib
         if node.tag == f"{SVG}path":
             assert (corners(node) >= -10).all()
             assert (corners(node) <= [width + 10, height + 10]).all()
@@ -288,16 +279,8 @@ def test_hostile_text_stays_text(text):
     for form in ("line", "points", "bars"):
         axis = Axis(text, "category", categories=(text,), groups=(text,))
         for x in (axis, Axis(text)):
-            made = Chart(
-                text,
-                text,
-                x,
-                Axis(text),
-                (Series(text, (mark,), form), Series("b", ())),
-                (Rule(1, label=text),),
-                (text,),
-                text,
-            )
+            series = (Series(text, (mark,), form), Series("b", ()))
+            made = Chart(text, text, x, Axis(text), series, (Rule(1, label=text),), (text,), text)
             root = parsed(draw(made))
             assert root[0].text == (text or None)
             assert {node.tag.removeprefix(SVG) for node in root.iter()} <= {
