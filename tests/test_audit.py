@@ -621,3 +621,13 @@ def test_the_warning_reaches_the_audit():
     plain = ls.audit(toy.model, toy.train, toy.holdout, retrain=False)
     partly = ls.audit(model, toy.train, toy.holdout, retrain=False)
     assert len(partly.warnings) == len(plain.warnings) + 1
+
+
+def test_a_learner_that_fails_says_so_and_how_to_go_on():
+    toy = toys.lookup(200)
+
+    def fit(*_):
+        raise OSError("no licence for this solver")
+
+    with pytest.raises(ls.InputError, match=r"OSError.*--no-retrain"):
+        ls.audit(toy.model, toy.train, toy.holdout, fit=fit)
