@@ -113,6 +113,11 @@ class Risk:
     histogram: Histogram
 
     @property
+    def beats_chance(self) -> bool:
+        """Whether the attack is significantly above chance, by its AUC or at a low false-positive rate."""
+        return self.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in self.tpr_at_fpr.items())
+
+    @property
     def group_gap(self) -> Estimate | None:
         """The largest gap of any group to the rest, or None without groups."""
         return max((group.gap for group in self.by_group), key=lambda gap: gap.value, default=None)
@@ -155,10 +160,7 @@ class ReleaseRisk:
     beyond_control: Estimate
     largest: Largest
 
-    @property
-    def beats_chance(self) -> bool:
-        """Whether the attack is significantly above chance, by its AUC or at a low false-positive rate."""
-        return self.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in self.tpr_at_fpr.items())
+    beats_chance = Risk.beats_chance
 
 
 @dataclass(frozen=True)
@@ -289,7 +291,7 @@ VerdictKind = Literal["leaks", "claim_refuted", "not_detected", "inconclusive"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer. It is drawn from the intervals, never from the points; `verdict.judge` has the rule.
+    """The answer. It is decided from the intervals, never from values alone; `verdict.judge` has the rule.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ from leakscope.report.documents.caveats import warnings
 from leakscope.report.documents.common import glossary, not_run, provenance, sources
 from leakscope.report.documents.releases import LOSSES, identified, in_pairs, in_plain_words, release_name, shown_rate
 from leakscope.report.documents.verdict import LABELS, LEAKS, TONES, leaks_within, technical, why_inconclusive
-from leakscope.results import Audit, AuditedModel, Bound, Named, ReleaseRisk, Risk
+from leakscope.results import Audit, AuditedModel, Bound, Named, ReleaseRisk
 from leakscope.verdict import choose_strongest
 
 CHARTED_GROUPS = 30
@@ -120,15 +120,11 @@ def _sentences(audit: Audit) -> list[str]:
         return [f"{in_pairs(audit.strongest)} Stronger attacks may exist."]
     if verdict.finding is not None and verdict.finding.code == "group_auc":
         said = leaks_within(verdict.finding)
-    elif verdict.kind == "claim_refuted" and not _beats_chance(audit.strongest):
+    elif verdict.kind == "claim_refuted" and not audit.strongest.beats_chance:
         said = technical(verdict)[0]
     else:
         said = in_plain_words(audit.strongest)
     return [said, *_named(audit.named)]
-
-
-def _beats_chance(risk: Risk) -> bool:
-    return risk.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in risk.tpr_at_fpr.items())
 
 
 def _named(named: Named | None) -> list[str]:
@@ -405,7 +401,7 @@ def _extras(audit: Audit) -> Details:
     beside = name(ordered[0].beside)
     if adding:
         said = (
-            f"{count(len(adding), 'explanation')} significantly increase what an attacker learns beyond the {beside}: "
+            f"{count(len(adding), 'explanation adds', 'explanations add')} significantly to what an attacker learns from the {beside}: "
             + "; ".join(f"{name(extra.release)} {write(extra.auc, 'signed')}" for extra in adding[:5])
             + "."
         )

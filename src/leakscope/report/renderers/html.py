@@ -1,4 +1,4 @@
-"""Documents as one HTML file each: no network, nothing beside it, and no values of any record.
+"""Documents as one HTML file each: no network, no other file, and no values of any record.
 
 The one script of a page is inline and named by its digest in the page's policy, so that nothing else can run. The page is complete without it.
 """
