@@ -68,8 +68,20 @@ class Histogram:
     nonmembers: tuple[int, ...]
 
 
+class _Attacked:
+    """What `Risk` and `ReleaseRisk` have in common."""
+
+    auc: Estimate
+    tpr_at_fpr: dict[float, Estimate]
+
+    @property
+    def beats_chance(self) -> bool:
+        """Whether the attack is significantly above chance, by its AUC or at a low false-positive rate."""
+        return self.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in self.tpr_at_fpr.items())
+
+
 @dataclass(frozen=True)
-class Risk:
+class Risk(_Attacked):
     """What one attack learns from one release, with its controls and its blind baseline.
 
     Parameters
@@ -113,11 +125,6 @@ class Risk:
     histogram: Histogram
 
     @property
-    def beats_chance(self) -> bool:
-        """Whether the attack is significantly above chance, by its AUC or at a low false-positive rate."""
-        return self.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in self.tpr_at_fpr.items())
-
-    @property
     def group_gap(self) -> Estimate | None:
         """The largest gap of any group to the rest, or None without groups."""
         return max((group.gap for group in self.by_group), key=lambda gap: gap.value, default=None)
@@ -140,7 +147,7 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class ReleaseRisk:
+class ReleaseRisk(_Attacked):
     """The strongest attack on one release. The intervals are simultaneous over all releases of an audit.
 
     The figures are those of `Risk`; ``control`` is the AUC of the same attack on its control, and ``largest`` the largest
@@ -159,8 +166,6 @@ class ReleaseRisk:
     beyond_blind: Estimate | None
     beyond_control: Estimate
     largest: Largest
-
-    beats_chance = Risk.beats_chance
 
 
 @dataclass(frozen=True)
