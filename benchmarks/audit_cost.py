@@ -20,7 +20,7 @@ from benchmarks.measure import Line, ratio
 
 #: Near copies, repeated queries and the digest of the model.
 CHECKS = (
-    "leakscope.evaluation.overlap.near_copies",
+    "leakscope.evaluation.prepare.near_copies",
     "leakscope.auditing.average_random_answers",
     "leakscope.auditing.answers_by_batch",
     "leakscope.auditing.model_fingerprint",

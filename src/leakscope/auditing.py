@@ -23,11 +23,8 @@ from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.evaluation.claims import bound_epsilon, promised, stand_alone
 from leakscope.evaluation.concluding import Tried, try_attacks
 from leakscope.evaluation.design import Numbers
-from leakscope.evaluation.evaluate import Evaluated
-from leakscope.evaluation.exposure import Exposures, exposure_by_references
-from leakscope.evaluation.overlap import shared_share
-from leakscope.evaluation.prepare import Prepared, check_references, prepare
-from leakscope.evaluation.procedure import procedure_risk
+from leakscope.evaluation.exposure import Exposures, exposure_by_references, procedure_risk
+from leakscope.evaluation.prepare import Prepared, check_references, prepare, shared_share
 from leakscope.evaluation.references import compared_explanations, fit_of_members, observe_version, special_releases
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
 from leakscope.evaluation.training import Retrain, Show, Trained, answers_in, answers_of, ask, train
@@ -50,7 +47,6 @@ from leakscope.risk import (
 from leakscope.selection import Selection, select
 from leakscope.splitting import is_random_split
 from leakscope.target import Target, make_target
-from leakscope.verdict import is_primary
 from leakscope.workers import check_work
 from leakscope.worlds import retrain as train_again
 
@@ -95,7 +91,7 @@ def audit(
     model, train, holdout, groups, ids, fit, task, classes, outputs
         See :func:`~leakscope.target.make_target`. ``holdout`` must be drawn like ``train`` and never trained on.
     releases
-        What leaves the building: names such as ``["probabilities", "gradient", "smoothgrad:sigma=0.1"]``; see
+        Outputs made available: names such as ``["probabilities", "gradient", "smoothgrad:sigma=0.1"]``; see
         `releases.find_release`. Each is attacked, and what an explanation adds to the prediction is measured. By default
         labels or values, probabilities, and the losses that follow from them.
     attacks
@@ -218,8 +214,8 @@ def _run(
         random_split=settings.random_split,
         obstacles=obstacles + much_near_overlap(prepared.overlap),
         fit=fit,
-        claim=_claim(claimed, tried.found, prepared, settings),
-        exposed=most_exposed_group(tried.careful, tried.trials, case.blind, case.groups),
+        claim=_claim(claimed, tried, prepared, settings),
+        exposed=most_exposed_group(tried.careful, tried.trial, case.blind, case.groups),
     )
     audited = describe(target, case.sample, observed, settings.confidence)
     warnings = warn_about(
@@ -238,7 +234,7 @@ def _run(
     refuted = found["verdict"].kind == "claim_refuted"
     result = Audit(
         **found,
-        extras=_extras(selection, tried.trials, settings.confidence),
+        extras=_extras(selection, tried.trial, settings.confidence),
         not_run=selection.not_run,
         warnings=_once([*consistency.warnings, *basis.obstacles, *_stopped(prepared, trained), *warnings, *mixture]),
         target=audited,
@@ -308,17 +304,15 @@ def _own_settings(target: Target, trained: Trained, settings: Settings, consiste
     }
 
 
-def _claim(
-    claimed: Bound | None, found: Sequence[Evaluated], prepared: Prepared, settings: Settings
-) -> EpsilonClaim | None:
+def _claim(claimed: Bound | None, tried: Tried, prepared: Prepared, settings: Settings) -> EpsilonClaim | None:
     """The lower bound on ε, where ε was claimed or a random split makes it valid."""
     if claimed is None and not settings.random_split:
         return None
     epsilon, delta = (None, 0.0) if claimed is None else (claimed.epsilon, claimed.delta)
     sample = prepared.case.sample
     alone = stand_alone(prepared.hashes, sample)
-    used = [one for one in found if is_primary(one.attack)] or found  # scores of others may have to be computed again
-    return bound_epsilon([one.trial for one in used], sample, alone, epsilon, delta, settings.confidence)
+    attacks = [one.attack for one in tried.found]
+    return bound_epsilon(attacks, tried.trial, sample, alone, epsilon, delta, settings.confidence)
 
 
 def _train(
@@ -385,11 +379,11 @@ def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
     return tuple(dict.fromkeys([performance, *(name for attack in attacks for name in attack.releases)]))
 
 
-def _extras(selection: Selection, trials: Sequence[Trial], confidence: float) -> tuple[Extra, ...]:
+def _extras(selection: Selection, trial_of: Callable[[int], Trial], confidence: float) -> tuple[Extra, ...]:
     """What each explanation adds to the prediction; the intervals hold for all of them at once (Bonferroni)."""
     together = 1 - (1 - confidence) / max(1, len(selection.pairs))
     beside = selection.prediction
-    return tuple(extra_leakage(trials[base], trials[more], beside, together) for base, more in selection.pairs)
+    return tuple(extra_leakage(trial_of(base), trial_of(more), beside, together) for base, more in selection.pairs)
 
 
 def recorded(settings: Settings, own: dict[str, Any], tried: Tried) -> dict[str, Any]:

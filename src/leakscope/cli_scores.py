@@ -147,6 +147,6 @@ def _numbers(texts: pd.Series[Any], path: Path) -> NDArray[np.float64]:
     whole = {int(text) for text in long}
     if len({float(number) for number in whole}) < len(whole):
         raise InputError(
-            f"{path} has whole numbers in {name} too long to be told apart: write their ranks, since only the order counts"
+            f"{path} has whole numbers in {name} too long to be distinguished: write their ranks, since only the order counts"
         )
     return numbers

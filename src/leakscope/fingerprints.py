@@ -350,7 +350,7 @@ def row_hashes(X: Any, y: Any = None) -> NDArray[np.uint64]:
     """Give one 64-bit hash per record: equal records have equal hashes, in whatever table they stand.
 
     Numbers are compared by value: 1, 1.0 and True are equal, and so are -0.0 and 0.0; missing values are equal to each
-    other. Columns are told apart by position. It takes a fixed amount of memory beside the answer and one column.
+    other. Columns are distinguished by position. It takes a fixed amount of memory in addition to the answer and one column.
 
     Parameters
     ----------

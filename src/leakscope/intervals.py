@@ -358,7 +358,7 @@ def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estima
     The point is the share of members above the threshold with a share ``fpr`` of the non-members above it; of records tied
     at the threshold some are picked at random. Two things are uncertain: the rate at that threshold (Clopper-Pearson) and where the threshold belongs (order statistics of
     the non-members, distribution-free); MOVER adds the two, and the strata. With fewer than ten expected false alarms the
-    threshold can't be placed, and only a bound is given: the rate at the first threshold that is surely low enough.
+    threshold can't be placed, and only a bound is given: the rate at the first threshold that is low enough at the confidence.
 
     Examples
     --------

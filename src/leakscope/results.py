@@ -68,8 +68,20 @@ class Histogram:
     nonmembers: tuple[int, ...]
 
 
+class _Attacked:
+    """What `Risk` and `ReleaseRisk` have in common."""
+
+    auc: Estimate
+    tpr_at_fpr: dict[float, Estimate]
+
+    @property
+    def beats_chance(self) -> bool:
+        """Whether the attack is significantly above chance, by its AUC or at a low false-positive rate."""
+        return self.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in self.tpr_at_fpr.items())
+
+
 @dataclass(frozen=True)
-class Risk:
+class Risk(_Attacked):
     """What one attack learns from one release, with its controls and its blind baseline.
 
     Parameters
@@ -135,7 +147,7 @@ class Largest:
 
 
 @dataclass(frozen=True)
-class ReleaseRisk:
+class ReleaseRisk(_Attacked):
     """The strongest attack on one release. The intervals are simultaneous over all releases of an audit.
 
     The figures are those of `Risk`; ``control`` is the AUC of the same attack on its control, and ``largest`` the largest
@@ -154,11 +166,6 @@ class ReleaseRisk:
     beyond_blind: Estimate | None
     beyond_control: Estimate
     largest: Largest
-
-    @property
-    def beats_chance(self) -> bool:
-        """Whether the attack is significantly above chance, by its AUC or at a low false-positive rate."""
-        return self.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in self.tpr_at_fpr.items())
 
 
 @dataclass(frozen=True)
@@ -289,7 +296,7 @@ VerdictKind = Literal["leaks", "claim_refuted", "not_detected", "inconclusive"]
 
 @dataclass(frozen=True)
 class Verdict:
-    """The answer. It is drawn from the intervals, never from the points; `verdict.judge` has the rule.
+    """The answer. It is decided from the intervals, never from values alone; `verdict.judge` has the rule.
 
     Parameters
     ----------

@@ -343,17 +343,17 @@ def assess_groups(
 
 
 def most_exposed_group(
-    risks: Sequence[Risk], trials: Sequence[Trial], blind: Judged | None, groups: Mapping[str, NDArray[Any]]
+    risks: Sequence[Risk], trial_of: Callable[[int], Trial], blind: Judged | None, groups: Mapping[str, NDArray[Any]]
 ) -> ExposedGroup | None:
     """The group with the largest lower end of its AUC under any attack, if that is above chance, with its control and baseline.
 
-    ``risks`` and ``trials`` are those of the same attacks; the intervals of the risks must be simultaneous.
+    ``trial_of`` gives the trial of a position in ``risks``, whose intervals must be simultaneous.
     """
     found = [(at, group) for at, risk in enumerate(risks) for group in risk.by_group]
     at, group = max(found, key=lambda one: one[1].auc.low, default=(0, None))
     if group is None or group.auc.low <= 0.5:
         return None
-    risk, trial = risks[at], trials[at]
+    risk, trial = risks[at], trial_of(at)
     rows, confidence = groups[group.column] == group.level, group.auc.confidence
     rivals: dict[str, Estimate] = {}
     if trial.control is not None:

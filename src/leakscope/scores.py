@@ -167,7 +167,7 @@ def _numbers(values: Any, what: str, sign: float) -> Floats:
     numbers = sign * array.astype(np.float64)
     if array.dtype.kind in "iu" and len(np.unique(numbers)) < len(np.unique(array)):
         raise InputError(
-            f"{what} hold whole numbers too long to be told apart: give their ranks, since only the order counts"
+            f"{what} hold whole numbers too long to be distinguished: give their ranks, since only the order counts"
         )
     for bad, kind, hint in (
         (np.isnan(numbers), "missing", "leave those records out"),
@@ -235,8 +235,8 @@ def _run(given: _Given, name: str, settings: Settings, words: dict[str, bool], c
     claim = None
     if words["random split"]:
         alone = stand_alone((repeats.members, repeats.nonmembers), sample)
-        claim = bound_epsilon(tried.trials, sample, alone, None, 0.0, settings.confidence)
-    exposed = most_exposed_group(tried.careful, tried.trials, None, groups)
+        claim = bound_epsilon(attacks, tried.trial, sample, alone, None, 0.0, settings.confidence)
+    exposed = most_exposed_group(tried.careful, tried.trial, None, groups)
     basis = Basis(settings.margin, random_split=words["random split"], claim=claim, exposed=exposed)
     result = Audit(
         **tried.conclude(basis, given.members, sample, settings),

@@ -1,4 +1,4 @@
-r"""The verdict of an audit, decided from the intervals and never from the points.
+r"""The verdict of an audit, decided from the intervals and never from values alone.
 
 The strongest of several attacks looks strong by chance alone. Its intervals are therefore corrected for selection among attacks
 (`confidences_for_choice`): all intervals behind the verdict are simultaneous at confidence :math:`1 - \alpha` (Bonferroni). Where the
@@ -214,7 +214,7 @@ def _about(
 
 def _doubts_about_group(group: ExposedGroup, strongest: Risk, basis: Basis) -> list[Statement]:
     """Ways in which the AUC of a group could come from a difference between the two sets of records and not from the model."""
-    if _randomised(strongest, basis) and (group.blind is None or group.blind.low <= 0.5):
+    if randomised(strongest, basis) and (group.blind is None or group.blind.low <= 0.5):
         return []
     if strongest.blind is None:
         return [_about(group, "scores_only")]
@@ -279,8 +279,8 @@ def _judge_all(strongest: Risk, basis: Basis) -> Verdict:
     return Verdict("inconclusive", finding=found, doubts=tuple(_doubts(strongest, basis, found.fpr)))
 
 
-def _randomised(risk: Risk, basis: Basis) -> bool:
-    """Whether the caller states that chance decided on membership, and neither blind baseline nor control contradict it."""
+def randomised(risk: Risk, basis: Basis) -> bool:
+    """Tell whether the caller states that chance decided on membership, and neither blind baseline nor control contradict it."""
     return basis.random_split and not _contradiction(risk)
 
 
@@ -310,7 +310,7 @@ def _contradiction(risk: Risk) -> dict[str, Estimate]:
 
 def _doubts(risk: Risk, basis: Basis, fpr: float | None = None) -> list[Statement]:
     """Ways in which the AUC, or the true-positive rate at ``fpr``, could come from a distribution shift and not from the model."""
-    if _randomised(risk, basis):
+    if randomised(risk, basis):
         return []
     doubts = _not_above_rivals(risk, basis) if fpr is None else _rate_not_above_rivals(risk, fpr)
     doubts += [] if basis.fit is None else _doubts_of_fit(basis.fit, risk)

@@ -1,13 +1,16 @@
 """Claims of differential privacy: refuted where the lower bound on ε from one model is above them."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from samples import sample_audit
 
 import leakscope as ls
 from leakscope import toys
 from leakscope.core.estimate import Estimate
+from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.evaluation.claims import stand_alone
 from leakscope.results import Basis, EpsilonClaim
 from leakscope.verdict import judge
@@ -105,3 +108,17 @@ def test_a_gate_against_leaks_stops_a_refuted_claim():
     assert ls.gate(refuted, ["verdict = leaks"]).outcome == "failed"
     assert ls.gate(refuted, ['verdict = "claim_refuted"']).outcome == "failed"
     assert ls.gate(refuted, ['verdict = "not_detected"']).outcome == "passed"
+
+
+@pytest.mark.parametrize(("split", "outcome"), [(True, "yes"), (False, "inconclusive")])
+def test_a_release_above_chance_needs_no_rival_under_a_random_split(split, outcome):
+    """The verdict asks for none either: otherwise the page would call a release of a model that leaks a possible shift."""
+    audit = sample_audit()
+    beyond = Estimate(0.02, -0.01, 0.05)
+    own = replace(audit.by_release[0], control_kind="permuted", beyond_blind=beyond, auc=Estimate(0.6, 0.55, 0.65))
+    control = replace(audit.strongest.control, kind="permuted")
+    strongest = replace(audit.strongest, control=control, blind=Estimate(0.5, 0.45, 0.55))
+    basis = replace(audit.basis, random_split=split)
+    leaks = replace(audit.verdict, kind="leaks")
+    found = replace(audit, by_release=(own,), strongest=strongest, basis=basis, verdict=leaks, claims=())
+    assert next(one.outcome for one in audit_claims(found) if one.subject.get("release")) == outcome

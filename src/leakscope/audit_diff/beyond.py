@@ -165,8 +165,8 @@ def _aucs(name: str, pairs: Sequence[Pair], side: int, records: Records) -> list
 
 
 def _is_off(auc: Estimate, confidence: float) -> bool:
-    sure = at_confidence(auc, confidence)
-    return not sure.low <= 0.5 <= sure.high
+    stretched = at_confidence(auc, confidence)
+    return not stretched.low <= 0.5 <= stretched.high
 
 
 def any_off(pairs: Sequence[Pair], confidence: float, records: Records) -> bool:

@@ -73,13 +73,11 @@ def _diff_claims(old: Result, new: Result) -> dict[str, Any]:
     together = 1 - (1 - level) / max(1, len(measured))
     changes = []
     for (one, other), name in zip(pairs, figures, strict=True):
-        both = None if name is None else (one.estimates[name], other.estimates[name])
-        change = None if name is None or both is None else change_of_one(name, *both, together, None)
-        changes.append(
-            ClaimChange(
-                other.code, dict(other.subject), one.outcome, other.outcome, change, new.codes[other.code] is not None
-            )
-        )
+        change = None
+        if name is not None:
+            change = change_of_one(name, one.estimates[name], other.estimates[name], together, None)
+        risky = new.codes[other.code] is not None
+        changes.append(ClaimChange(other.code, dict(other.subject), one.outcome, other.outcome, change, risky))
     names = [
         [" ".join(map(str, (claim.code, *claim.subject.values()))) for claim in side.claims] for side in (old, new)
     ]

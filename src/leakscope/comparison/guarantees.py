@@ -23,7 +23,8 @@ from leakscope.verdict import judge
 
 def smallest_epsilon(case: Case, outcome: Outcome, alone: Booleans, delta: float, confidence: float) -> Estimate:
     """Give the lower bound on ε for the swap of one record, as in an audit."""
-    found = bound_epsilon(outcome.trials, case.sample, alone, None, delta, confidence)
+    attacks = [trial.attack for trial in outcome.trials]
+    found = bound_epsilon(attacks, outcome.trials.__getitem__, case.sample, alone, None, delta, confidence)
     if found is None:
         return Estimate(0.0, 0.0, 0.0, confidence, "lower bound", n=0, method="every record occurs more than once")
     return found.bound
@@ -64,7 +65,7 @@ def does_it_leak(case: Case, outcome: Outcome, basis: Basis) -> tuple[bool, Verd
         replace(risk, by_group=assess_groups(trial.target, case.groups, [risk.auc.confidence])[0])
         for risk, trial in zip(outcome.careful, outcome.trials, strict=True)
     ]
-    exposed = most_exposed_group(by_group, outcome.trials, case.blind, case.groups)
+    exposed = most_exposed_group(by_group, outcome.trials.__getitem__, case.blind, case.groups)
     verdict = judge(best, replace(basis, fit=outcome.fit, exposed=exposed))
     beats = verdict.leaks or best.auc.low > 0.5
     if basis.obstacles and not beats:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Outcome
 from leakscope.results import Audit, Largest, ReleaseRisk, VerdictKind
+from leakscope.verdict import randomised
 
 _OUTCOMES: dict[VerdictKind, Outcome] = {
     "leaks": "yes",
@@ -27,7 +28,7 @@ def _claims(audit: Audit) -> Iterator[Claim]:
     assert audit.largest is not None
     yield Claim("leak", {}, _OUTCOMES[verdict.kind], _figures(audit.largest))
     for risk in audit.by_release:
-        yield Claim("leak", {"release": risk.release}, _outcome(risk, verdict.kind), _figures(risk.largest))
+        yield Claim("leak", {"release": risk.release}, _outcome(risk, audit), _figures(risk.largest))
     yield from _group_claims(audit)
     for extra in audit.extras:
         subject = {"explanation": extra.release, "beside": extra.beside}
@@ -48,15 +49,15 @@ def _figures(found: Largest) -> dict[str, Estimate]:
     return {"auc": found.auc, "advantage": found.advantage, "accuracy": found.accuracy, **rates}
 
 
-def _outcome(risk: ReleaseRisk, verdict: VerdictKind) -> Outcome:
+def _outcome(risk: ReleaseRisk, audit: Audit) -> Outcome:
     """Decide whether one release leaks; where the verdict over all of them is inconclusive, so is each that is above chance."""
     if not risk.beats_chance:
-        return "no" if verdict == "not_detected" else "inconclusive"
-    never = risk.control_kind == "never trained"
-    doubted = (never and risk.beyond_control.low <= 0) or (
-        not never and risk.beyond_blind is not None and risk.beyond_blind.low <= 0
-    )
-    return "yes" if verdict in ("leaks", "claim_refuted") and not doubted else "inconclusive"
+        return "no" if audit.verdict.kind == "not_detected" else "inconclusive"
+    assert audit.basis is not None
+    beyond = risk.beyond_control if risk.control_kind == "never trained" else risk.beyond_blind
+    # Under a random split that nothing contradicts, an attack above chance needs no rival: as in the verdict.
+    doubted = not randomised(audit.strongest, audit.basis) and beyond is not None and beyond.low <= 0
+    return "yes" if audit.verdict.leaks and not doubted else "inconclusive"
 
 
 def _group_claims(audit: Audit) -> Iterator[Claim]:

@@ -7,7 +7,7 @@ since for them the coin is not fair.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +17,7 @@ from leakscope.claimed_epsilon import Pairs, check_claim
 from leakscope.core.arrays import Indices
 from leakscope.core.estimate import Estimate
 from leakscope.crossfit import Hashes, Sample
+from leakscope.evidence import Attack
 from leakscope.results import Bound, EpsilonClaim
 from leakscope.risk import Trial
 from leakscope.verdict import is_primary
@@ -48,7 +49,8 @@ def stand_alone(hashes: tuple[Hashes, Hashes], sample: Sample) -> NDArray[np.boo
 
 
 def bound_epsilon(
-    trials: Sequence[Trial],
+    attacks: Sequence[Attack],
+    trial_of: Callable[[int], Trial],
     sample: Sample,
     alone: NDArray[np.bool_],
     epsilon: float | None,
@@ -57,15 +59,14 @@ def bound_epsilon(
 ) -> EpsilonClaim | None:
     """Give the lower bound on ε by the primary attack, or by all of them where it did not run; None where no record can be paired.
 
-    Audits, comparisons and audits of scores all take it from here. ``alone`` says which judged records occur once (`stand_alone`).
+    ``trial_of`` gives the trial of a position in ``attacks``; those of other attacks are not asked for. ``alone`` says which judged records occur once (`stand_alone`).
     """
     inside, outside, half = pair_records(sample.half, sample.judged, alone)
     if not len(inside):
         return None
-    used = [one for one in trials if is_primary(one.attack)] or trials
     pairs = []
-    for one in used:
-        attack, score = one.attack, one.target.guesses.score
+    for at in [at for at, attack in enumerate(attacks) if is_primary(attack)] or range(len(attacks)):
+        attack, score = attacks[at], trial_of(at).target.guesses.score
         pairs.append(Pairs(attack.name, score[inside], score[outside], None if attack.fixed_scale else half))
     tested = check_claim(epsilon or 0.0, delta, pairs=pairs, confidence=confidence)
     assert tested.bound is not None

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import cached_property
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 
@@ -39,10 +39,9 @@ class Tried:
         """Risks whose intervals hold together."""
         return [one.risks[1] for one in self.found]
 
-    @property
-    def trials(self) -> Sequence[Trial]:
-        """The scores of each attack."""
-        return _Trials(self.found)
+    def trial(self, at: int) -> Trial:
+        """Give the scores of the attack at a position; where they were not kept, it runs again."""
+        return self.found[at].trial
 
     @cached_property
     def best(self) -> int:
@@ -93,25 +92,6 @@ class Tried:
             "versions": versions(),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
         }
-
-
-@dataclass(frozen=True)
-class _Trials(Sequence[Trial]):
-    """The scores of each attack, looked up where they are read."""
-
-    found: tuple[Evaluated, ...]
-
-    def __len__(self) -> int:
-        return len(self.found)
-
-    @overload
-    def __getitem__(self, at: int) -> Trial: ...
-
-    @overload
-    def __getitem__(self, at: slice) -> Sequence[Trial]: ...
-
-    def __getitem__(self, at: int | slice) -> Trial | Sequence[Trial]:
-        return _Trials(self.found[at]) if isinstance(at, slice) else self.found[at].trial
 
 
 def try_attacks(

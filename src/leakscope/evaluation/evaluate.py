@@ -1,4 +1,4 @@
-"""One attack, evaluated: its risk on the target, beside the never-trained control, shuffled memberships and the blind baseline.
+"""One attack, evaluated: its risk on the target, with the never-trained control, permuted memberships and the blind baseline.
 
 Every study that asks "does this attack distinguish members from non-members?" asks it here. The attacker knows the membership of
 half of the judged records and is judged on the other half, both ways round (`crossfit`).

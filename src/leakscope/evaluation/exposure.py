@@ -28,8 +28,9 @@ from leakscope.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Evaluated
 from leakscope.evaluation.training import Fits
 from leakscope.models import Task
+from leakscope.ranking import Ranking, split
 from leakscope.records import Records
-from leakscope.results import Named
+from leakscope.results import Named, Procedure
 from leakscope.risk import Judged, exposure
 
 #: False-discovery rate at which people are named.
@@ -142,3 +143,35 @@ def _benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
     ordered = np.sort(p)
     passed = np.flatnonzero(ordered <= rate * np.arange(1, len(p) + 1) / len(p))
     return np.asarray(p <= ordered[passed[-1]]) if len(passed) else np.zeros(len(p), bool)
+
+
+def procedure_risk(fits: Fits, inside: NDArray[np.bool_], task: Task, confidence: float) -> Procedure | None:
+    """The mean AUC of RMIA over references as targets, each against the references of the other pairs; None with one pair.
+
+    Who trained a reference was drawn by the auditor, so that a distribution shift can't enter. The spread over references shows how much the
+    leak varies from training to training.
+
+    Parameters
+    ----------
+    fits
+        `Fits.references` holds the fit of the judged records under each reference.
+    inside
+        Which reference had which judged record.
+    """
+    models = len(fits.references)
+    if models < 4:
+        return None
+    logs = _log_likelihood(fits.references, inside, task)
+    aucs = []
+    for model in range(models):
+        others = logs[np.arange(models) // 2 != model // 2]
+        top = others.max(axis=0)
+        score = logs[model] - top - np.log(np.exp(others - top).mean(axis=0))
+        aucs.append(Ranking.of(split(score, inside[model], None)).auc)
+    return Procedure(intervals.mean_of_runs(np.array(aucs), confidence), models)
+
+
+def _log_likelihood(fits: Floats, inside: NDArray[np.bool_], task: Task) -> Floats:
+    if task == "regression":
+        return np.asarray(-fits / (2 * max(float(fits[~inside].mean()), np.finfo(np.float64).tiny)))
+    return np.log(np.maximum(fits, np.finfo(np.float64).eps))

@@ -1,4 +1,4 @@
-r"""What retrained models show beside the audited one: attacks with references, the control, and how the members are fitted.
+r"""What retrained models show in addition to the audited one: attacks with references, the control, and how the members are fitted.
 
 **Fit of the members.** With :math:`\ell = \ln\max(p, 0.001)` of the true label (minus the squared error for a regression), OUT under the
 fold model without the record, IN the mean under the other three, OUT½ under the half without it, and one mean over judged members each:

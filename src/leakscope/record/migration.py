@@ -14,7 +14,7 @@ from leakscope.core.result import Result
 from leakscope.errors import InputError
 from leakscope.failures import cause
 from leakscope.record.schema import class_of, validate
-from leakscope.record.storage import check_version, read_json, read_records
+from leakscope.record.storage import check_consistent, check_version, read_json, read_records
 
 OLD_FILE = "audit.json"
 NEWEST_OLD = 3
@@ -33,7 +33,6 @@ def read_old(folder: Path) -> Result:
     """Read an audit of schema version 1, 2 or 3."""
     from leakscope.evaluation.audit_claims import audit_claims
     from leakscope.evaluation.exposed_records import most_exposed
-    from leakscope.record.consistency import check_consistent
     from leakscope.results import Audit
 
     path = folder / OLD_FILE

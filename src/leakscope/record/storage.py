@@ -2,7 +2,7 @@
 
 A folder holds ``result.json`` (schema: ``docs/schema/<kind>.schema.json``), ``report.html``, ``table.csv`` and, where there are records,
 ``records.csv``. A reader that finds ``result.json`` finds a complete result: it is written last, and it holds the digests of ``records.csv`` and of
-its own content. Loading checks both, validates the content by its schema, and checks that the numbers do not contradict each other (`consistency`).
+its own content. Loading checks both, validates the content by its schema, and checks that the numbers do not contradict each other (`check_consistent`).
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ def load(folder: str | Path) -> Result:
     Traceback (most recent call last):
     leakscope.errors.InputError: no result in no/such/folder: it has no result.json
     """
-    from leakscope.record.consistency import check_consistent
     from leakscope.record.migration import OLD_FILE, migrate, read_old
 
     folder = Path(folder)
@@ -83,6 +82,23 @@ def load(folder: str | Path) -> Result:
         raise InputError(f"{path} is not a whole result: {error}") from None
     check_consistent(result, path)
     return result
+
+
+def check_consistent(result: Result, path: Path) -> None:
+    """Refuse an audit whose numbers contradict each other."""
+    from leakscope.record.audit_consistency import contradictions
+    from leakscope.results import Audit
+
+    if not isinstance(result, Audit):
+        return
+    try:
+        problem = next(contradictions(result), None)
+    except (ArithmeticError, LookupError, ValueError) as error:
+        problem = f"its numbers can't be checked ({type(error).__name__})"
+    if problem is not None:
+        raise InputError(
+            f"{path} was edited, or is of another version: {problem}; restore the file, or run the study again"
+        )
 
 
 def check_version(path: Path, version: object, newest: int) -> None:

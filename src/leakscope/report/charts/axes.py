@@ -217,3 +217,10 @@ def curve(marks: Sequence[Mark], across: Span, up: Span) -> tuple[list[float], l
     apart, last = np.unique(np.asarray(places)[::-1], return_index=True)
     values, low, high = (np.interp(steps, apart, np.asarray(row)[::-1][last]).tolist() for row in (values, low, high))
     return steps.tolist(), values, low, high
+
+
+def filled_dots(chart: Chart) -> tuple[int, int]:
+    """Give how many of a hundred dots are filled, and up to which one they are pale: the ends of the interval, rounded outwards."""
+    rows = (row for series in chart.series for mark in series.marks for row in triples(mark.y))
+    _, low, high = next(rows, (0.0, 0.0, 0.0))
+    return math.floor(low + 1e-9), math.ceil(high - 1e-9)

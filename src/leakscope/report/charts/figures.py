@@ -10,7 +10,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import listing, quoted
 from leakscope.errors import InputError, MissingExtraError
-from leakscope.report.charts.axes import Span, curve, edges, spans, triples
+from leakscope.report.charts.axes import Span, curve, edges, filled_dots, spans, triples
 from leakscope.report.charts.labels import place_labels, width_of
 from leakscope.report.charts.legend import colours, entries
 from leakscope.report.charts.model import Chart, Mark, Series
@@ -366,8 +366,8 @@ def _labels(figure: Figure, plot: Axes, chart: Chart) -> None:
 
 def _people(plot: Axes, chart: Chart) -> None:
     """Draw a hundred dots: filled up to the low end of an estimate, pale up to its high end."""
-    shown = next((row for series in chart.series for mark in series.marks for row in triples(mark.y)), (0.0, 0.0, 0.0))
-    shares = [1.0 if at < shown[1] - 0.5 else 0.35 if at < shown[2] else 0.0 for at in range(100)]
+    low, high = filled_dots(chart)
+    shares = [1.0 if at < low else 0.35 if at < high else 0.0 for at in range(100)]
     faces = [(PALETTE["strong"], share) for share in shares]
     plot.scatter([at % 10 for at in range(100)], [-(at // 10) for at in range(100)], s=90, c=faces, edgecolors=SOFT)
     plot.set_axis_off()

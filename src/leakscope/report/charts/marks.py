@@ -283,10 +283,7 @@ def _bins(chart: Chart, frame: Frame) -> Iterator[Markup]:
     for bins in dict.fromkeys(tuple(edges(series.marks, series.end)) for series in held):
         same = [series for series in held if tuple(edges(series.marks, series.end)) == bins]
         for at, (start, stop) in enumerate(bins):
-            words = [_counted(chart, series, series.marks[at]) for series in same]
+            marks = [(series.marks[at], series.name) for series in same]
+            words = [mark.said or f"{place_words(mark.y, chart.y)} ({name})" for mark, name in marks]
             said = f"{frame.across.words(start)} to {frame.across.words(stop)}: {', '.join(words)}"
             yield svg.rectangle((frame.x(start), top), (frame.x(stop), bottom), "point hover", said)
-
-
-def _counted(chart: Chart, series: Series, mark: Mark) -> str:
-    return mark.said or f"{place_words(mark.y, chart.y)} ({series.name})"

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from leakscope.core.estimate import Estimate
 from leakscope.report.charts import elements as svg
-from leakscope.report.charts.axes import Span, spans
+from leakscope.report.charts.axes import Span, filled_dots, spans
 from leakscope.report.charts.labels import Box, cut, place_labels, width_of
 from leakscope.report.charts.legend import Entry, entries
 from leakscope.report.charts.marks import Frame, cross, draw_series, intervals_of, middle_of
@@ -248,9 +247,7 @@ def _names(chart: Chart, frame: Frame) -> list[Markup]:
 
 def _people(chart: Chart) -> Markup:
     """A hundred dots: filled up to the low end of an estimate, pale up to its high end, with a ring around those of a rule."""
-    shown = next(mark.y for series in chart.series for mark in series.marks)
-    ends = (shown.low, shown.high) if isinstance(shown, Estimate) else (shown or 0.0,) * 2
-    low, high = math.floor(ends[0] + 1e-9), math.ceil(ends[1] - 1e-9)
+    low, high = filled_dots(chart)
     step, radius = 20, 6.5
     places = [(step * (at % 10) + step / 2, step * (at // 10) + step / 2) for at in range(100)]
     dots = [

@@ -26,12 +26,12 @@ from leakscope.report.document import (
 )
 from leakscope.report.documents import audit_charts as charts
 from leakscope.report.documents.audit_limits import limits, stronger
-from leakscope.report.documents.audit_steps import next_steps
+from leakscope.report.documents.audit_steps import more_exposed, next_steps
 from leakscope.report.documents.caveats import warnings
 from leakscope.report.documents.common import glossary, not_run, provenance, sources
 from leakscope.report.documents.releases import LOSSES, identified, in_pairs, in_plain_words, release_name, shown_rate
 from leakscope.report.documents.verdict import LABELS, LEAKS, TONES, leaks_within, technical, why_inconclusive
-from leakscope.results import Audit, AuditedModel, Bound, Named, ReleaseRisk, Risk
+from leakscope.results import Audit, AuditedModel, Bound, Named, ReleaseRisk
 from leakscope.verdict import choose_strongest
 
 CHARTED_GROUPS = 30
@@ -120,15 +120,11 @@ def _sentences(audit: Audit) -> list[str]:
         return [f"{in_pairs(audit.strongest)} Stronger attacks may exist."]
     if verdict.finding is not None and verdict.finding.code == "group_auc":
         said = leaks_within(verdict.finding)
-    elif verdict.kind == "claim_refuted" and not _beats_chance(audit.strongest):
+    elif verdict.kind == "claim_refuted" and not audit.strongest.beats_chance:
         said = technical(verdict)[0]
     else:
         said = in_plain_words(audit.strongest)
     return [said, *_named(audit.named)]
-
-
-def _beats_chance(risk: Risk) -> bool:
-    return risk.auc.low > 0.5 or any(tpr.low > rate for rate, tpr in risk.tpr_at_fpr.items())
 
 
 def _named(named: Named | None) -> list[str]:
@@ -226,12 +222,10 @@ def _strongest(audit: Audit) -> Details:
     figures = [
         KeyFigure("AUC", Value(risk.auc), "0.5 is chance"),
         KeyFigure("Advantage", Value(risk.advantage), "0 is chance"),
+        KeyFigure("Accuracy", Value(risk.accuracy, "percent"), "50 % is chance"),
     ]
-    figures.append(KeyFigure("Accuracy", Value(risk.accuracy, "percent"), "50 % is chance"))
-    figures += [
-        KeyFigure(f"TPR at {percent(rate)} FPR", Value(tpr, "percent"), f"{percent(rate)} is chance")
-        for rate, tpr in risk.tpr_at_fpr.items()
-    ]
+    for rate, tpr in risk.tpr_at_fpr.items():
+        figures.append(KeyFigure(f"TPR at {percent(rate)} FPR", Value(tpr, "percent"), f"{percent(rate)} is chance"))
     said = [
         f"Attack: {name(risk.attack)}. Release: {name(risk.release)}, {release_name(risk.release, audit.target.task).lower()}.",
         in_pairs(risk),
@@ -251,17 +245,8 @@ def _strongest(audit: Audit) -> Details:
 def _attacks(audit: Audit) -> Table:
     strongest = audit.strongest
     rates = sorted({rate for risk in (strongest, *audit.risks) for rate in risk.tpr_at_fpr}, reverse=True)
-    columns: tuple[str, ...] = (
-        "Attack",
-        "Release",
-        "AUC",
-        "Control AUC",
-        "Beyond control",
-        "Beyond blind",
-        "Advantage",
-        "Accuracy",
-    )
-    columns += tuple(f"TPR at {percent(rate)} FPR" for rate in rates)
+    columns = ["Attack", "Release", "AUC", "Control AUC", "Beyond control", "Beyond blind", "Advantage", "Accuracy"]
+    columns += [f"TPR at {percent(rate)} FPR" for rate in rates]
     rows = []
     for risk in sorted(audit.risks, key=lambda one: -one.auc.value):
         same = (risk.release, risk.attack) == (strongest.release, strongest.attack)
@@ -274,7 +259,7 @@ def _attacks(audit: Audit) -> Table:
         cells += [Value(shown.advantage), Value(shown.accuracy, "percent")]
         cells += [Value(shown.tpr_at_fpr[rate], "percent") if rate in shown.tpr_at_fpr else None for rate in rates]
         rows.append(Row(tuple(cells), "strongest" if same else "", "risk" if same and audit.verdict.leaks else "plain"))
-    return Table(columns, tuple(rows), "All attacks", _intervals_note(audit))
+    return Table(tuple(columns), tuple(rows), "All attacks", _intervals_note(audit))
 
 
 def _intervals_note(audit: Audit) -> str:
@@ -323,13 +308,7 @@ def _exposure(audit: Audit) -> Details:
 
 def _groups(audit: Audit) -> list[Block]:
     groups = audit.strongest.by_group
-    gaps = {
-        (claim.subject["column"], claim.subject.get("level")): claim.outcome
-        for claim in audit.claims
-        if claim.code == "group_gap"
-    }
-    ordered = sorted(groups, key=lambda group: -group.gap.value)
-    out = [group for group in ordered if gaps.get((group.column, group.level)) == "yes"]
+    ordered, out = sorted(groups, key=lambda group: -group.gap.value), more_exposed(audit)
     if out:
         first = max(out, key=lambda group: group.gap.low)
         more = (
@@ -405,7 +384,7 @@ def _extras(audit: Audit) -> Details:
     beside = name(ordered[0].beside)
     if adding:
         said = (
-            f"{count(len(adding), 'explanation')} significantly increase what an attacker learns beyond the {beside}: "
+            f"{count(len(adding), 'explanation adds', 'explanations add')} significantly to what an attacker learns from the {beside}: "
             + "; ".join(f"{name(extra.release)} {write(extra.auc, 'signed')}" for extra in adding[:5])
             + "."
         )

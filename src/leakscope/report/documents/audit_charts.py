@@ -22,9 +22,8 @@ def people(audit: Audit) -> Chart | None:
     """Draw the answer as a hundred dots; None where it is not about a hundred."""
     risk, verdict = audit.strongest, audit.verdict
     rate = shown_rate(risk.tpr_at_fpr)
-    beats = risk.auc.low > 0.5 or any(tpr.low > fpr for fpr, tpr in risk.tpr_at_fpr.items())
     of_group = verdict.finding is not None and verdict.finding.code == "group_auc"
-    if verdict.kind == "inconclusive" or of_group or (verdict.leaks and not beats):
+    if verdict.kind == "inconclusive" or of_group or (verdict.leaks and not risk.beats_chance):
         return None
     if verdict.leaks and rate is not None and not speaks_in_pairs(risk):
         found, guess, what = risk.tpr_at_fpr[rate], 100 * rate, "of 100 people identified"

@@ -10,7 +10,7 @@ from leakscope.core.wording import count, duration, name, percent, write
 from leakscope.intervals import FALSE_ALARMS_NEEDED
 from leakscope.report.document import Item, Items
 from leakscope.report.documents.releases import LOSSES, release_name
-from leakscope.results import Audit, Overlap
+from leakscope.results import Audit
 
 #: Numbers of reference models that are offered.
 OFFERED = (4, 16, 64)
@@ -55,12 +55,8 @@ def limits(audit: Audit, others: Sequence[Result] = ()) -> Items:
     if (procedure := audit.procedure) is not None:
         said = f"Over {count(procedure.models)} reference models attacked as targets, the mean AUC is {write(procedure.auc)}: what this way of training leaks."
         items.append(Item(said, "Training procedure"))
-    items.append(
-        Item(
-            "Stronger attacks than those that were run may exist. No audit proves that a model is safe.",
-            "Other attacks",
-        )
-    )
+    said = "Stronger attacks than those that were run may exist. No audit proves that a model is safe."
+    items.append(Item(said, "Other attacks"))
     return Items(tuple(items), "Limits of this audit", style="terms")
 
 
@@ -132,7 +128,7 @@ def _blind(audit: Audit) -> str:
 def _overlap(audit: Audit) -> str:
     if audit.target.task == "scores":
         return "Scores do not show whether the same records are on both sides."
-    overlap: Overlap = audit.overlap
+    overlap = audit.overlap
     near = "" if overlap.near is None else f" {write(overlap.near, 'percent')} of the holdout are near copies."
     if not overlap.count:
         return f"No training record is in the holdout.{near}"

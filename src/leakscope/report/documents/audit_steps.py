@@ -12,7 +12,7 @@ from leakscope.intervals import difference
 from leakscope.report.document import Item
 from leakscope.report.documents.caveats import describe
 from leakscope.report.documents.releases import release_name
-from leakscope.results import Audit
+from leakscope.results import Audit, GroupRisk
 
 MOST_STEPS = 3
 #: The model does this much better on its training records than on held-out ones: then it is overfitted.
@@ -156,9 +156,14 @@ def _overfit(audit: Audit) -> Iterator[Item]:
         )
 
 
+def more_exposed(audit: Audit) -> list[GroupRisk]:
+    """Give the groups that are significantly more exposed than the rest, by the claims of the audit."""
+    claimed = [one.subject for one in audit.claims if one.code == "group_gap" and one.outcome == "yes"]
+    return [one for one in audit.strongest.by_group if {"column": one.column, "level": one.level} in claimed]
+
+
 def _protect_group(audit: Audit) -> Iterator[Item]:
-    out = [group for group in audit.strongest.by_group if group.gap.low > 0]
-    if out:
+    if out := more_exposed(audit):
         group = max(out, key=lambda one: one.gap.low)
         yield Item(
             f"“{name(group.column)} = {name(group.level)}” is more exposed than the rest by {write(group.gap, 'signed')} in AUC. More of its records, or a model "

@@ -1,4 +1,4 @@
-"""Documents as one HTML file each: no network, nothing beside it, and no values of any record.
+"""Documents as one HTML file each: no network, no other file, and no values of any record.
 
 The one script of a page is inline and named by its digest in the page's policy, so that nothing else can run. The page is complete without it.
 """
@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from markupsafe import Markup
 
@@ -33,10 +33,8 @@ from leakscope.report.document import (
     cell_text,
 )
 from leakscope.report.documents import document
+from leakscope.report.renderers.text import brief_blocks
 from leakscope.versions import versions
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _FONT = Markup('system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif')
@@ -73,19 +71,10 @@ def render_document(shown: Document, *, created: str = "") -> str:
 def render_fragment(result: Result) -> str:
     """Give the answer, the brief tables and the first chart, for a notebook: one ``div`` without script or ids."""
     shown = document(result)
-    brief = [block for block in _all(shown.blocks) if getattr(block, "brief", False) and not isinstance(block, Items)]
-    charts = shown.charts()[:1]
-    content = _content(shown) | {"groups": _grouped([*brief, *charts])}
+    brief = [block for block in brief_blocks(shown.blocks) if not isinstance(block, Items)]
+    content = _content(shown) | {"groups": _grouped([*brief, *shown.charts()[:1]])}
     fragment: str = _template("notebook.html.j2").render(content, font=_FONT)
     return fragment.strip()
-
-
-def _all(blocks: Sequence[Block]) -> list[Block]:
-    return [
-        one
-        for block in blocks
-        for one in (_all(block.blocks) if isinstance(block, Details) and block.open else [block])
-    ]
 
 
 def _content(shown: Document) -> dict[str, Any]:
@@ -175,10 +164,6 @@ def _place(place: float | Estimate | None, axis: Axis) -> Cell:
 
 
 def _template(name: str) -> Any:
-    return _environment().get_template(name)
-
-
-def _environment() -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
@@ -187,7 +172,7 @@ def _environment() -> Environment:
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
-    )
+    ).get_template(name)
 
 
 def _policy(script: str) -> str:

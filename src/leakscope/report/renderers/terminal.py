@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from leakscope.core.result import Result
 from leakscope.core.wording import count
-from leakscope.report.document import Document, Items, KeyFigures, Table, Tone, cell_text
+from leakscope.report.document import Items, KeyFigures, Table, Tone, cell_text
 from leakscope.report.document import Text as Paragraphs
 from leakscope.report.documents import document
 from leakscope.report.renderers.text import brief_blocks
@@ -24,14 +24,10 @@ _COLOURS: dict[Tone, str] = {"risk": "red", "safe": "green", "unknown": "yellow"
 
 def render(result: Result, others: Sequence[Result] = ()) -> Group:
     """Give the brief blocks of a result's document in colour."""
-    return render_document(document(result, others))
-
-
-def render_document(shown: Document) -> Group:
-    """Give the brief blocks of a document in colour."""
     from rich.console import Group
     from rich.text import Text
 
+    shown = document(result, others)
     answer = shown.answer
     head = Text.assemble((answer.label, f"bold {_COLOURS[answer.tone]}".strip()), "  ")
     head.append(" ".join((answer.headline, *answer.sentences)))

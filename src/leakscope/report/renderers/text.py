@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from leakscope.core.result import Result
 from leakscope.core.wording import align, count, wrap
 from leakscope.report.charts.model import Chart
-from leakscope.report.document import Block, Details, Document, Items, KeyFigures, Row, Table, Text, cell_text
+from leakscope.report.document import Block, Details, Items, KeyFigures, Row, Table, Text, cell_text
 from leakscope.report.documents import document
 
 INDENT = "  "
@@ -15,11 +15,7 @@ INDENT = "  "
 
 def render(result: Result, others: Sequence[Result] = (), *, full: bool = False) -> str:
     """Give the document of a result as text; without ``full`` only its brief blocks."""
-    return render_document(document(result, others), full=full)
-
-
-def render_document(shown: Document, *, full: bool = False) -> str:
-    """Give a document as text, in lines of at most 100 columns."""
+    shown = document(result, others)
     answer = shown.answer
     lines = wrap(" ".join((f"{answer.label}.", answer.headline, *answer.sentences)), rest=INDENT)
     lines = [*([*wrap(shown.title), *wrap(shown.question), ""] if full else []), *lines]
@@ -56,7 +52,7 @@ def _block(block: Block, *, full: bool) -> list[str]:
     if isinstance(block, Items):
         return _items(block, len(block.items) if full else block.most)
     if isinstance(block, Chart):
-        return [*wrap(f"{block.title}: {block.description}")]
+        return wrap(f"{block.title}: {block.description}")
     inner = [line for part in block.blocks for line in ["", *_block(part, full=full)]]
     return [block.title, "=" * len(block.title), *inner]
 
