@@ -80,7 +80,7 @@ def test_a_refuted_guarantee_is_exit_code_1(people, capsys, monkeypatch):
     assert run(*quick(people, "--defenses", "parameter-noise:1", "--no-retrain", "--json")) == 1
     claims = json.loads(capsys.readouterr().out)["claims"]
     refuted = [claim for claim in claims if claim["code"] == "guarantee_refuted" and claim["outcome"] == "yes"]
-    assert [claim["subject"] for claim in refuted] == [{"version": "parameter-noise 1"}]
+    assert [claim["subject"] for claim in refuted] == [{}, {"version": "parameter-noise 1"}]
 
 
 def _estimate():

@@ -24,7 +24,9 @@ WIDE, WIDE_PLOT, MANY = 760.0, 420.0, 10
 EDGE = 22.0
 ROW = 26.0
 #: The most room for the names of categories on the left.
-NAMES = 170.0
+NAMES = 190.0
+#: The size of letters on a phone, the largest that a page uses: names on the left have room for it.
+LETTERS = 14.0
 
 
 def draw(chart: Chart) -> Markup:
@@ -32,6 +34,7 @@ def draw(chart: Chart) -> Markup:
 
     Examples
     --------
+    >>> from leakscope.core.estimate import Estimate
     >>> from leakscope.report.charts.model import Axis, Mark, Series
     >>> marks = (Mark(10, Estimate(2, 1, 3)), Mark(100, Estimate(0.2, 0.1, 0.5)))
     >>> drawn = draw(Chart("Sweep", "It falls.", Axis("Records", "log"), Axis("Leakage"), (Series("ridge", marks),)))
@@ -79,7 +82,7 @@ def _box(chart: Chart, up: Span, top: float, size: tuple[float, float]) -> Box:
     high = ROW * (up.high - up.low) if up.slots else plot
     names = chart.y.categories if up.slots else [up.words(tick) for tick in up.ticks]
     left = 18 + min(
-        NAMES, max((width_of(name, 12.6) for name in (*names, *(group for _, group in up.headings))), default=0.0)
+        NAMES, max((width_of(name, LETTERS) for name in (*names, *(group for _, group in up.headings))), default=0.0)
     )
     start = top + (24 if chart.y.label else 8)
     return left, start, right, start + high
@@ -107,7 +110,7 @@ def _beside(chart: Chart, frame: Frame) -> list[Markup]:
     parts = [svg.text((8, top - 12), cut(chart.y.label, right - 8, 12.6), "axis")] if chart.y.label else []
     parts += [svg.text((left - 7, frame.y(tick) + 4), frame.up.words(tick), "tick end") for tick in frame.up.ticks]
     if frame.up.slots:
-        shown = [cut(name, NAMES, 12.6) for name in chart.y.categories]
+        shown = [cut(name, NAMES, LETTERS) for name in chart.y.categories]
         parts += [svg.text((left - 9, frame.y(at) + 4), name, "level end") for at, name in enumerate(shown)]
         parts += [
             svg.text((8, top + place * frame.slot - 8), cut(name, right - 8), "heading")
