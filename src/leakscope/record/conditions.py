@@ -97,10 +97,10 @@ class Scope:
     @classmethod
     def of(cls, result: Result) -> Scope:
         """Give the scope of a result."""
-        figures = dict.fromkeys(figure for claim in result.claims for figure in claim.estimates)
+        known = [*(figure for claim in result.claims for figure in claim.estimates), *result.possible_figures]
         subjects = [str(value) for claim in result.claims for value in claim.subject.values()]
         subjects += [item.release for item in result.not_run]
-        return cls((*figures, *result.possible_figures), tuple(result.codes), tuple(dict.fromkeys(subjects)))
+        return cls(tuple(dict.fromkeys(known)), tuple(result.codes), tuple(dict.fromkeys(subjects)))
 
 
 def audit_scope(releases: tuple[str, ...], *, groups: bool, explanations: bool) -> Scope:
