@@ -539,8 +539,12 @@ class Audit(Result):
         "explanation_adds": "yes",
         "claim_refuted": "yes",
         "bounded": None,
+        "shift": None,
+        "beyond_blind": None,
+        "overfitted": None,
+        "labels_reveal_less": None,
     }
-    possible_figures = ("group_gap", "largest_group.auc", "extra", "bound")
+    possible_figures = ("group_gap", "largest_group.auc", "extra", "bound", "blind", "beyond_blind", "overfitting")
     table = "risks"
 
     verdict: Verdict

@@ -152,7 +152,7 @@ def test_labels_only_is_advised_where_labels_reveal_significantly_less() -> None
     far = [sample_risk("labels", "threshold", 0.1), sample_risk("probabilities", "threshold", 0.6, 1)]
     near = [sample_risk("labels", "threshold", 0.59), sample_risk("probabilities", "threshold", 0.6, 1)]
     for risks, advised in ((far, True), (near, False)):
-        audit = replace(sample_audit(groups=False), by_release=strongest_by_release(risks))
+        audit = with_claims(sample_audit(groups=False), by_release=strongest_by_release(risks))
         assert ("Release labels only" in titles(audit)) == advised
 
 
@@ -160,7 +160,7 @@ def test_less_overfitting_is_advised_where_there_is_some() -> None:
     audit = sample_audit(groups=False)
     for train, advised in ((1.0, True), (0.86, False)):
         performance = Performance("accuracy", around(train, 0.0), around(0.85, 0.01))
-        other = replace(audit, target=replace(audit.target, performance=performance), by_release=())
+        other = with_claims(audit, target=replace(audit.target, performance=performance), by_release=())
         assert ("Reduce overfitting" in titles(other)) == advised
 
 

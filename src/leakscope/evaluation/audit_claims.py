@@ -6,9 +6,12 @@ from collections.abc import Iterator
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim, Outcome
+from leakscope.intervals import difference
 from leakscope.results import Audit, Largest, ReleaseRisk, VerdictKind
 from leakscope.verdict import randomised
 
+#: A model is overfitted if its accuracy is significantly more than this higher on training records than on held-out ones.
+OVERFIT = 0.05
 _OUTCOMES: dict[VerdictKind, Outcome] = {
     "leaks": "yes",
     "claim_refuted": "yes",
@@ -42,6 +45,25 @@ def _claims(audit: Audit) -> Iterator[Claim]:
         advantage = bound.advantage.high
         known = {} if bound.contradicted else {"bound": Estimate(advantage, advantage, advantage, kind="exact")}
         yield Claim("bounded", {}, "inconclusive" if bound.contradicted else "yes", known)
+    yield from _context_claims(audit)
+
+
+def _context_claims(audit: Audit) -> Iterator[Claim]:
+    """Decide what helps to read the verdict: a distribution shift, overfitting, and whether labels alone reveal less."""
+    risk, performance = audit.strongest, audit.target.performance
+    if risk.blind is not None and risk.beyond_blind is not None:
+        yield Claim("shift", {}, "yes" if risk.blind.low > 0.5 else "inconclusive", {"blind": risk.blind})
+        beyond: Outcome = "yes" if risk.beyond_blind.low > 0 else "inconclusive"
+        yield Claim("beyond_blind", {}, beyond, {"beyond_blind": risk.beyond_blind})
+    if performance is not None and performance.metric == "accuracy":
+        gap = difference(performance.train, performance.holdout)
+        overfitted: Outcome = "yes" if gap.low > OVERFIT else "no" if gap.high < OVERFIT else "inconclusive"
+        yield Claim("overfitted", {}, overfitted, {"overfitting": gap})
+    strongest = max(audit.by_release, key=lambda one: one.auc.low, default=None)
+    labels = next((one for one in audit.by_release if one.release == "labels"), None)
+    if strongest is not None and labels is not None and strongest is not labels:
+        less = strongest.auc.low > labels.auc.high  # both intervals are simultaneous
+        yield Claim("labels_reveal_less", {"release": strongest.release}, "yes" if less else "inconclusive")
 
 
 def _figures(found: Largest) -> dict[str, Estimate]:

@@ -110,6 +110,7 @@ def audit_scope(releases: tuple[str, ...], *, groups: bool, explanations: bool) 
 
     rates = [f"tpr_at_fpr[{rate:g}]" for rate in FALSE_POSITIVE_RATES]
     possible = {"group_gap": groups, "largest_group.auc": groups, "extra": explanations, "bound": True}
+    possible |= dict.fromkeys(("blind", "beyond_blind", "overfitting"), True)
     figures = ["auc", "advantage", "accuracy", *rates, *(figure for figure, known in possible.items() if known)]
     return Scope(tuple(figures), tuple(Audit.codes), releases)
 

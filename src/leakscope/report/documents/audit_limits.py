@@ -9,6 +9,7 @@ from leakscope.core.result import Result
 from leakscope.core.wording import count, duration, name, percent, write
 from leakscope.intervals import FALSE_ALARMS_NEEDED
 from leakscope.report.document import Item, Items
+from leakscope.report.documents.common import outcome
 from leakscope.report.documents.releases import LOSSES, release_name
 from leakscope.results import Audit
 
@@ -118,9 +119,9 @@ def _blind(audit: Audit) -> str:
     if risk.blind is None or risk.beyond_blind is None:
         return "Only scores were provided, without records: a distribution shift can't be detected."
     start = f"A classifier of members against non-members without the model has AUC {write(risk.blind)}. The attack is {write(risk.beyond_blind, 'signed')} above it."
-    if risk.beyond_blind.low <= 0:
+    if outcome(audit, "beyond_blind") != "yes":
         return f"{start} This is not significant: a distribution shift may explain what the attack finds."
-    if risk.blind.low > 0.5:
+    if outcome(audit, "shift") == "yes":
         return f"{start} There is a distribution shift, so part of every AUC reflects the shift rather than membership."
     return start
 

@@ -8,15 +8,13 @@ from importlib import import_module
 
 from leakscope.core.result import Result
 from leakscope.core.wording import count, name, write
-from leakscope.intervals import difference
 from leakscope.report.document import Item
 from leakscope.report.documents.caveats import describe
+from leakscope.report.documents.common import outcome
 from leakscope.report.documents.releases import release_name
 from leakscope.results import Audit, GroupRisk
 
 MOST_STEPS = 3
-#: The model does this much better on its training records than on held-out ones: then it is overfitted.
-OVERFIT = 0.05
 MEASURED = "measured"
 
 
@@ -91,7 +89,7 @@ def _undecided(audit: Audit) -> Iterator[Item]:
     for obstacle in () if audit.basis is None else audit.basis.obstacles:
         yield Item(describe(obstacle), "Make the answers comparable")
     risk = audit.strongest
-    if risk.blind is not None and risk.blind.low > 0.5:
+    if outcome(audit, "shift") == "yes":
         yield Item(
             "There is a distribution shift between training and held-out records. Draw both at random from the same population.",
             "Draw another holdout",
@@ -117,11 +115,12 @@ def _undecided(audit: Audit) -> Iterator[Item]:
 
 
 def _release_less(audit: Audit) -> Iterator[Item]:
-    """Labels that reveal significantly less than the strongest release: the intervals of ``by_release`` are simultaneous."""
-    strongest = max(audit.by_release, key=lambda one: one.auc.low, default=None)
-    labels = next((one for one in audit.by_release if one.release == "labels"), None)
-    if strongest is None or labels is None or strongest is labels or not strongest.auc.low > labels.auc.high:
+    claim = next((one for one in audit.claims if one.code == "labels_reveal_less"), None)
+    if claim is None or claim.outcome != "yes":
         return
+    labels, strongest = (
+        next(one for one in audit.by_release if one.release == which) for which in ("labels", claim.subject["release"])
+    )
     still = "significantly above chance" if labels.beats_chance else "not significantly above chance"
     yield Item(
         f"Where the label is enough, release nothing else. The strongest attack on labels has AUC {write(labels.auc)} ({still}), the one on "
@@ -145,9 +144,7 @@ def _drop_explanation(audit: Audit) -> Iterator[Item]:
 
 def _overfit(audit: Audit) -> Iterator[Item]:
     performance = audit.target.performance
-    if performance is None or performance.metric != "accuracy":
-        return
-    if difference(performance.train, performance.holdout).low > OVERFIT:
+    if performance is not None and outcome(audit, "overfitted") == "yes":
         yield Item(
             f"The accuracy is {write(performance.train, 'percent')} on training records and {write(performance.holdout, 'percent')} on held-out records. "
             "Stronger regularisation, fewer features, smaller trees or earlier stopping usually reduce this gap and the leak. leakscope compare measures "
