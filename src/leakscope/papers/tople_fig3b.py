@@ -65,7 +65,7 @@ def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **
         notes=notes,
         panels=[
             attack_lines(
-                f"Outsiders of {law}",
+                f"Non-members of {law}",
                 [(point.plan.size, point, Trial(law, SORTED)) for point in points],
                 "Records, of which 60 % train",
             )

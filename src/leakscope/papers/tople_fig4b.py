@@ -66,7 +66,7 @@ def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: in
         statements=findings(points),
         notes=notes,
         panels=[
-            attack_bars(f"Outsiders of {law}", points, Trial(law, SORTED), (TABLE, NETWORK), "Attack accuracy")
+            attack_bars(f"Non-members of {law}", points, Trial(law, SORTED), (TABLE, NETWORK), "Attack accuracy")
             for law in ("P", "P*")
         ],
     )

@@ -334,5 +334,5 @@ def _attack_panel(found: Mapping[str, Found], attacker: str) -> panels.Panel:
     title = f"Attack on {attacker}: training images against those of the test (P*) or fresh ones (P)"
     return panels.bars(
         title, [f"{name} against {law}" for name in found for law in LAWS], series,
-        x_label="Model and outsiders", y_label="Right decisions (%; a coin: 50)", paper={"attack": stated},
+        x_label="Model and non-members", y_label="Right decisions (%; a coin: 50)", paper={"attack": stated},
     )  # fmt: skip
