@@ -99,3 +99,17 @@ def test_wrong_input_is_one_sentence_and_nothing_is_written(
     check_refused(capsys, said, "report", *arguments)
     assert contents(folder) == before
     assert {path.name for path in folder.parent.iterdir()} == {"audit", "diff"}
+
+
+@pytest.mark.parametrize("damage", ["truncated", "edited", "missing"])
+def test_a_damaged_result_to_include_leaves_the_old_files(damage: str, capsys: Any, folder: Path) -> None:
+    before, other = contents(folder), folder.parent / "diff" / "result.json"
+    if damage == "missing":
+        other.unlink()
+    else:
+        text = other.read_text()
+        other.write_text(
+            text[: len(text) // 2] if damage == "truncated" else text.replace('"outcome": "', '"outcome": "x', 1)
+        )
+    check_refused(capsys, "diff", "report", folder, "--with", other.parent)
+    assert contents(folder) == before
