@@ -41,11 +41,11 @@ class Sample:
         judged = min(len(inside), len(outside))
         inside, outside = inside[:judged], outside[:judged]
         half = np.arange(judged) % 2
-        twins = half_of_twin(nonmembers[outside], members[inside], half)
+        twins = follow(nonmembers[outside], members[inside], half)
         rest = np.setdiff1d(np.arange(len(members)), inside)
         both = np.concatenate([members[inside], nonmembers[outside]])
         all_halves = np.concatenate([half, fill(twins, half, rng)])
-        other = half_of_twin(members[rest], both, all_halves)
+        other = follow(members[rest], both, all_halves)
         order = np.concatenate([inside, rest])
         return cls(order, outside, judged, all_halves, np.where(other < 0, np.arange(len(rest)) % 2, other))
 
@@ -57,7 +57,7 @@ class Sample:
     def twins(self, members: Hashes) -> Indices:
         """For each member that is not judged the place of an equal one among the judged members, or -1, from the hashes of all."""
         judged, rest = members[self.members[: self.judged]], members[self.members[self.judged :]]
-        return half_of_twin(rest, judged, np.arange(self.judged))
+        return follow(rest, judged, np.arange(self.judged))
 
     def judge(self, of_members: NDArray[Any], of_nonmembers: NDArray[Any]) -> NDArray[Any]:
         """The judged part of an array over all members and one over all non-members."""
@@ -79,13 +79,13 @@ def _one_of_each(hashes: Hashes, rng: np.random.Generator) -> Indices:
     return order[np.sort(first)]
 
 
-def half_of_twin(hashes: Hashes, others: Hashes, half: Indices) -> Indices:
-    """The half in which the same record stands among the others, or -1."""
-    if not len(others):
-        return np.full(len(hashes), -1)
-    rank = np.argsort(others)
-    found = rank[np.minimum(np.searchsorted(others, hashes, sorter=rank), len(others) - 1)]
-    return np.where(others[found] == hashes, half[found], -1)
+def follow(hashes: Hashes, leaders: Hashes, parts: NDArray[Any], default: Any = -1) -> NDArray[Any]:
+    """Give each record the part of a leader with the same hash, or its default."""
+    if not len(leaders):
+        return np.full(len(hashes), default)
+    rank = np.argsort(leaders)
+    at = rank[np.minimum(np.searchsorted(leaders, hashes, sorter=rank), len(leaders) - 1)]
+    return np.where(leaders[at] == hashes, parts[at], default)
 
 
 def fill(placed: Indices, like: Indices, rng: np.random.Generator) -> Indices:

@@ -54,20 +54,14 @@ def proportion(successes: int, n: int, confidence: float = 0.95, *, independent:
     0.00 [0.00, 0.12]
     """
     value, trials = successes / n, independent or n
-    tail = (1 - confidence) / 2
-    low = min(value, _clopper_pearson(int(np.floor(value * trials)), trials, tail)[0])
-    high = max(value, _clopper_pearson(int(np.ceil(value * trials)), trials, tail)[1])
-    return Estimate(value, low, high, confidence, n=n, method="Clopper-Pearson")
+    fewest_and_most = np.array([np.floor(value * trials), np.ceil(value * trials)])
+    low, high = _clopper_pearson(fewest_and_most, trials, (1 - confidence) / 2)
+    ends = min(value, float(low[0])), max(value, float(high[1]))
+    return Estimate(value, *ends, confidence, n=n, method="Clopper-Pearson")
 
 
-def _clopper_pearson(successes: float, n: int, tail: float) -> tuple[float, float]:
-    """Ends of the interval; a number of successes that is not whole is one expected from picking at random."""
-    low, high = _clopper_pearson_ends(np.array([successes]), n, tail)
-    return float(low[0]), float(high[0])
-
-
-def _clopper_pearson_ends(successes: Floats, n: int, tail: float) -> tuple[Floats, Floats]:
-    """`_clopper_pearson` for several numbers of successes."""
+def _clopper_pearson(successes: Floats, n: int, tail: float) -> tuple[Floats, Floats]:
+    """Ends of each interval; a number of successes that is not whole is one expected from picking at random."""
     from scipy import special
 
     some, few = np.where(successes > 0, successes, 1.0), np.where(successes < n, successes, n - 1.0)
@@ -400,7 +394,7 @@ def _tprs_of(part: Stratum, fprs: Sequence[float], tail: float) -> Floats:
         return np.repeat([[0.0], [0.0], [1.0]], len(fprs), axis=1)
     alarms = [[fpr * n, *(_binomial_quantile(n, fpr, level) for level in (tail, 1 - tail))] for fpr in fprs]
     value, least, most = part.rates(np.array(alarms, dtype=np.float64).T)
-    low, high = _clopper_pearson_ends(m * value, m, tail)
+    low, high = _clopper_pearson(m * value, m, tail)
     below = np.hypot(value - low, value - np.minimum(least, value))
     above = np.hypot(high - value, np.maximum(most, value) - value)
     return np.stack([value, below, above])
@@ -410,11 +404,11 @@ def _tpr_bound(ranking: Ranking, fpr: float, confidence: float) -> Estimate:
     """Upper bound where the threshold can't be placed; the two ways to be wrong share the error, and so do the strata."""
     m, n = ranking.members, ranking.nonmembers
     tail = (1 - confidence) / 2
-    caught = sum(
-        len(part.members) * part.rate(_binomial_quantile(len(part.nonmembers), fpr, 1 - tail / len(ranking.strata)))
-        for part in ranking.strata
-    )
-    _, high = _clopper_pearson(caught, m, tail)
+    caught, level = 0.0, 1 - tail / len(ranking.strata)
+    for part in ranking.strata:
+        alarms = _binomial_quantile(len(part.nonmembers), fpr, level)
+        caught += len(part.members) * part.rates(np.array([alarms], dtype=np.float64))[0]
+    high = float(_clopper_pearson(np.array([caught]), m, tail)[1][0])
     needed = int(np.ceil(FALSE_ALARMS_NEEDED / fpr - 1e-9))
     method = f"upper bound: false-positive rate {fpr:g} needs {needed:,} non-members, not {n:,}"
     return Estimate(high, 0.0, high, confidence, "upper bound", n=m + n, method=method)

@@ -156,10 +156,6 @@ class Stratum:
         variances = (float(np.var(part, ddof=1)) / len(part) if len(part) > 1 else np.inf for part in placed)
         return float(np.mean(placed[0])), sum(variances)
 
-    def rate(self, false_alarms: float) -> float:
-        """Share of members called so by an attacker who calls this many non-members so; see `rates`."""
-        return float(self.rates(np.array([false_alarms]))[0])
-
     def rates(self, false_alarms: Floats) -> Floats:
         """Shares of members called so by an attacker who calls these many non-members so.
 

@@ -124,11 +124,6 @@ class Risk(_Attacked):
     roc: Roc
     histogram: Histogram
 
-    @property
-    def group_gap(self) -> Estimate | None:
-        """The largest gap of any group to the rest, or None without groups."""
-        return max((group.gap for group in self.by_group), key=lambda gap: gap.value, default=None)
-
 
 @dataclass(frozen=True)
 class Largest:

@@ -88,7 +88,7 @@ def _figures(
         intervals.auc(ranking, confidence.auc),
         intervals.mean_difference(says, confidence.auc),
         intervals.proportion(round(float(right)), records, confidence.auc, independent=-(-records // dependent)),
-        _tprs(ranking, confidence.rates, fprs),
+        intervals.tprs_at_fprs(ranking, fprs, confidence.rates),
     )
 
 
@@ -208,7 +208,7 @@ def assess(
         blind_auc = None if blind is None else intervals.auc(blind.ranking, confidence)
         rivals = [] if unseen is None else [unseen.tpr_at_fpr]
         if blind is not None and blind_auc is not None and (not rivals or intervals.suspicious(blind_auc)):
-            rivals.append(_tprs(blind.ranking, rates, fprs))
+            rivals.append(intervals.tprs_at_fprs(blind.ranking, fprs, rates))
         risks.append(
             Risk(
                 release=trial.attack.release,
@@ -240,10 +240,6 @@ def _beyond_control(target: Judged, control: Judged) -> Callable[[float], Estima
     )
 
 
-def _tprs(ranking: Ranking, confidence: float, fprs: tuple[float, ...]) -> dict[float, Estimate]:
-    return intervals.tprs_at_fprs(ranking, fprs, confidence)
-
-
 def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, Estimate]]) -> dict[float, Estimate]:
     """The least that a rate exceeds those of the rivals by, where there are any and the sample can carry the rates."""
     if not rivals:
@@ -270,7 +266,7 @@ def _controls(
             kind,
             intervals.auc(here.ranking, one.auc),
             intervals.mean_difference(here.says, one.auc),
-            _tprs(here.ranking, one.rates, fprs),
+            intervals.tprs_at_fprs(here.ranking, fprs, one.rates),
         )
         for one in confidences
     ]
@@ -365,16 +361,8 @@ def most_exposed_group(
         within = split(own.guesses.score, own.member, theirs.scale)
         rivals["blind"] = intervals.auc(theirs.ranking, confidence)
         rivals["beyond_blind"] = intervals.paired_auc_difference(within, theirs.scores)(confidence)
-    return ExposedGroup(
-        risk.release,
-        risk.attack,
-        group.column,
-        group.level,
-        group.members,
-        group.nonmembers,
-        group.auc,
-        **rivals,
-    )
+    which = risk.release, risk.attack, group.column, group.level, group.members, group.nonmembers
+    return ExposedGroup(*which, group.auc, **rivals)
 
 
 def roc(ranking: Ranking, points: int = 120) -> Roc:

@@ -23,6 +23,7 @@ from leakscope.attacks.references import (
     REFERENCES,
     log_likelihood_of_loss,
     log_tempered,
+    loss_release,
     references_in,
 )
 from leakscope.core.arrays import Floats
@@ -46,8 +47,7 @@ def base(task: Task = "classification") -> Attack:
         score = tempered_ratio(evidence, task)
         return Guesses(score, (score > 0).astype(np.float64))
 
-    release = "squared_error" if task == "regression" else "log_loss"
-    return Attack(NAME, release, SOURCE, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, beside=REFERENCES)
 
 
 def tempered_ratio(seen: Evidence | Known, task: Task) -> Floats:

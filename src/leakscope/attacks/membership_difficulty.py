@@ -16,6 +16,7 @@ from leakscope.attacks.references import (
     REFERENCES,
     at_best_threshold,
     bounded_log_loss,
+    loss_release,
     references_in,
 )
 from leakscope.core.arrays import Floats
@@ -43,5 +44,4 @@ def difficulty_calibration(task: Task = "classification") -> Attack:
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
         return at_best_threshold(evidence, score)
 
-    release = "squared_error" if task == "regression" else "log_loss"
-    return Attack(NAME, release, SOURCE, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, beside=REFERENCES)

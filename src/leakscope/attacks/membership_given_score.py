@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
+from leakscope.attacks.references import at_best_threshold
 from leakscope.core.arrays import Floats
 from leakscope.evidence import Attack, Evidence, Guesses
 
@@ -24,15 +25,12 @@ def given_score(release: str) -> Attack:
     >>> given_score("loss").fixed_scale
     True
     """
+    return Attack("the given score", release, "the score that was given", guess_as_given, fixed_scale=True)
 
-    def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
-        from leakscope.risk import best_threshold
 
-        score, known = evidence.observed[:, 0], evidence.known
-        threshold = best_threshold(known.observed[known.member, 0], known.observed[~known.member, 0])
-        return Guesses(score, (score >= threshold).astype(np.float64))
-
-    return Attack("the given score", release, "the score that was given", guess, fixed_scale=True)
+def guess_as_given(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    """Take the release as the score."""
+    return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])
 
 
 def tree_on_score(release: str) -> Attack:

@@ -8,9 +8,8 @@ The distance to the boundary between the labels, which takes some thousand quest
 
 from __future__ import annotations
 
-import numpy as np
-
-from leakscope.evidence import Attack, Evidence, Guesses
+from leakscope.attacks.membership_given_score import guess_as_given
+from leakscope.evidence import Attack
 
 SOURCE = "Choquette-Choo et al. 2021, section 3"
 
@@ -23,12 +22,4 @@ def label_only() -> Attack:
     >>> label_only().release
     'label_stability'
     """
-    return Attack("label only, with changed copies", "label_stability", SOURCE, _guess, fixed_scale=True)
-
-
-def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
-    from leakscope.risk import best_threshold
-
-    stability, known = evidence.observed[:, 0], evidence.known
-    least = best_threshold(known.observed[known.member, 0], known.observed[~known.member, 0])
-    return Guesses(stability, (stability >= least).astype(np.float64))
+    return Attack("label only, with changed copies", "label_stability", SOURCE, guess_as_given, fixed_scale=True)

@@ -36,7 +36,7 @@ from leakscope.attacks.membership_label_references import right_beyond_reference
 from leakscope.attacks.membership_learned import thin
 from leakscope.attacks.membership_lira import log_density_ratio
 from leakscope.attacks.membership_rmia import log_ratio
-from leakscope.attacks.references import MEAN_IN, MEAN_OUT, REFERENCES, phi_of_loss, references_in
+from leakscope.attacks.references import MEAN_IN, MEAN_OUT, REFERENCES, loss_release, phi_of_loss, references_in
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.errors import InputError
 from leakscope.evidence import Attack, Evidence, Guesses, Known
@@ -87,9 +87,7 @@ def learned_references(
 
 def reads_of(task: Task, prediction: str | None = None) -> str:
     """The release that the attack reads of a prediction: a loss, or labels."""
-    if prediction == "labels":
-        return prediction
-    return "squared_error" if task == "regression" else "log_loss"
+    return prediction if prediction == "labels" else loss_release(task)
 
 
 def answer_features(task: Task, prediction: str | None = None) -> Features:

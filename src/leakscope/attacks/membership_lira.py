@@ -28,6 +28,7 @@ from leakscope.attacks.references import (
     MEAN_OUT,
     REFERENCES,
     at_best_threshold,
+    loss_release,
     phi_of_loss,
     references_in,
 )
@@ -62,9 +63,8 @@ def lira(task: Task = "classification", *, online: bool = True) -> Attack:
         ratio = log_density_ratio(evidence, task)
         return Guesses(ratio, (ratio > 0).astype(np.float64))
 
-    release = "squared_error" if task == "regression" else "log_loss"
     source = SOURCE if online else "Carlini et al. 2022, offline variant"
-    return Attack(NAME if online else OFFLINE, release, source, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(NAME if online else OFFLINE, loss_release(task), source, guess, fixed_scale=True, beside=REFERENCES)
 
 
 def log_density_ratio(seen: Evidence | Known, task: Task) -> Floats:

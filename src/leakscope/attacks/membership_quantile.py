@@ -23,6 +23,7 @@ from leakscope.attacks.references import (
     MEAN_OUT,
     REFERENCES,
     at_best_threshold,
+    loss_release,
     phi_of_loss,
     references_in,
 )
@@ -64,8 +65,7 @@ def quantile_regression(task: Task = "classification") -> Attack:
 
             return at_best_threshold(evidence, score)
 
-    release = "squared_error" if task == "regression" else "log_loss"
-    return Attack(NAME, release, SOURCE, guess, uses_labels=task == "classification", beside=REFERENCES)
+    return Attack(NAME, loss_release(task), SOURCE, guess, uses_labels=task == "classification", beside=REFERENCES)
 
 
 def _condition(seen: Evidence | Known) -> Floats:

@@ -19,6 +19,7 @@ from leakscope.attacks.references import (
     MEAN_IN,
     MEAN_OUT,
     OTHER_REFERENCES,
+    loss_release,
     references_in,
 )
 from leakscope.core.arrays import Floats
@@ -39,7 +40,6 @@ def residual(task: Task = "classification") -> Attack:
     >>> residual().releases
     ('log_loss', 'other references')
     """
-    release = "squared_error" if task == "regression" else "log_loss"
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
         from sklearn.ensemble import HistGradientBoostingRegressor
@@ -58,7 +58,9 @@ def residual(task: Task = "classification") -> Attack:
         score = np.round(_fit_of(evidence.observed, task) / unit, 9) - expected
         return Guesses(score, (score > 0).astype(np.float64))
 
-    return Attack(NAME, release, SOURCE, guess, uses_labels=task == "classification", beside=OTHER_REFERENCES)
+    return Attack(
+        NAME, loss_release(task), SOURCE, guess, uses_labels=task == "classification", beside=OTHER_REFERENCES
+    )
 
 
 def _fit_of(observed: Floats, task: Task) -> Floats:

@@ -24,6 +24,7 @@ from leakscope.attacks.references import (
     LOG_MEAN_OUT,
     REFERENCES,
     log_likelihood_of_loss,
+    loss_release,
     references_in,
 )
 from leakscope.core.arrays import Floats
@@ -60,9 +61,8 @@ def rmia(task: Task = "classification", *, online: bool = True, a: float = 0.3) 
         ratio = log_ratio(evidence, task) if online else _offline(evidence, task, a)
         return Guesses(ratio, (ratio > 0).astype(np.float64))
 
-    release = "squared_error" if task == "regression" else "log_loss"
     source = SOURCE if online else "Zarifzadeh et al. 2024, appendix (offline)"
-    return Attack(name, release, source, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(name, loss_release(task), source, guess, fixed_scale=True, beside=REFERENCES)
 
 
 def log_ratio(seen: Evidence | Known, task: Task) -> Floats:

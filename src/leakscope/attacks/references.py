@@ -66,6 +66,11 @@ def from_references(name: str) -> bool:
     return name in FROM_REFERENCES or name.startswith(OF_EXPLANATION)
 
 
+def loss_release(task: Task) -> str:
+    """Name of the loss that attacks with reference models read."""
+    return "squared_error" if task == "regression" else "log_loss"
+
+
 def phi_of(fit: Floats, task: Task) -> Floats:
     """φ of each record, from the likelihood of its true label, or from the squared error of a regression.
 

@@ -7,13 +7,10 @@ from collections.abc import Iterator, Sequence
 from leakscope.comparison.result import Comparison, Recommendation, RecordComparison, Version
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Claim, Outcome, Scalar
+from leakscope.evaluation.audit_claims import OUTCOMES
 from leakscope.evaluation.dominance import exact
-from leakscope.results import VerdictKind
 
 _REFUTED: dict[str, Outcome] = {"refuted": "yes", "in doubt": "inconclusive"}
-_LEAK: dict[VerdictKind, Outcome] = {
-    "leaks": "yes", "claim_refuted": "yes", "not_detected": "no", "inconclusive": "inconclusive",
-}  # fmt: skip
 
 
 def recommend(
@@ -59,7 +56,7 @@ def _keeps_utility(version: Version, limits: tuple[float, float]) -> Outcome:
 
 def comparison_claims(found: Comparison) -> Iterator[Claim]:
     """Decide the claims of a comparison; the first is about the model as it is."""
-    yield Claim("leak", {}, _LEAK[found.verdict.kind], _risk(found.as_it_is))
+    yield Claim("leak", {}, OUTCOMES[found.verdict.kind], _risk(found.as_it_is))
     chosen = found.recommendation.version
     yield Claim("recommended", {}, "inconclusive" if chosen is None else "yes")
     statuses = {version.guarantee_status for version in found.compared}

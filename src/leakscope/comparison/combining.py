@@ -25,7 +25,7 @@ from leakscope.comparison.utility import change_of_shares, price_by_group, price
 from leakscope.comparison.utility import price as price_of
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
-from leakscope.evaluation.dominance import find_dominating
+from leakscope.evaluation.dominance import find_dominating, negated
 from leakscope.risk import assess_groups, pool_levels
 from leakscope.verdict import largest_figures
 
@@ -68,8 +68,7 @@ class Rivals:
         found = {}
         for ours in range(len(self.places)):
             for theirs in range(len(self.places)):
-                risk = self.risk_change(ours, theirs)
-                less = replace(risk, value=-risk.value, low=-risk.high, high=-risk.low)
+                less = negated(self.risk_change(ours, theirs))
                 found[ours, theirs] = [less, *self.quality_gains(ours, theirs)]
         return found
 

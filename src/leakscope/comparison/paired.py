@@ -39,29 +39,15 @@ class PairedAucs:
     confidence: float
     records: int
 
-    def low(self, ours: Sequence[int], theirs: Sequence[int]) -> float:
-        """Lower end of the difference of the largest of ours and the largest of theirs."""
-        return float((self._differences(ours, theirs) - self._halves(ours, theirs)).min(axis=1).max())
-
-    def high(self, ours: Sequence[int], theirs: Sequence[int]) -> float:
-        """Upper end of the same."""
-        return float((self._differences(ours, theirs) + self._halves(ours, theirs)).min(axis=1).max())
-
     def difference(self, ours: Sequence[int], theirs: Sequence[int]) -> Estimate:
         """Difference of the largest of ours and the largest of theirs; all that are asked for hold at once."""
-        value = float(self.values[list(ours)].max() - self.values[list(theirs)].max())
-        low, high = max(-1.0, self.low(ours, theirs)), min(1.0, self.high(ours, theirs))
+        pairs = np.ix_(list(ours), list(theirs))
+        own, other = self.values[pairs[0]], self.values[pairs[1]]
+        value, half = float(own.max() - other.max()), np.maximum(self.quantile * self.deviations[pairs], self.unseen)
+        low, high = (float(ends.min(axis=1).max()) for ends in (own - other - half, own - other + half))
         # Ends are those of other pairs than the point: where nearly equal attacks compete they can cross it by rounding.
-        return Estimate(
-            value, min(low, value), max(high, value), self.confidence, n=self.records, method="DeLong, paired, max-t"
-        )
-
-    def _differences(self, ours: Sequence[int], theirs: Sequence[int]) -> Floats:
-        return self.values[list(ours)][:, None] - self.values[list(theirs)][None, :]
-
-    def _halves(self, ours: Sequence[int], theirs: Sequence[int]) -> Floats:
-        spread = self.deviations[np.ix_(list(ours), list(theirs))]
-        return np.maximum(self.quantile * spread, self.unseen)
+        low, high = min(max(-1.0, low), value), max(min(1.0, high), value)
+        return Estimate(value, low, high, self.confidence, n=self.records, method="DeLong, paired, max-t")
 
 
 def pair_aucs(scores: Sequence[Sequence[Part]], confidence: float = 0.95, seed: int = 0) -> PairedAucs:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import partial
 from typing import Any, Literal
 
-from leakscope.comparison.result import AS_IT_IS
+from leakscope.comparison.result import AS_IT_IS, Described
 from leakscope.core.arrays import Floats
 from leakscope.core.result import NotRun
 from leakscope.defenses import DEFENSES, Defended, Defense, find
@@ -18,15 +18,9 @@ from leakscope.target import Learner, Target
 
 
 @dataclass(frozen=True, eq=False)
-class Planned:
+class Planned(Described):
     """One version before it is trained."""
 
-    name: str
-    defense: str
-    knob: str
-    setting: float | int | str
-    what: str
-    source: str
     made: Defended
 
     @property
@@ -41,7 +35,7 @@ class Planned:
     @property
     def about(self) -> dict[str, Any]:
         """Which version it is, as results state it."""
-        return {key: getattr(self, key) for key in ("name", "defense", "knob", "setting", "what", "source")}
+        return {field.name: getattr(self, field.name) for field in fields(Described)}
 
     @property
     def answers_stay(self) -> bool:

@@ -23,7 +23,7 @@ from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import NotRun
-from leakscope.evaluation.dominance import exact, find_dominating
+from leakscope.evaluation.dominance import exact, find_dominating, negated
 from leakscope.intervals import difference
 from leakscope.reconstruction.release import RecordRelease, Usefulness
 from leakscope.reconstruction.run import Case, over_runs, run_attack, usefulness_of
@@ -140,8 +140,7 @@ class Rivals:
 
     def _all_gains(self, ours: int, theirs: int) -> list[Estimate]:
         """Less risk, more queries, and usefulness; influences that one of the two hides are not compared."""
-        risk = self.risk_change(ours, theirs)
-        less = replace(risk, value=-risk.value, low=-risk.high, high=-risk.low)
+        less = negated(self.risk_change(ours, theirs))
         useful = self.gains(ours, theirs)
         queries = exact(float(self.releases[ours][1] - self.releases[theirs][1]))
         return [less, queries, *useful, *[NO_LOSS] * (3 - len(useful))]

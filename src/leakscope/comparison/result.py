@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, NotRun, Outcome, Result
 from leakscope.defenses.defense import Guarantee
 from leakscope.errors import InputError
+from leakscope.evaluation.dominance import negated
 from leakscope.results import Largest, Verdict
 
 AS_IT_IS = "as it is"
 Better = Literal["more", "less"]
 
 
+class _Changed:
+    """What `Measured` and `GroupUtility` have in common."""
+
+    better: Better
+    change: Estimate
+
+    @property
+    def gain(self) -> Estimate:
+        """The change so that more is better."""
+        return self.change if self.better == "more" else negated(self.change)
+
+
 @dataclass(frozen=True)
-class Measured:
+class Measured(_Changed):
     """One metric of a version on held-out records, and its paired change from the model as it is."""
 
     metric: str
@@ -25,19 +38,9 @@ class Measured:
     value: Estimate
     change: Estimate
 
-    @property
-    def gain(self) -> Estimate:
-        """The change so that more is better."""
-        change = self.change
-        return (
-            change
-            if self.better == "more"
-            else replace(change, value=-change.value, low=-change.high, high=-change.low)
-        )
-
 
 @dataclass(frozen=True)
-class GroupUtility:
+class GroupUtility(_Changed):
     """The main metric of a version in one group of held-out records, its paired change, and the risk of the group.
 
     ``auc`` is that of the version's strongest attack among the members and non-members of the group; None where these are too
@@ -52,11 +55,6 @@ class GroupUtility:
     value: Estimate
     change: Estimate
     auc: Estimate | None = None
-
-    @property
-    def gain(self) -> Estimate:
-        """The change so that more is better."""
-        return Measured(self.metric, self.better, self.value, self.change).gain
 
 
 @dataclass(frozen=True)
@@ -76,13 +74,23 @@ class Attacked:
 
 
 @dataclass(frozen=True)
-class Version:
+class Described:
+    """Which version of a model, or of a release, it is; ``what`` describes the defense for lay readers."""
+
+    name: str
+    defense: str
+    knob: str
+    setting: float | int | str
+    what: str
+    source: str
+
+
+@dataclass(frozen=True)
+class Version(Described):
     """One version of the model: as it is, or with one setting of one defense.
 
     Parameters
     ----------
-    name, defense, knob, setting, what, source
-        Which it is; ``what`` describes the defense for lay readers.
     changes
         What the defense changes: ``training``, ``answers``, ``explanations``, or ``nothing``.
     risk
@@ -115,12 +123,6 @@ class Version:
         Whether no version dominates it, by values, in the AUC and the main metric.
     """
 
-    name: str
-    defense: str
-    knob: str
-    setting: float | int | str
-    what: str
-    source: str
     changes: Literal["training", "answers", "explanations", "nothing"]
     risk: Largest
     strongest: str
@@ -179,13 +181,11 @@ class Recommendation:
 
 
 @dataclass(frozen=True)
-class RecordVersion:
+class RecordVersion(Described):
     """One release of record explanations: as it is, or with one setting of one defense.
 
     Parameters
     ----------
-    name, defense, knob, setting, what, source, notes
-        Which it is.
     release, budget
         What is released, and how many queries of one user are answered.
     strongest, share, shares
@@ -202,12 +202,6 @@ class RecordVersion:
         The release that dominates it in risk and usefulness; None if there is none.
     """
 
-    name: str
-    defense: str
-    knob: str
-    setting: float | int | str
-    what: str
-    source: str
     release: str
     budget: int
     strongest: str

@@ -12,7 +12,8 @@ from leakscope.verdict import randomised
 
 #: A model is overfitted if its accuracy is significantly more than this higher on training records than on held-out ones.
 OVERFIT = 0.05
-_OUTCOMES: dict[VerdictKind, Outcome] = {
+#: Whether a model leaks, by the verdict.
+OUTCOMES: dict[VerdictKind, Outcome] = {
     "leaks": "yes",
     "claim_refuted": "yes",
     "not_detected": "no",
@@ -29,7 +30,7 @@ def _claims(audit: Audit) -> Iterator[Claim]:
     verdict = audit.verdict
     assert audit.basis is not None
     assert audit.largest is not None
-    yield Claim("leak", {}, _OUTCOMES[verdict.kind], _figures(audit.largest))
+    yield Claim("leak", {}, OUTCOMES[verdict.kind], _figures(audit.largest))
     for risk in audit.by_release:
         yield Claim("leak", {"release": risk.release}, _outcome(risk, audit), _figures(risk.largest))
     yield from _group_claims(audit)

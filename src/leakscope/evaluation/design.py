@@ -29,7 +29,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Indices
-from leakscope.crossfit import Hashes, Sample
+from leakscope.crossfit import Hashes, Sample, follow
 from leakscope.errors import InputError
 from leakscope.target import Target
 
@@ -188,12 +188,12 @@ def _draw_pair(
     """Which model of a pair of references each record trains."""
     (members, nonmembers), inside, outside = hashes, sample.members[: sample.judged], sample.nonmembers
     dealt = _deal(members[inside], labels[0][inside], 2, rng)
-    first = _follow(members, members[inside], dealt, np.full(len(members), BOTH))
+    first = follow(members, members[inside], dealt, BOTH)
     second = np.full(len(nonmembers), NEITHER)
     copies = np.isin(nonmembers[outside], members)
     alone, copied = outside[~copies], outside[copies]
     second[alone] = _deal(nonmembers[alone], labels[1][alone], 2, rng)
-    second[copied] = COPY + _follow(nonmembers[copied], members, first, np.zeros(len(copied)))
+    second[copied] = COPY + follow(nonmembers[copied], members, first, 0)
     return np.concatenate([first, second]).astype(np.int8)
 
 
@@ -211,7 +211,7 @@ def _draw_folds(
     for _ in range(MOST_DRAWS):
         fold = _deal(members, labels[0], folds, rng)
         dealt = _deal(nonmembers, labels[1][sample.nonmembers], folds, rng)
-        outside = _follow(nonmembers, members, fold, dealt)
+        outside = follow(nonmembers, members, fold, dealt)
         asked = np.concatenate([fold[sample.members[: sample.judged]], outside]).astype(np.intp)
         cells = np.bincount(4 * asked + 2 * sample.half + sample.member, minlength=4 * folds)
         if cells.all():
@@ -230,10 +230,3 @@ def _deal(hashes: Hashes, labels: NDArray[Any], parts: int, rng: np.random.Gener
     part = np.empty(len(first), np.intp)
     part[order] = np.arange(len(first)) % parts
     return part[copy]
-
-
-def _follow(hashes: Hashes, leaders: Hashes, parts: NDArray[Any], default: NDArray[Any]) -> NDArray[Any]:
-    """Give each record the part of a leader with the same hash, or its default."""
-    rank = np.argsort(leaders, kind="stable")
-    at = rank[np.minimum(np.searchsorted(leaders, hashes, sorter=rank), len(leaders) - 1)]
-    return np.where(leaders[at] == hashes, parts[at], default)

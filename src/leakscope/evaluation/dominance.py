@@ -10,6 +10,7 @@ The gain of one option over another on an axis is the difference of their values
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from leakscope.core.estimate import Estimate
 
@@ -81,6 +82,11 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
     """
     low, high = first.low - second.high, first.high - second.low
     return Estimate(first.value - second.value, low, high, min(first.confidence, second.confidence))
+
+
+def negated(estimate: Estimate) -> Estimate:
+    """Change the sign: what is lost becomes what is gained."""
+    return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
 
 
 def exact(value: float) -> Estimate:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats, Indices
 from leakscope.crossfit import Models, Sample, cross_guess, scale_of
-from leakscope.evidence import Attack, Known, Labels
+from leakscope.evidence import Attack, Guesses, Known, Labels
 from leakscope.grouping import GroupColumn
 from leakscope.ranking import Scale
 from leakscope.results import Risk
@@ -179,22 +179,18 @@ def _try(attack: Attack, case: Case, observed: Observed, *, shuffled: bool) -> t
         seen = {name: observed.of_judged(name, sample) for name in attack.releases}
         others = {name: observed.of_others(name, sample) for name in attack.releases}
         labels, scale = sample.judge(*case.labels), case.scales[attack.fixed_scale]
-        guesses, scores = cross_guess(
-            attack,
-            seen[attack.release],
-            labels,
-            sample.member,
-            sample.half,
-            np.random.default_rng(on_target),
+        guesses, scores = _guess(
+            attack, case, seen, labels, np.random.default_rng(on_target),
             others=(others[attack.release], case.labels[0][rest], sample.other_half),
-            beside=attack.beside_in(seen),
             others_beside=attack.beside_in(others),
             model=case.model,
-            known=None
-            if observed.known is None
-            else _learned(attack, case, seen, observed.known, observed.known.target),
-        )
-        permuted = _on_permuted(attack, case, seen, labels, np.random.default_rng(on_permuted)) if shuffled else None
+            known=_learned(attack, case, seen, observed.known, lambda known: known.target),
+        )  # fmt: skip
+        permuted = None
+        if shuffled:
+            rng = np.random.default_rng(on_permuted)
+            member = sample.permuted(rng)  # within each half
+            permuted = Judged(_guess(attack, case, seen, labels, rng, member)[0], member, scale)
         del seen, others
         unseen = None
         if observed.control is not None:
@@ -203,40 +199,34 @@ def _try(attack: Attack, case: Case, observed: Observed, *, shuffled: bool) -> t
     return Trial(attack, Judged(guesses, sample.member, scale), permuted, unseen), scores
 
 
-def _on_permuted(attack: Attack, case: Case, seen: Shown, labels: Any, rng: np.random.Generator) -> Judged:
-    """The attack again with memberships that are shuffled within each half."""
-    sample = case.sample
-    member = sample.permuted(rng)
-    guesses, _ = cross_guess(
-        attack, seen[attack.release], labels, member, sample.half, rng, beside=attack.beside_in(seen)
-    )
-    return Judged(guesses, member, case.scales[attack.fixed_scale])
+def _guess(
+    attack: Attack, case: Case, shown: Shown, labels: Any, rng: np.random.Generator, member: Any = None, **more: Any
+) -> tuple[Guesses, Floats]:
+    """Ask the attack about the judged records from what is shown of them."""
+    sample, beside = case.sample, attack.beside_in(shown)
+    known_as = sample.member if member is None else member
+    return cross_guess(attack, shown[attack.release], labels, known_as, sample.half, rng, beside=beside, **more)
 
 
-def _learned(attack: Attack, case: Case, seen: Shown, known: KnownNonmembers, shown: Shown) -> Known:
+def _learned(
+    attack: Attack, case: Case, seen: Shown, known: KnownNonmembers | None, shown: Callable[[KnownNonmembers], Shown]
+) -> Known | None:
     """What the attacker knows: the judged members as they are, and the known non-members in place of the judged ones."""
+    if known is None:
+        return None
     judged = case.sample.judged
-    both = {name: np.concatenate([seen[name][:judged], shown[name]]) for name in attack.releases}
+    both = {name: np.concatenate([seen[name][:judged], shown(known)[name]]) for name in attack.releases}
     labels = np.concatenate([case.sample.judge(*case.labels)[:judged], known.labels])
     return Known(both[attack.release], labels, case.sample.member, attack.beside_in(both))
 
 
 def _on_control(attack: Attack, case: Case, labels: Any, observed: Observed, rng: np.random.Generator) -> Judged:
     """The attack again on each of the models that were not trained on the records they are asked about."""
-    control, known, sample = observed.control, observed.known, case.sample
+    control, sample = observed.control, case.sample
     assert control is not None
     shown = {
         name: observed.judged[name] if name in observed.judged else control.shown[name] for name in attack.releases
     }
-    guesses, _ = cross_guess(
-        attack,
-        shown[attack.release],
-        labels,
-        sample.member,
-        sample.half,
-        rng,
-        beside=attack.beside_in(shown),
-        model=control.model,
-        known=None if known is None else _learned(attack, case, shown, known, known.control),
-    )
+    known = _learned(attack, case, shown, observed.known, lambda known: known.control)
+    guesses, _ = _guess(attack, case, shown, labels, rng, model=control.model, known=known)
     return Judged(guesses, sample.member, scale_of(attack, sample.half, control.model))
