@@ -14,9 +14,10 @@ from numpy.typing import NDArray
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, NotRun
-from leakscope.crossfit import Sample
+from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.evaluation.exposed_records import most_exposed
+from leakscope.evidence import Attack, Evidence, Guesses, Known
 from leakscope.provenance import CODE, code_digest
 from leakscope.record.schema import DIGEST
 from leakscope.record.storage import content_digest
@@ -37,6 +38,7 @@ from leakscope.results import (
     Roc,
     Verdict,
 )
+from leakscope.risk import Judged
 from leakscope.verdict import choose_strongest, judge, largest_figures, strongest_by_release
 
 Floats = NDArray[np.float64]
@@ -159,6 +161,22 @@ def draw(members: int, nonmembers: int, rng: np.random.Generator) -> Sample:
     return Sample.draw(
         np.arange(members, dtype=np.uint64), np.arange(members, members + nonmembers, dtype=np.uint64), rng
     )
+
+
+def ask_known(attack: Attack, observed: Floats, labels: Any = None, beside: Any = None) -> Guesses:
+    """Guesses about records that the attacker knows too, for attacks that are not fitted to them."""
+    known = Known(observed, labels, np.arange(len(observed)) % 2 == 0, beside)
+    return attack.guess(Evidence(observed, labels, known, beside), np.random.default_rng(0))
+
+
+def cross_judge(
+    attack: Attack, observed: Floats, member: Any, *, labels: Any = None, beside: Any = None, half: Any = None
+) -> Judged:
+    """The attack on each half of the records while it knows the memberships in the other."""
+    labels = np.zeros(len(member), int) if labels is None else labels
+    half = np.arange(len(member)) % 2 if half is None else half
+    guesses, _ = cross_guess(attack, observed, labels, member, half, np.random.default_rng(0), beside=beside)
+    return Judged(guesses, member, scale_of(attack, half))
 
 
 def with_names(audit: Audit, name: str) -> Audit:

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from samples import ask_known
 from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression
 
@@ -14,15 +15,12 @@ from leakscope.attacks.references import (
     DEVIATION_OUT,
     OWN,
     OWN_FLOOR,
-    REFERENCES,
     SMALLEST,
     fit_of,
     phi_of,
     reference_statistics,
     statistics_of_phi,
 )
-from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Known
 from leakscope.releases import RELEASES
 from leakscope.risk import score
 from leakscope.target import Model
@@ -32,15 +30,9 @@ N = 20_000
 ERROR = 4 * math.sqrt(0.25 / N)
 
 
-def loss_of(phi):
-    """The log-loss at log-odds φ."""
-    return np.logaddexp(0, -phi)[:, None]
-
-
 def guesses_of(phi, references, attack=None):
-    loss = loss_of(phi)
-    known = Known(loss, None, np.arange(len(phi)) % 2 == 0, references)
-    return (attack or lira()).guess(Evidence(loss, None, known, references), np.random.default_rng(0))
+    """Guesses from φ, the log-odds of the true label."""
+    return ask_known(attack or lira(), np.logaddexp(0, -phi)[:, None], beside=references)
 
 
 def world(spread, seed=0):
@@ -106,19 +98,6 @@ def test_the_score_is_the_ratio_of_two_densities():
     np.testing.assert_array_equal(guesses.says_member, np.array(expected) > 0)
 
 
-def test_memberships_that_the_attacker_knows_are_not_used():
-    rng = np.random.default_rng(0)
-    loss, references = rng.random((50, 1)), rng.random((50, 4))
-    attack = lira()
-    assert attack.fixed_scale
-    assert attack.releases == ("log_loss", REFERENCES)
-    one, two = (
-        attack.guess(Evidence(loss, None, Known(loss, None, known, references), references), rng)
-        for known in (np.ones(50, bool), np.zeros(50, bool))
-    )
-    np.testing.assert_array_equal(one.score, two.score)
-
-
 # --- offline, and deviations of single records ---
 
 
@@ -167,8 +146,7 @@ def test_phi_of_answers_and_of_the_release_are_the_same():
     np.testing.assert_allclose(phi, expected, rtol=1e-9, atol=1e-12)
     # Beside references of unit deviation and means 1 and 0 the score is φ - 1/2.
     loss = RELEASES["log_loss"](model, np.zeros((500, 1)), y)
-    beside = np.tile([1.0, 0.0, 1.0, 1.0], (500, 1))
-    ratio = lira().guess(Evidence(loss, None, Known(loss, None, y == 0, beside), beside), rng).score
+    ratio = ask_known(lira(), loss, beside=np.tile([1.0, 0.0, 1.0, 1.0], (500, 1))).score
     np.testing.assert_allclose(ratio, phi - 0.5, atol=1e-9)
 
 
@@ -176,9 +154,8 @@ def test_phi_of_a_regression_is_the_root_of_the_error():
     values, y = np.array([1.0, 2.0, 5.0]), np.array([1.0, 6.0, 5.25])
     phi = phi_of(fit_of(values, y, "regression"), "regression")
     np.testing.assert_allclose(phi, [0, -2, -0.5])
-    observed, beside = (values - y)[:, None] ** 2, np.tile([1.0, 0.0, 1.0, 1.0], (3, 1))
-    known = Known(observed, None, np.array([True, False, True]), beside)
-    ratio = lira("regression").guess(Evidence(observed, None, known, beside), np.random.default_rng(0)).score
+    beside = np.tile([1.0, 0.0, 1.0, 1.0], (3, 1))
+    ratio = ask_known(lira("regression"), (values - y)[:, None] ** 2, beside=beside).score
     np.testing.assert_allclose(ratio, phi - 0.5)
 
 
@@ -226,11 +203,6 @@ def test_models_without_randomness_give_finite_scores():
     assert ratio.says_member.tolist() == [1.0] * 20 + [0.0] * 20
     same = guesses_of(np.zeros(40), statistics_of_phi(np.zeros((8, 40)), inside))
     np.testing.assert_array_equal(same.score, 0)
-
-
-def test_without_references_it_says_what_it_needs():
-    with pytest.raises(InputError, match="needs reference models"):
-        guesses_of(np.zeros(4), None)
 
 
 def test_on_real_models_it_beats_the_threshold_on_the_loss():

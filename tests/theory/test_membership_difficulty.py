@@ -4,11 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from samples import ask_known
 from scipy.stats import norm
 
 from leakscope.attacks import difficulty_calibration, loss_threshold
 from leakscope.attacks.references import reference_statistics
-from leakscope.evidence import Evidence, Known
 from leakscope.risk import score
 
 N = 4000
@@ -16,9 +16,8 @@ N = 4000
 ERROR = 4 * math.sqrt(0.25 / N)
 
 
-def guesses_of(attack, loss, references):
-    known = Known(loss, None, np.arange(len(loss)) % 2 == 0, references)
-    return attack.guess(Evidence(loss, None, known, references), np.random.default_rng(0))
+def scores_of(attack, loss, references):
+    return ask_known(attack, loss[:, None], beside=references).score
 
 
 @pytest.mark.parametrize("models", [2, 16])
@@ -31,9 +30,9 @@ def test_the_auc_is_that_of_the_noise_of_target_and_references(models):
     inside = np.repeat([[False], [True]], models, axis=0) & np.ones(2 * N, bool)
     p = np.exp(-(difficulty + noise * rng.normal(size=(2 * models, 2 * N))))
     references = reference_statistics(np.stack([1 - p, p], axis=-1), np.ones(2 * N, int), inside, "classification")
-    found = score(guesses_of(difficulty_calibration(), loss[:, None], references).score, member).auc.value
+    found = score(scores_of(difficulty_calibration(), loss, references), member).auc.value
     assert found == pytest.approx(norm.cdf(1 / math.sqrt(2 * (1 + 1 / models))), abs=ERROR)
-    blind = score(guesses_of(loss_threshold("log_loss"), loss[:, None], references).score, member).auc.value
+    blind = score(scores_of(loss_threshold("log_loss"), loss, references), member).auc.value
     assert blind < found - 2 * ERROR
 
 
@@ -42,7 +41,7 @@ def test_the_score_against_a_literal_loop():
     answers, y, target = rng.normal(size=(4, 50)), rng.normal(size=50), rng.normal(size=50)
     inside = np.arange(4)[:, None] % 2 == rng.integers(0, 2, 50)
     references = reference_statistics(answers, y, inside, "regression")
-    found = guesses_of(difficulty_calibration("regression"), ((target - y) ** 2)[:, None], references).score
+    found = scores_of(difficulty_calibration("regression"), (target - y) ** 2, references)
     expected = [
         np.mean([(answers[k, i] - y[i]) ** 2 for k in range(4) if not inside[k, i]]) - (target[i] - y[i]) ** 2
         for i in range(50)

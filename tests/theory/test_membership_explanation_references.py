@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from samples import cross_judge
 from scipy.stats import norm
 
 from leakscope.attacks import explanation_references, learned_explanation_references, learned_references
@@ -16,9 +17,7 @@ from leakscope.attacks.membership_explanation_references import (
     explanation_table,
 )
 from leakscope.attacks.references import DEVIATION_IN, DEVIATION_OUT, MEAN_IN, MEAN_OUT, combine
-from leakscope.crossfit import cross_guess, scale_of
 from leakscope.extra import auc_difference
-from leakscope.risk import Judged, score
 
 N, MODELS = 4000, 4
 #: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.
@@ -51,20 +50,12 @@ def answers_of(phi, inside):
     return np.logaddexp(0, -phi[0])[:, None], combine(1 / (1 + np.exp(-phi[1])), inside, "classification")
 
 
-def judge(attack, observed, beside, member):
-    half = np.tile([0, 1], len(member) // 2)
-    guesses, _ = cross_guess(
-        attack, observed, np.zeros(len(member)), member, half, np.random.default_rng(0), beside=beside
-    )
-    return Judged(guesses, member, scale_of(attack, half))
-
-
 def gain(phi, size, inside, member):
     """What the explanation adds, as an audit measures it."""
     loss, table = answers_of(phi, inside)
-    alone = judge(learned_references(), loss, table, member)
+    alone = cross_judge(learned_references(), loss, member, beside=table)
     beside = np.hstack([loss, table, table_of(size[1], inside)])
-    together = judge(learned_explanation_references("gradient"), explain(size[0]), beside, member)
+    together = cross_judge(learned_explanation_references("gradient"), explain(size[0]), member, beside=beside)
     return auc_difference(together, alone, 0.95)
 
 
@@ -79,21 +70,8 @@ def test_the_likelihood_ratio_of_known_gaussians_has_its_closed_form(shift):
     table[:, MEAN_IN], table[:, MEAN_OUT] = difficulty + shift, difficulty
     table[:, [WIDTH + DEVIATION_IN, WIDTH + DEVIATION_OUT]] = 1.0
     size = difficulty + shift * member + rng.normal(size=2 * N)
-    found = judge(explanation_references("gradient"), explain(size), table, member)
-    auc = score(found.guesses.score, member).auc.value
+    auc = cross_judge(explanation_references("gradient"), explain(size), member, beside=table).ranking.auc
     assert auc == pytest.approx(norm.cdf(abs(shift) / math.sqrt(2)), abs=ERROR)
-
-
-@pytest.mark.parametrize(
-    "alone", [explanation_references("gradient"), learned_explanation_references("gradient", prediction=None)]
-)
-def test_where_training_leaves_no_trace_in_explanations_nothing_is_found(alone):
-    rng = np.random.default_rng(1)
-    member, inside = np.repeat([True, False], N), references(2 * N, rng)
-    size = numbers(0.0, member, inside, rng)
-    found = judge(alone, explain(size[0]), table_of(size[1], inside), member)
-    # Two fits on each other's half err together: twice the error of one.
-    assert score(found.guesses.score, member, scale=found.scale).auc.value == pytest.approx(0.5, abs=2 * ERROR)
 
 
 def test_independent_information_adds_its_closed_form():
@@ -145,12 +123,14 @@ def test_gradients_that_are_rounded_to_zero_give_finite_scores():
     size = numbers(0.0, member, inside, rng)
     explanation = explain(size[0])
     explanation[:5] = 0.0
-    found = judge(explanation_references("gradient"), explanation, table_of(size[1], inside), member)
-    assert np.isfinite(found.guesses.score).all()
-    low = table_of(size[1], inside)[0, LOW]
-    held = judge(explanation_references("gradient"), np.vstack([explain(np.full(5, low)), explanation[5:]]),
-                 table_of(size[1], inside), member)  # fmt: skip
-    np.testing.assert_allclose(found.guesses.score[:5], held.guesses.score[:5], atol=1e-3)
+    table = table_of(size[1], inside)
+    lowest = np.vstack([explain(np.full(5, table[0, LOW])), explanation[5:]])
+    found, held = (
+        cross_judge(explanation_references("gradient"), one, member, beside=table).guesses.score
+        for one in (explanation, lowest)
+    )
+    assert np.isfinite(found).all()
+    np.testing.assert_allclose(found[:5], held[:5], atol=1e-3)
 
 
 def test_the_prediction_decides_what_is_read():

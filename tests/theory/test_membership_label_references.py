@@ -4,10 +4,10 @@ import math
 
 import numpy as np
 import pytest
+from samples import ask_known
 
 from leakscope.attacks import bounded_loss, label_references
 from leakscope.attacks.references import reference_statistics
-from leakscope.evidence import Evidence, Known
 from leakscope.risk import score
 
 N = 4000
@@ -22,11 +22,9 @@ def test_a_right_answer_counts_most_where_other_models_are_wrong():
     answers = np.tile(np.column_stack([1 - p, p]), (2, 1, 1))
     table = reference_statistics(answers, np.ones(2 * N, int), np.eye(2, 2 * N, dtype=bool), "classification")
     observed, labels = right[:, None].astype(float), np.ones(2 * N, int)
-    known = Known(observed, labels, member, table)
-    found = {}
-    for attack in (label_references(), bounded_loss("labels")):
-        guesses = attack.guess(Evidence(observed, labels, known, table), rng)
-        found[attack.name] = score(guesses.score, member).auc.value
+    attacks = (label_references(), bounded_loss("labels"))
+    guesses = {attack.name: ask_known(attack, observed, labels, table) for attack in attacks}
+    found = {name: score(one.score, member).auc.value for name, one in guesses.items()}
     # Scores: right and hard 0.8, right and easy 0.1, wrong and hard -0.2, wrong and easy -0.9.
     inside = {0.8: 0.5, 0.1: 0.5}
     outside = {0.8: 0.5 * 0.2, 0.1: 0.5 * 0.9, -0.2: 0.5 * 0.8, -0.9: 0.5 * 0.1}

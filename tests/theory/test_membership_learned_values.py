@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 import pytest
+from samples import cross_judge
 
 from leakscope.attacks import learned_values, loss_threshold
-from leakscope.crossfit import cross_guess, scale_of
 from leakscope.risk import score
 
 N = 4000
@@ -23,17 +23,12 @@ def world(unit=1.0):
     return unit * truth, unit * (truth + error), member, telling, error
 
 
-def auc_of(attack, observed, truth, member):
-    half = np.tile([0, 1], N)
-    guesses, _ = cross_guess(attack, observed, truth, member, half, np.random.default_rng(0))
-    return score(guesses.score, member, scale=scale_of(attack, half)).auc.value
-
-
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e6])
 def test_it_reaches_the_likelihood_ratio_and_beats_the_threshold(unit):
     truth, prediction, member, telling, error = world(unit)
     # The likelihood ratio is 1 where errors tell nothing, and log 3 - e² (1 - 1/9)/2 where they do.
     best = score(np.where(telling, math.log(3) - error**2 * (1 - 1 / 9) / 2, 0.0), member).auc.value
-    found = auc_of(learned_values(), prediction[:, None], truth, member)
+    found = cross_judge(learned_values(), prediction[:, None], member, labels=truth).ranking.auc
     assert best - 0.02 < found < best + ERROR
-    assert found > auc_of(loss_threshold("squared_error"), (prediction - truth)[:, None] ** 2, truth, member) + 0.02
+    threshold = cross_judge(loss_threshold("squared_error"), (prediction - truth)[:, None] ** 2, member)
+    assert found > threshold.ranking.auc + 0.02

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+from samples import ask_known
 from scipy.stats import norm
 
 from leakscope.attacks import loss_threshold, rmia
@@ -11,13 +12,11 @@ from leakscope.attacks import references as references_module
 from leakscope.attacks.references import (
     DEVIATION_IN,
     LOG_MEAN_LIKELIHOOD,
-    REFERENCES,
     VARIANCE,
     likelihood_of,
     reference_statistics,
 )
 from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Known
 from leakscope.risk import score
 
 N = 4000
@@ -26,10 +25,7 @@ ERROR = 4 * math.sqrt(0.25 / N)
 
 
 def ratio_of(loss, references, task="classification", attack=None):
-    observed = np.asarray(loss, float)[:, None]
-    known = Known(observed, None, np.arange(len(observed)) % 2 == 0, references)
-    chosen = attack or rmia(task)
-    return chosen.guess(Evidence(observed, None, known, references), np.random.default_rng(0))
+    return ask_known(attack or rmia(task), np.asarray(loss, float)[:, None], beside=references)
 
 
 def binary(likelihood):
@@ -163,30 +159,19 @@ def test_offline_finds_members_of_any_difficulty():
 
 
 def test_a_is_between_zero_and_one():
-    with pytest.raises(InputError, match="from 0 to 1"):
+    with pytest.raises(InputError, match=r"1\.5"):
         rmia(online=False, a=1.5)
 
 
-def test_memberships_that_the_attacker_knows_are_not_used():
-    attack = rmia()
-    assert attack.fixed_scale
-    assert attack.releases == ("log_loss", REFERENCES)
-
-
 @pytest.mark.parametrize(
-    ("models", "inside", "message"),
+    ("models", "inside", "names"),
     [
-        (2, np.ones((2, 3), bool), "train more of them"),
-        (2, np.zeros((0, 3), bool), "train more of them"),
-        (3, np.eye(2, 3, dtype=bool), "3 reference models about 3 records"),
-        (2, np.eye(2, 4, dtype=bool), "2 reference models about 3 records"),
+        (2, np.ones((2, 3), bool), None),
+        (2, np.zeros((0, 3), bool), None),
+        (3, np.eye(2, 3, dtype=bool), r"\(2, 3\)"),
+        (2, np.eye(2, 4, dtype=bool), r"\(2, 4\)"),
     ],
 )
-def test_wrong_references_end_in_one_sentence(models, inside, message):
-    with pytest.raises(InputError, match=message):
+def test_wrong_references_are_refused(models, inside, names):
+    with pytest.raises(InputError, match=names):
         reference_statistics(np.full((models, 3, 2), 0.5), np.ones(3, int), inside, "classification")
-
-
-def test_without_references_it_says_what_it_needs():
-    with pytest.raises(InputError, match="needs reference models"):
-        ratio_of(np.zeros(4), None)
