@@ -106,24 +106,24 @@ def test_a_mechanism_is_run_on_both_data_sets():
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "names"),
     [
-        (lambda: epsilon_lower_bound([1.0], [1.0, 2.0]), "at least two runs"),
-        (lambda: epsilon_lower_bound(["a"], [1.0]), "inside must be numbers"),
-        (lambda: epsilon_lower_bound([1.0, 2.0], [1.0, np.nan]), "outside must be one list of numbers"),
-        (lambda: epsilon_lower_bound([[1.0], [2.0]], [1.0, 2.0]), "inside must be one list"),
-        (lambda: epsilon_lower_bound([1, 2], [1, 2], delta=1.0), "delta must be"),
-        (lambda: epsilon_lower_bound([1, 2], [1, 2], confidence=95), "confidence must be"),
-        (lambda: epsilon_from_pairs([1, 2], [1, 2, 3]), "a pair needs"),
-        (lambda: epsilon_from_pairs([], []), "a pair needs"),
-        (lambda: epsilon_from_pairs([1, 2], [1, 2], half=[0]), "one half each"),
-        (lambda: epsilon_from_pairs([1, 2], [1, 2], delta=-0.1), "delta must be"),
-        (lambda: epsilon_from_pairs([1, 2], [1, 2], curve="normal"), "no curve 'normal'"),
-        (lambda: epsilon_from_pairs([1, 2], [1, 2], curve="gaussian"), "delta above 0"),
-        (lambda: audit_mechanism(count, [1], [0], runs=1), "at least two runs, not 1"),
-        (lambda: audit_mechanism(lambda data, _: data, [1, 2], [0, 1], runs=5), "one score each"),
+        (lambda: epsilon_lower_bound([1.0], [1.0, 2.0]), "epsilon"),
+        (lambda: epsilon_lower_bound(["a"], [1.0]), "inside"),
+        (lambda: epsilon_lower_bound([1.0, 2.0], [1.0, np.nan]), "outside"),
+        (lambda: epsilon_lower_bound([[1.0], [2.0]], [1.0, 2.0]), "inside"),
+        (lambda: epsilon_lower_bound([1, 2], [1, 2], delta=1.0), "delta"),
+        (lambda: epsilon_lower_bound([1, 2], [1, 2], confidence=95), "confidence"),
+        (lambda: epsilon_from_pairs([1, 2], [1, 2, 3]), "outside"),
+        (lambda: epsilon_from_pairs([], []), "outside"),
+        (lambda: epsilon_from_pairs([1, 2], [1, 2], half=[0]), "half"),
+        (lambda: epsilon_from_pairs([1, 2], [1, 2], delta=-0.1), "delta"),
+        (lambda: epsilon_from_pairs([1, 2], [1, 2], curve="normal"), "'normal'"),
+        (lambda: epsilon_from_pairs([1, 2], [1, 2], curve="gaussian"), "delta"),
+        (lambda: audit_mechanism(count, [1], [0], runs=1), r"\b1\b"),
+        (lambda: audit_mechanism(lambda data, _: data, [1, 2], [0, 1], runs=5), "inside"),
     ],
 )
-def test_wrong_input_ends_in_a_sentence(call, message):
-    with pytest.raises(InputError, match=message):
+def test_wrong_input_is_refused(call, names):
+    with pytest.raises(InputError, match=names):
         call()

@@ -96,13 +96,13 @@ def test_tables_and_images_are_asked_about_as_they_are():
 @pytest.mark.parametrize("X", [pd.DataFrame({"job": ["cook", "judge"]}), np.array([[1.0], [np.nan]])])
 def test_other_features_are_refused(X):
     model = Model("any", "classification", np.arange(2), False, lambda X: np.eye(2)[np.zeros(len(X), int)])
-    with pytest.raises(InputError, match="numeric features without missing values"):
+    with pytest.raises(InputError, match="boundary_distance"):
         RELEASE(model, X, np.zeros(2, int))
 
 
 def test_too_few_questions_are_refused():
     model, X, y, _ = linear(2, n=20)
-    with pytest.raises(InputError, match="at least 80 queries"):
+    with pytest.raises(InputError, match=r"\b10\b"):
         boundary_distance(model, X, y, y, queries=10)
 
 

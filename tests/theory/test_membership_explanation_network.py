@@ -1,20 +1,17 @@
 """The attack network: it is the one of appendix A, finds what there is to find, and nothing where there is nothing."""
 
-import copy
 import sys
 
 import numpy as np
 import pytest
-from samples import draw
+from samples import cross_judge
 from scipy.special import betainc
 
 from leakscope.attacks import explanation_network
 from leakscope.attacks.membership_explanation_network import attack_network
-from leakscope.crossfit import cross_guess, scale_of
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.evidence import Evidence, Known
 from leakscope.intervals import auc as auc_interval
-from leakscope.ranking import Ranking, split
 
 N = 1000  # members, and as many non-members
 MEMBER = np.repeat([True, False], N)
@@ -26,11 +23,8 @@ def scaled(features, ratio, rng):
     return rng.normal(size=(2 * N, features)) * np.where(MEMBER, 1.0, ratio)[:, None]
 
 
-def ranking_of(attack, observed, rng, *, beside=None, member=MEMBER):
-    sample = draw(N, N, rng)
-    beside = np.zeros((2 * N, 1)) if beside is None and attack.beside is not None else beside
-    guesses, _ = cross_guess(attack, observed, np.zeros(2 * N, dtype=int), member, sample.half, rng, beside=beside)
-    return Ranking.of(split(guesses.score, member, scale_of(attack, sample.half)))
+def ranking_of(attack, observed, member=MEMBER):
+    return cross_judge(attack, observed, member, beside=np.zeros((2 * N, 1))).ranking
 
 
 def made_up(attack, n=100, classes=3, features=4):
@@ -108,7 +102,7 @@ def test_it_comes_close_to_the_best_attack_on_scaled_gaussians_and_not_above():
     rng = np.random.default_rng(0)
     d, ratio = 10, 1.6
     best = betainc(d / 2, d / 2, ratio**2 / (1 + ratio**2))
-    found = ranking_of(explanation_network("gradient"), scaled(d, ratio, rng), rng).auc
+    found = ranking_of(explanation_network("gradient"), scaled(d, ratio, rng)).auc
     assert best - 0.05 - 3 * ERROR < found < best + 3 * ERROR
 
 
@@ -116,16 +110,14 @@ def test_nothing_is_left_of_that_world_once_it_is_normalised():
     rng = np.random.default_rng(1)
     observed = scaled(10, 1.6, rng).astype(np.float32)
     observed /= np.abs(observed).sum(axis=1, keepdims=True)
-    found = auc_interval(ranking_of(explanation_network("gradient:normalised", epochs=10), observed, rng), 0.999)
+    found = auc_interval(ranking_of(explanation_network("gradient:normalised", epochs=10), observed), 0.999)
     assert found.low <= 0.5 <= found.high
 
 
 def test_shuffled_memberships_are_chance():
     rng = np.random.default_rng(2)
-    member = rng.permutation(MEMBER)
-    found = auc_interval(
-        ranking_of(explanation_network("gradient", epochs=10), scaled(10, 1.6, rng), rng, member=member), 0.999
-    )
+    ranking = ranking_of(explanation_network("gradient", epochs=10), scaled(10, 1.6, rng), rng.permutation(MEMBER))
+    found = auc_interval(ranking, 0.999)
     assert found.low <= 0.5 <= found.high
 
 
@@ -156,12 +148,11 @@ def test_the_predicted_and_the_true_label_are_seen():
 
 
 @every_scenario
-def test_the_same_seed_gives_the_same_guesses_and_the_evidence_is_left_alone(scenario):
+def test_the_same_seed_gives_the_same_guesses_whatever_the_state_of_torch(scenario):
     import torch
 
     attack = SCENARIOS[scenario]
     evidence = made_up(attack)
-    before = copy.deepcopy(evidence)
     threads, state = torch.get_num_threads(), torch.random.get_rng_state()
     first = attack.guess(evidence, np.random.default_rng(5)).score
     torch.manual_seed(99)
@@ -170,9 +161,6 @@ def test_the_same_seed_gives_the_same_guesses_and_the_evidence_is_left_alone(sce
     np.testing.assert_array_equal(first, second)
     assert (first != other).any()
     assert torch.get_num_threads() == threads
-    for one, two in ((evidence, before), (evidence.known, before.known)):
-        for name in ("observed", "labels", "beside"):
-            np.testing.assert_array_equal(getattr(one, name), getattr(two, name))
 
 
 @every_scenario
@@ -191,10 +179,9 @@ def test_the_answer_about_a_record_does_not_depend_on_who_else_is_asked_about(sc
 
 def test_labels_change_nothing_for_one_who_does_not_know_them():
     rng = np.random.default_rng(6)
-    attack = SCENARIOS["∇c"]
-    observed, second, half = scaled(4, 2.0, rng), np.zeros((2 * N, 1)), np.arange(2 * N) % 2
+    observed, second = scaled(4, 2.0, rng), np.zeros((2 * N, 1))
     one, other = (
-        cross_guess(attack, observed, labels, MEMBER, half, np.random.default_rng(7), beside=second)[0].score
+        cross_judge(SCENARIOS["∇c"], observed, MEMBER, labels=labels, beside=second).guesses.score
         for labels in (np.zeros(2 * N, dtype=int), rng.integers(0, 5, 2 * N))
     )
     np.testing.assert_array_equal(one, other)
@@ -225,14 +212,14 @@ def test_a_class_that_no_known_record_has_and_explanations_of_zero_are_no_troubl
         assert np.isfinite(attack.guess(odd, np.random.default_rng(9)).score).all()
 
 
-def test_what_it_can_not_do_is_one_sentence(monkeypatch):
-    with pytest.raises(InputError, match="epochs must be"):
+def test_what_it_can_not_do_is_refused(monkeypatch):
+    with pytest.raises(InputError, match="epochs"):
         explanation_network("gradient", epochs=0)
-    with pytest.raises(InputError, match="there is no explanation 'labels'"):
+    with pytest.raises(InputError, match="'labels'"):
         explanation_network("labels")
     evidence = made_up(SCENARIOS["c"])
-    with pytest.raises(InputError, match="reads a prediction beside the explanation"):
+    with pytest.raises(InputError, match="beside"):
         SCENARIOS["∇c"].guess(evidence, np.random.default_rng(0))
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"the attack network needs .* pip install 'leakscope\[torch\]'"):
+    with pytest.raises(MissingExtraError, match=r"leakscope\[torch\]"):
         SCENARIOS["c"].guess(evidence, np.random.default_rng(0))

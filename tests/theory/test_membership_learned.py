@@ -45,15 +45,6 @@ def test_it_comes_close_to_the_best_attack_on_normal_log_odds_and_not_above(clas
     assert best - 0.03 - 3 * error < found < best + 3 * error
 
 
-@pytest.mark.parametrize("classifier", CLASSIFIERS)
-@pytest.mark.parametrize("looks", ["confidences", "label and confidences"])
-def test_it_finds_nothing_where_there_is_nothing(classifier, looks):
-    rng = np.random.default_rng(1)
-    evidence, member = two_samples(lambda m, r: shifted_confidences(np.zeros(len(m)), r), rng)
-    found = auc(learned("probabilities", looks, classifier).guess(evidence, rng), member)
-    assert abs(found - 0.5) < 4 * np.sqrt(1 / (6 * 2000))
-
-
 def test_on_confidences_it_does_not_see_which_class_they_belong_to():
     rng = np.random.default_rng(2)
     evidence, _ = two_samples(shifted_confidences, rng)
