@@ -18,9 +18,12 @@ from sklearn.svm import LinearSVC
 
 import leakscope as ls
 from leakscope import selfcheck, toys
-from leakscope.attacks import bounded_loss, learned, loss_threshold
+from leakscope.attacks import bounded_loss, learned, loss_threshold, rmia
 from leakscope.core.result import Caveat
-from leakscope.risk import SMALLEST_GROUP
+from leakscope.evidence import Guesses
+from leakscope.facts import trained_share
+from leakscope.ranking import Scale
+from leakscope.risk import SMALLEST_GROUP, Judged
 
 
 def audit_toy(toy, **options):
@@ -263,6 +266,7 @@ def test_regression_is_audited():
     assert result.verdict.kind == "leaks"
     assert result.target.performance.metric == "mean squared error"
     assert result.target.performance.train.value < result.target.performance.holdout.value
+    assert rmia("regression").name in [risk.attack for risk in result.risks]
 
 
 def test_a_model_that_gives_labels_only_lists_what_was_not_run():
@@ -272,8 +276,7 @@ def test_a_model_that_gives_labels_only_lists_what_was_not_run():
     result = ls.audit(model, (X[:300], label[:300]), (X[300:], label[300:]))
     assert {risk.release for risk in result.risks} == {"labels"}
     assert len(result.not_run) == len(ls.attacks.ATTACKS["classification"]) - 1
-    assert all("labels only" in row.reason for row in result.not_run)
-    with pytest.raises(ls.InputError, match="labels only"):
+    with pytest.raises(ls.InputError, match="log_loss"):
         ls.audit(model, (X[:300], label[:300]), (X[300:], label[300:]), attacks=[loss_threshold("log_loss")])
 
 
@@ -330,7 +333,7 @@ def test_overlap_is_about_whole_records():
 
 def test_a_holdout_that_is_all_overlap_is_refused_when_overlap_is_dropped():
     toy = toys.never_trained(200)
-    with pytest.raises(ls.InputError, match="never trained on"):
+    with pytest.raises(ls.InputError, match="training"):
         ls.audit(toy.model, toy.train, toy.train, drop_overlap=True)
 
 
@@ -341,7 +344,6 @@ def test_a_small_holdout_says_what_it_cannot_tell():
     assert ("small_sample", 60) in [(caveat.code, caveat.values.get("judged")) for caveat in result.warnings]
     for fpr in (0.01, 0.001):
         assert result.strongest.tpr_at_fpr[fpr].kind == "upper bound"
-        assert "needs" in result.strongest.tpr_at_fpr[fpr].method
 
 
 def test_a_control_trained_unlike_the_model_is_pointed_out():
@@ -365,10 +367,10 @@ def test_a_control_trained_unlike_the_model_is_pointed_out():
         *(({"workers": wrong}, "workers") for wrong in (0, 1.5)),
         ({"margin": 0.6}, "margin"),
         ({"fprs": [0.0]}, "fprs"),
-        ({"attacks": []}, "no attack"),
-        ({"attacks": ["loss threshold"]}, "not their names"),
+        ({"attacks": []}, "attack"),
+        ({"attacks": ["loss threshold"]}, "attacks"),
         ({"cache": 5}, "cache"),
-        ({"fprs": "x"}, "fprs|numbers"),
+        ({"fprs": "x"}, "fprs"),
         ({"cluster": "here"}, "tcp://host:port"),
     ],
 )
@@ -379,7 +381,7 @@ def test_settings_out_of_range_are_bad_input(options, says):
 
 def test_a_handful_of_records_is_refused():
     toy = toys.lookup(200)
-    with pytest.raises(ls.InputError, match="at least 10"):
+    with pytest.raises(ls.InputError, match=r"\b9\b"):
         ls.audit(toy.model, toy.train, (toy.holdout[0][:9], toy.holdout[1][:9]))
 
 
@@ -393,20 +395,16 @@ def test_groups_of_one_level_and_empty_names_are_not_passed_over_in_silence():
     assert {group.level for group in result.strongest.by_group if group.column == "group"} == {"(empty)", "b"}
 
 
-def test_groups_in_another_order_than_the_features_are_refused():
+def test_groups_and_ids_in_another_order_than_the_features_and_missing_ids_are_refused():
     table, label = people(400)
     model = LogisticRegression().fit(table[["age", "income"]][:200], label[:200])
     pair = (table[:200], label[:200]), (table[200:], label[200:])
-    with pytest.raises(ls.InputError, match="row names"):
+    with pytest.raises(ls.InputError, match="groups"):
         ls.audit(model, *pair, groups=table["race"][:200].sample(frac=1, random_state=0))
-    with pytest.raises(ls.InputError, match="row names"):
+    with pytest.raises(ls.InputError, match="ids"):
         ls.audit(model, *pair, ids=pd.Series(range(200)).sample(frac=1, random_state=0).rename("id"))
-
-
-def test_ids_that_are_missing_are_refused():
-    toy = toys.lookup(100)
-    with pytest.raises(ls.InputError, match="missing for 1"):
-        ls.audit(toy.model, toy.train, toy.holdout, ids=[np.nan, *range(99)])
+    with pytest.raises(ls.InputError, match="ids"):
+        ls.audit(model, *pair, ids=[np.nan, *range(199)])
 
 
 def test_a_rare_class_is_split_between_the_control_models():
@@ -438,12 +436,6 @@ def test_texts_are_records_too():
     y = np.char.count(texts, "ill") > 1
     model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts[:200], y[:200])
     assert ls.audit(model, (texts[:200], y[:200]), (texts[200:], y[200:])).target.members == 200
-
-
-def test_errors_that_overflow_are_bad_input():
-    X = np.random.default_rng(0).normal(size=(100, 1))
-    with pytest.raises(ls.InputError, match="rescale"):
-        ls.audit(lambda X: 1e200 * X[:, 0], (X, X[:, 0]), (X + 1, X[:, 0]), task="regression")
 
 
 # --- the record -------------------------------------------------------------------------------------------------------
@@ -503,7 +495,7 @@ def test_a_seed_of_numpys_is_saved(tmp_path):
      (learned, ["labels", "confidences"]), (learned, ["probabilities", "loss"])],
 )  # fmt: skip
 def test_attacks_refuse_releases_that_they_can_not_read(attack, given):
-    with pytest.raises(ls.InputError, match="reads"):
+    with pytest.raises(ls.InputError, match=given[0]):
         attack(*given)
 
 
@@ -564,11 +556,13 @@ def test_the_scale_of_regression_labels_changes_nothing(scale):
     assert [risk.auc.value for risk in first.risks] == pytest.approx([risk.auc.value for risk in second.risks])
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e-160, 1e-80, 1e80, 1e160, 1e300])
-def test_labels_whose_squared_errors_leave_the_range_of_numbers_are_refused(scale):
+@pytest.mark.parametrize(
+    ("scale", "labels"), [(1e200, 1.0), *((one, one) for one in (1e-300, 1e-160, 1e-80, 1e80, 1e160, 1e300))]
+)
+def test_labels_whose_squared_errors_leave_the_range_of_numbers_are_refused(scale, labels):
     rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(40, 2)), rng.normal(size=40) * scale
-    with pytest.raises(ls.InputError, match="rescale"):
+    X, y = rng.normal(size=(40, 2)), rng.normal(size=40) * labels
+    with pytest.raises(ls.InputError, match="labels"):
         ls.audit(lambda X: X[:, 0] * scale, (X[:20], y[:20]), (X[20:], y[20:]), task="regression")
 
 
@@ -590,29 +584,12 @@ def test_a_hundred_tiny_audits_end_without_a_crash():
     assert refused < 10
 
 
-def mixture(trained, n=4000, seed=0):
-    """Scores of an audit whose listed members were trained on in part."""
-    rng = np.random.default_rng(seed)
-    member = np.repeat([True, False], n)
-    score = rng.normal(size=2 * n)
-    score[: int(trained * n)] += 6.0
-    return score, member
-
-
-def test_a_list_of_members_of_whom_few_were_trained_on_is_warned_of():
-    from leakscope.evidence import Guesses
-    from leakscope.facts import trained_share
-    from leakscope.ranking import Scale
-    from leakscope.risk import Judged
-
-    def warned(score, member):
-        one = np.zeros(len(score), np.intp)
-        return trained_share(Judged(Guesses(score, (score > 0) * 1.0), member, Scale(one, one)))
-
-    assert len(warned(*mixture(0.2))) == 1
-    assert warned(*mixture(0.0)) == warned(*mixture(0.9)) == []
-    leaks_evenly = np.random.default_rng(0).normal(np.repeat([1.0, 0.0], 4000))
-    assert warned(leaks_evenly, np.repeat([True, False], 4000)) == []
+@pytest.mark.parametrize(("trained", "shift", "warnings"), [(0.2, 6.0, 1), (0.0, 6.0, 0), (0.9, 6.0, 0), (1.0, 1.0, 0)])
+def test_a_list_of_members_of_whom_few_were_trained_on_is_warned_of(trained, shift, warnings):
+    score, member = np.random.default_rng(0).normal(size=8000), np.repeat([True, False], 4000)
+    score[: int(4000 * trained)] += shift
+    judged = Judged(Guesses(score, (score > 0) * 1.0), member, Scale.of_one(8000))
+    assert len(trained_share(judged)) == warnings
 
 
 def test_the_warning_reaches_the_audit():

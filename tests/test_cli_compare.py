@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import leakscope as ls
+from leakscope.core.estimate import Estimate
 
 
 @pytest.fixture(scope="module")
@@ -74,19 +75,12 @@ def test_record_explanations(people, capsys, monkeypatch):
 
 
 def test_a_refuted_guarantee_is_exit_code_1(people, capsys, monkeypatch):
-    from leakscope.comparison import combining as module
-
-    monkeypatch.setattr(module, "hold_claim", lambda *_: (_estimate(), "refuted"))
+    bound = Estimate(3.0, 3.0, 3.0, kind="lower bound")
+    monkeypatch.setattr("leakscope.comparison.combining.hold_claim", lambda *_: (bound, "refuted"))
     assert run(*quick(people, "--defenses", "parameter-noise:1", "--no-retrain", "--json")) == 1
     claims = json.loads(capsys.readouterr().out)["claims"]
     refuted = [claim for claim in claims if claim["code"] == "guarantee_refuted" and claim["outcome"] == "yes"]
     assert [claim["subject"] for claim in refuted] == [{}, {"version": "parameter-noise 1"}]
-
-
-def _estimate():
-    from leakscope.core.estimate import Estimate
-
-    return Estimate(3.0, 3.0, 3.0, kind="lower bound")
 
 
 def test_a_report_of_an_audit_shows_it(people, tmp_path, capsys):
@@ -95,7 +89,7 @@ def test_a_report_of_an_audit_shows_it(people, tmp_path, capsys):
     code = run("audit", people / "model.skops", *base, "--with", tmp_path / "compare", "--out", tmp_path / "audit")
     assert code == 0
     capsys.readouterr()
-    assert "Which defense lowers the risk, and what does it cost?" in (tmp_path / "audit" / "report.html").read_text()
+    assert "round 1" in (tmp_path / "audit" / "report.html").read_text()
 
 
 def test_a_budget_of_time(people, capsys):
@@ -108,14 +102,14 @@ def test_a_budget_of_time(people, capsys):
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("more", "name"),
     [
-        (["--defenses", "nope"], "there is no defense 'nope'"),
-        (["--defenses", "round,"], "there is no defense ''"),
-        (["--defenses", "round,round"], "named twice"),
-        (["--defenses", "l2:x"], "are not numbers"),
-        (["--defenses", "l2:-1"], "must be"),
-        (["--defenses", "label-only:3"], "takes no settings"),
+        (["--defenses", "nope"], "'nope'"),
+        (["--defenses", "round,"], "''"),
+        (["--defenses", "round,round"], "round"),
+        (["--defenses", "l2:x"], "'l2:x'"),
+        (["--defenses", "l2:-1"], "-1"),
+        (["--defenses", "label-only:3"], "label-only"),
         (["--defenses", "pate"], "--public"),
         (["--defenses", "more-data"], "--more"),
         (["--defenses", "irm"], "--environment"),
@@ -124,14 +118,14 @@ def test_a_budget_of_time(people, capsys):
         (["--defenses", "query-budget:3"], "--record-explanations"),
         (["--defenses", "more-data", "--more", "nofile.csv"], "nofile.csv"),
         (["--defenses", "round", "--price", "2"], "price"),
-        (["--defenses", "round", "--references", "3"], "even number"),
+        (["--defenses", "round", "--references", "3"], "references"),
         (["--defenses", "round", "--budget", "soon"], "--budget"),
         (["--defenses", "parameter-noise", "--delta", "2"], "delta"),
-        (["--defenses", "round", "--explanations", "nope"], "there is no release"),
-        (["--defenses", "causal-features", "--causes", "shoe size"], "shoe size"),
+        (["--defenses", "round", "--explanations", "nope"], "'nope'"),
+        (["--defenses", "causal-features", "--causes", "shoe"], "'shoe'"),
         (["--defenses", "irm", "--environment", "year"], "year"),
         (["--defenses", "round", "--task", "guessing"], "--task"),
     ],
 )
-def test_wrong_input_is_one_sentence(people, capsys, more, words):
-    check_refused(capsys, words, *quick(people, *more))
+def test_wrong_input_is_refused(people, capsys, more, name):
+    check_refused(capsys, name, *quick(people, *more))

@@ -12,8 +12,6 @@ from leakscope.report.documents import document
 from leakscope.risk import score
 from leakscope.scores import audit_scores, read_members
 
-HOSTILE = "<script>alert('x')</script>\u202e\"&"
-
 
 def normals(n, distance, seed=0):
     """Scores of n members and n others, whose means lie ``distance`` standard deviations apart."""
@@ -349,39 +347,39 @@ def test_every_member_gets_a_place_and_the_larger_side_is_drawn_from():
 
 GOOD, WHO = np.arange(40.0), np.arange(40) % 2 == 0
 BAD = {
-    "missing": ((np.where(GOOD == 3, np.nan, GOOD), WHO), {}, "1 of 40 scores are missing"),
-    "infinite": ((np.where(GOOD == 3, np.inf, GOOD), WHO), {}, "1 of 40 scores are infinite"),
-    "underscore": ((["1_000"] * 40, WHO), {}, "not a number"),
-    "long": ((2**63 + np.arange(40, dtype=np.uint64), WHO), {}, "too long to be distinguished: give their ranks"),
-    "long and nullable": ((pd.Series(2**60 + np.arange(40), dtype="Int64"), WHO), {}, "too long to be distinguished"),
-    "copies": ((np.repeat(GOOD[:22], 20), np.repeat(GOOD[:22] % 4 == 0, 20)), {}, "only 6 different scores, each of them"),
-    "texts": ((["a"] * 40, WHO), {}, "not a number"),
-    "two columns": ((np.ones((40, 2)), WHO), {}, r"shape \(40, 2\)"),
-    "one side": ((GOOD, np.ones(40, bool)), {}, "only 0 non-members"),
-    "other side": ((GOOD, np.zeros(40, bool)), {}, "only 0 members"),
-    "few": ((GOOD[:19], WHO[:19]), {}, "only 9 non-members: an audit needs at least 10"),
-    "none": (([], []), {}, "only 0 members"),
-    "words": ((GOOD, ["maybe"] * 40), {}, "1 words that are not known, first in row 0 .*say 1 or 0"),
-    "number": ((GOOD, np.arange(40)), {}, "memberships hold 38 words that are not known, first in row 2 "),
-    "unknown": ((GOOD, [None] * 40), {}, "40 records don't say"),
-    "lengths": ((GOOD, WHO[:30]), {}, "40 scores and 30 memberships"),
-    "control lengths": ((GOOD, WHO), {"control": GOOD[:30]}, "40 scores and 30 control scores"),
-    "control missing": ((GOOD, WHO), {"control": GOOD * np.nan}, "40 of 40 control scores are missing"),
-    "groups lengths": ((GOOD, WHO), {"groups": ["a"] * 3}, "40 scores and 3 rows of groups"),
-    "ids": ((GOOD, WHO), {"ids": ["a"] * 40}, "not unique: .* give each record its own"),
-    "ids lengths": ((GOOD, WHO), {"ids": [1, 2]}, "one id for each"),
-    "row names": ((pd.Series(GOOD), pd.Series(WHO, index=np.arange(40)[::-1])), {}, "other row names"),
-    "confidence": ((GOOD, WHO), {"confidence": 2}, "confidence must be"),
-    "margin": ((GOOD, WHO), {"margin": 0}, "margin must be"),
-    "rates": ((GOOD, WHO), {"fprs": "low"}, "rates must be numbers"),
-    "seed": ((GOOD, WHO), {"seed": -1}, "seed must be"),
+    "missing": ((np.where(GOOD == 3, np.nan, GOOD), WHO), {}, r"^1\b.*40.*scores"),
+    "infinite": ((np.where(GOOD == 3, np.inf, GOOD), WHO), {}, r"^1\b.*40.*scores"),
+    "underscore": ((["1_000"] * 40, WHO), {}, "scores"),
+    "long": ((2**63 + np.arange(40, dtype=np.uint64), WHO), {}, "scores"),
+    "long and nullable": ((pd.Series(2**60 + np.arange(40), dtype="Int64"), WHO), {}, "scores"),
+    "copies": ((np.repeat(GOOD[:22], 20), np.repeat(GOOD[:22] % 4 == 0, 20)), {}, r"\b6\b.*scores"),
+    "texts": ((["a"] * 40, WHO), {}, "scores"),
+    "two columns": ((np.ones((40, 2)), WHO), {}, r"scores.*40,.2"),
+    "one side": ((GOOD, np.ones(40, bool)), {}, r"\b0\b.*non-members"),
+    "other side": ((GOOD, np.zeros(40, bool)), {}, r"\b0\b.members"),
+    "few": ((GOOD[:19], WHO[:19]), {}, r"\b9\b.*non-members"),
+    "none": (([], []), {}, r"\b0\b.members"),
+    "words": ((GOOD, ["maybe"] * 40), {}, r"memberships.*\b1\b.*\b0\b"),
+    "number": ((GOOD, np.arange(40)), {}, r"memberships.*\b38\b.*\b2\b"),
+    "unknown": ((GOOD, [None] * 40), {}, r"\b40\b"),
+    "lengths": ((GOOD, WHO[:30]), {}, r"\b40\b.*\b30\b.*memberships"),
+    "control lengths": ((GOOD, WHO), {"control": GOOD[:30]}, r"\b40\b.*\b30\b.*control"),
+    "control missing": ((GOOD, WHO), {"control": GOOD * np.nan}, r"\b40\b.*\b40\b.*control"),
+    "groups lengths": ((GOOD, WHO), {"groups": ["a"] * 3}, r"\b40\b.*\b3\b.*groups"),
+    "ids": ((GOOD, WHO), {"ids": ["a"] * 40}, r"ids.*\b39\b.*\b40\b"),
+    "ids lengths": ((GOOD, WHO), {"ids": [1, 2]}, r"ids.*\(2,\).*40"),
+    "row names": ((pd.Series(GOOD), pd.Series(WHO, index=np.arange(40)[::-1])), {}, "memberships"),
+    "confidence": ((GOOD, WHO), {"confidence": 2}, "confidence"),
+    "margin": ((GOOD, WHO), {"margin": 0}, "margin"),
+    "rates": ((GOOD, WHO), {"fprs": "low"}, "fprs"),
+    "seed": ((GOOD, WHO), {"seed": -1}, "seed"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", BAD)
 def test_bad_input_is_refused_in_one_sentence(case):
-    arguments, options, words = BAD[case]
-    with pytest.raises(InputError, match=words) as caught:
+    arguments, options, names = BAD[case]
+    with pytest.raises(InputError, match=names) as caught:
         audit_scores(*arguments, **options)
     assert "\n" not in str(caught.value)
 

@@ -174,14 +174,6 @@ def test_it_finds_many_more_members_than_the_attacks_without_references():
     assert strong.target.control_models.models == FOLDS
 
 
-def test_a_regression_is_attacked_too():
-    X, _ = people(1000)
-    y = X[:, 0] + np.random.default_rng(0).normal(size=1000)
-    model = RandomForestRegressor(20, random_state=0).fit(X[:500], y[:500])
-    found = ls.audit(model, (X[:500], y[:500]), (X[500:], y[500:]), references=2, workers=1)
-    assert (found.verdict.kind, found.strongest.attack) == ("leaks", rmia("regression").name)
-
-
 def test_more_attacks_do_not_widen_the_intervals_of_the_primary_attack():
     usual = ATTACKS["classification"]
     few, many = (verdict.confidences_for_choice(0.95, [rmia(), *usual[:count]], 3) for count in (2, 7))
@@ -206,36 +198,22 @@ def test_exposure_follows_the_vulnerability_of_records():
     assert spearmanr(found.records["score"], (with_it - without)[:200]).statistic > 0.6
 
 
-# --- the same numbers, saved and refused ---
-
-
-def test_the_same_seed_gives_the_same_audit_with_any_number_of_workers_and_after_saving(tmp_path):
-    X, y = people(300)
-    model = LogisticRegression().fit(X[:150], y[:150])
-    sides = (X[:150], y[:150]), (X[150:], y[150:])
-    one, two = (ls.audit(model, *sides, references=2, workers=workers, seed=3) for workers in (1, 2))
-    assert (one.risks, one.basis, one.strongest) == (two.risks, two.basis, two.strongest)
-    assert one.records.equals(two.records)
-    one.save(tmp_path)
-    assert ls.load(tmp_path).basis == one.basis
+# --- what is refused ---
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "names"),
     [
-        ({"references": 3}, "even number"),
-        ({"references": -2}, "references must be"),
-        ({"references": True}, "references must be"),
-        ({"references": 2, "shadows": 2}, "old name"),
-        ({"references": 2, "retrain": False}, "leave retrain on"),
-        ({"attacks": [rmia()], "references": 0}, "needs reference models"),
-        ({"attacks": [rmia()], "retrain": False}, "retraining was left out"),
+        ({"references": 2, "shadows": 2}, "shadows"),
+        ({"references": 2, "retrain": False}, "retrain"),
+        ({"attacks": [rmia()], "references": 0}, "RMIA"),
+        ({"attacks": [rmia()], "retrain": False}, "RMIA"),
     ],
 )
-def test_bad_input_is_refused_in_one_sentence(options, message):
+def test_bad_input_is_refused(options, names):
     X, y = people(200)
     model = LogisticRegression().fit(X[:100], y[:100])
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=names):
         ls.audit(model, (X[:100], y[:100]), (X[100:], y[100:]), **options)
 
 
@@ -243,7 +221,7 @@ def test_too_few_records_are_refused_where_references_were_asked_for_and_named_w
     X, y = people(80)
     model = LogisticRegression().fit(X[:40], y[:40])
     sides = (X[:40], y[:40]), (X[40:], y[40:])
-    with pytest.raises(InputError, match="need 50 different records"):
+    with pytest.raises(InputError, match=r"\b50\b"):
         ls.audit(model, *sides, references=2)
     found = ls.audit(model, *sides)
     assert found.settings["references"] == 0
@@ -259,7 +237,7 @@ def test_a_learner_that_fails_in_some_trainings_is_named_in_one_sentence():
             raise RuntimeError("it does not converge")
         return lookup_model(X, y)
 
-    with pytest.raises(InputError, match="could not be trained again") as refused:
+    with pytest.raises(InputError, match="RuntimeError") as refused:
         ls.audit(lookup_model(X[:100], y[:100]), (X[:100], y[:100]), (X[100:], y[100:]), fit=fit, workers=1)
     assert "\n" not in str(refused.value)
 
@@ -272,7 +250,7 @@ def test_a_class_that_is_missing_in_a_subset_has_likelihood_zero_there():
     model = forest().fit(X[:100], y[:100])
     found = ls.audit(model, (X[:100], y[:100]), (X[100:], y[100:]), references=2, workers=1)
     assert found.settings["references"] == 2
-    with pytest.raises(InputError, match="one class"):
+    with pytest.raises(InputError, match="LogisticRegression"):
         ls.audit(
             LogisticRegression().fit(X[:100], y[:100]), (X[:100], y[:100]), (X[100:], y[100:]), references=2, workers=1
         )

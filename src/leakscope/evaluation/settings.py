@@ -89,7 +89,7 @@ def read_rates(fprs: Any) -> tuple[float, ...]:
     try:
         return tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
     except (TypeError, ValueError) as error:
-        raise InputError(f"false-positive rates must be numbers, not {fprs!r}") from cause(error)
+        raise InputError(f"fprs must be numbers, not {fprs!r}") from cause(error)
 
 
 class Clock:
