@@ -75,7 +75,7 @@ class Attacked:
 
 @dataclass(frozen=True)
 class Described:
-    """Which version of a model, or of a release, it is; ``what`` describes the defense for lay readers."""
+    """Which version of a model, or of a release, it is."""
 
     name: str
     defense: str
@@ -91,6 +91,8 @@ class Version(Described):
 
     Parameters
     ----------
+    name, defense, knob, setting, what, source
+        Which it is; ``what`` describes the defense for lay readers.
     changes
         What the defense changes: ``training``, ``answers``, ``explanations``, or ``nothing``.
     risk
@@ -186,6 +188,8 @@ class RecordVersion(Described):
 
     Parameters
     ----------
+    name, defense, knob, setting, what, source, notes
+        Which it is.
     release, budget
         What is released, and how many queries of one user are answered.
     strongest, share, shares
