@@ -156,6 +156,15 @@ def test_a_version_is_recommended_only_if_intervals_allow_it(lowered, lost, opti
     assert recommend([first], (limit, 0.01)).kind == "not_lowered"  # alone there is nothing to compare
 
 
+def test_of_several_versions_the_least_risky_is_chosen_or_the_one_that_loses_least():
+    """AUCs of 0.60 and 0.56 at losses of 0.003 and 0.041; the least loss decides where all exceed the limit."""
+    versions = sample_comparison(versions=3).compared
+    assert recommend(versions, (0.1, 0.1)).version == "l2 10"
+    assert recommend(versions, (1e-4, 0.1)).candidate == "l2 1"
+    without_references = [replace(version, attacks=version.attacks[:1]) for version in versions]
+    assert recommend(without_references, (0.1, 0.1)).candidate == "l2 10"
+
+
 # --- claims -----------------------------------------------------------------------------------------------------------
 
 
@@ -209,3 +218,10 @@ def test_the_chart_has_every_version_and_highlights_pareto_optimal_ones():
         "1 as it is", "2 l2 1", "3 l2 10", "4 round 1", "5 noise 4", "6 pate 1", "7 dp-sgd 1",
     ]  # fmt: skip
     assert chart.highlighted == ("1 as it is", "2 l2 1", "3 l2 10", "6 pate 1")
+
+
+@pytest.mark.parametrize(("better", "side"), [("more", "right"), ("less", "left")])
+def test_the_axis_names_the_side_that_is_better(better, side):
+    found = sample_comparison()
+    first = replace(found.as_it_is, utility={"loss": replace(found.as_it_is.main, better=better)})
+    assert side in document(replace(found, compared=(first, *found.compared[1:]))).charts()[0].x.label

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import replace
 from typing import Any, Literal
 
+import pandas as pd
 import pytest
 from samples import ATTACKS, around, sample_audit, sample_risk, with_claims
 
@@ -13,6 +15,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import write
 from leakscope.evaluation.claims import promised
+from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.intervals import FALSE_ALARMS_NEEDED
 from leakscope.record.conditions import Condition
 from leakscope.report.document import Row, Table, Value, walk
@@ -237,6 +240,26 @@ def test_many_groups_are_all_in_tables_and_the_most_exposed_in_the_chart() -> No
     assert [len(table.rows) for table in tables] == [CHARTED_GROUPS, 75 - CHARTED_GROUPS]
     chart = next(one for one in shown.charts() if one.title == "AUC within each group")
     assert set(chart.y.categories) == {f"level {at}" for at in range(75 - CHARTED_GROUPS, 75)}
+
+
+def test_a_rank_that_more_records_share_than_are_listed_is_stated() -> None:
+    def note(ranks: list[int]) -> str:
+        exposed = most_exposed(pd.DataFrame({"id": range(30), "score": 0.6, "rank": ranks}))
+        audit = sample_audit()
+        shown = replace(audit, exposed=exposed, target=replace(audit.target, members=30))
+        return str(block(shown, "Most exposed records (by id only)").note)
+
+    all_listed = note([*range(1, 9), 9, 9, *[11] * 20])
+    assert re.findall(r"\d+", all_listed) == []
+    assert re.findall(r"\d+", note([1, 2, 3, *[4] * 20, *[24] * 7])) == ["20", "4", "7"]
+    assert note([1] * 30) != all_listed
+
+
+def test_a_row_above_chance_is_explained_where_no_leak_is_detected() -> None:
+    audit = sample_audit("not_detected")
+    lucky, calm = (replace(audit.risks[0], auc=Estimate(0.52, low, 0.535)) for low in (0.505, 0.49))
+    notes = {block(replace(audit, risks=(risk,) * 3), "All attacks").note for risk in (lucky, calm)}
+    assert len(notes) == 2
 
 
 def test_without_groups_nothing_is_said_of_them() -> None:
