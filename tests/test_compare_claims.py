@@ -36,21 +36,14 @@ def sample_comparison(kind: Any = "use", versions: int = 7, explained: bool = Fa
     """Versions of a made-up model; the guarantee of the last one is refuted."""
     doubt = Caveat("leak_inconclusive") if kind == "inconclusive" else None
     candidate = CANDIDATES.get(kind)
-    settings = {
-        "model": "model",
-        "task": "classification",
-        "members": 600,
-        "held out": 600,
-        "judged": 600,
-        "price": 0.01,
-    }
+    numbers = {"members": 600, "held out": 600, "judged": 600, "price": 0.01, "confidence": 0.95}
     found = Comparison(
         compared=tuple(_version(*row, explained) for row in VERSIONS[:versions]),
         verdict=Verdict("inconclusive" if doubt else "leaks"),
         recommendation=Recommendation(kind, candidate if kind == "use" else None, candidate, doubt),
         utility_limit=0.01,
         faithfulness_limit=0.01,
-        settings=settings | {"confidence": 0.95},
+        settings={"model": "model", "task": "classification", **numbers},
     )
     return replace(found, claims=tuple(comparison_claims(found)))
 
@@ -95,12 +88,7 @@ def test_dominance_by_values_and_by_intervals():
     for risks, qualities, deviation, expected in (
         ([0.6, 0.5], [0.8, 0.8], 0.01, [1, None]),
         ([0.51, 0.5], [0.8, 0.8], 0.01, [None, None]),
-        (
-            [0.5, 0.5],
-            [0.8, 0.9],
-            0.01,
-            [1, None],
-        ),  # a better utility, with a risk that is significantly within the margin
+        ([0.5, 0.5], [0.8, 0.9], 0.01, [1, None]),  # a better utility, with a risk significantly within the margin
         ([0.5, 0.5], [0.8, 0.9], 0.1, [None, None]),
         ([0.6, 0.5], [0.8, 0.7], 0.01, [None, None]),  # less risk at too large a loss of utility
     ):
@@ -178,9 +166,8 @@ def test_claims_follow_the_intervals():
     assert [name for name, outcome in outcomes(found, "risk_lowered").items() if outcome != "yes"] == ["round 1"]
     kept = outcomes(found, "utility_kept")  # of l2 1, the accuracy changes by -0.003 [-0.007, 0.001]
     assert (kept["l2 1"], kept["l2 10"]) == ("yes", "no")
-    assert (
-        outcomes(sample_comparison(explained=True), "utility_kept")["l2 1"] == "no"
-    )  # -0.04 [-0.05, -0.03] of faithfulness
+    faithful = outcomes(sample_comparison(explained=True), "utility_kept")  # -0.04 [-0.05, -0.03] of faithfulness
+    assert faithful["l2 1"] == "no"
     refuted = {None: "yes", "noise 4": "no", "pate 1": "inconclusive", "dp-sgd 1": "yes"}
     assert outcomes(found, "guarantee_refuted") == refuted
     assert [version.name for version in found.refuted] == ["dp-sgd 1"]

@@ -61,18 +61,12 @@ def test_exposure_compares_within_a_stratum():
 
 
 def judged_of(scores, member):
-    return risk.Judged(
-        Guesses(scores, (scores > 0.5).astype(float)),
-        member,
-        Scale(np.zeros(len(member), int), np.zeros(len(member), int)),
-    )
+    return risk.Judged(Guesses(scores, (scores > 0.5).astype(float)), member, Scale.of_one(len(member)))
 
 
 def assess_groups(scores, member, groups, confidence=0.95):
     judged = judged_of(scores, member)
-    trial = risk.Trial(
-        Attack("made up", "log_loss", "test", lambda evidence, rng: judged.guesses), judged, judged, None
-    )
+    trial = risk.Trial(Attack("made up", "log_loss", "test", None), judged, judged, None)
     return risk.assess(trial, judged_of(np.zeros(len(member)), member), groups, confidences=[confidence])[0]
 
 

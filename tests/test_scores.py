@@ -29,6 +29,12 @@ def numbers(result):
     return replace(result, created="", seconds={}, settings={}, fingerprints={}, warnings=())
 
 
+@pytest.fixture(autouse=True)
+def no_versions(monkeypatch):
+    """Looking up packages takes longer than the attacks."""
+    monkeypatch.setattr("leakscope.evaluation.concluding.versions", dict)
+
+
 def given(result):
     return next(risk for risk in result.risks if risk.attack == "the given score")
 
@@ -37,10 +43,7 @@ def given(result):
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.6])
-def test_intervals_hold_the_auc_of_two_normals(distance, monkeypatch):
-    monkeypatch.setattr(
-        "leakscope.evaluation.concluding.versions", dict
-    )  # looking up packages takes longer than the attacks
+def test_intervals_hold_the_auc_of_two_normals(distance):
     truth, repeats = norm.cdf(distance / np.sqrt(2)), 60
     held, careful, leaks = 0, 0, 0
     rng = np.random.default_rng(12345)
@@ -223,8 +226,7 @@ def test_copies_of_records_count_once(times):
 
 
 @pytest.mark.parametrize(("times", "share"), [(3, 1.0), (20, 1.0), (5, 0.5)])
-def test_copies_of_records_are_no_leak(times, share, monkeypatch):
-    monkeypatch.setattr("leakscope.evaluation.concluding.versions", dict)
+def test_copies_of_records_are_no_leak(times, share):
     rng, repeats, leaks = np.random.default_rng(4), 30, 0
     for seed in range(repeats):
         scores, member = normals(100, 0.0, rng)
@@ -235,8 +237,7 @@ def test_copies_of_records_are_no_leak(times, share, monkeypatch):
 
 
 @pytest.mark.parametrize("distance", [0.0, 0.6])
-def test_scores_of_few_levels_are_judged_as_they_stand(distance, monkeypatch):
-    monkeypatch.setattr("leakscope.evaluation.concluding.versions", dict)
+def test_scores_of_few_levels_are_judged_as_they_stand(distance):
     rng, repeats, held, leaks = np.random.default_rng(8), 60, 0, 0
     for seed in range(repeats):
         scores, member, truth = levels(150, distance, rng)

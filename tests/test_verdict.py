@@ -23,19 +23,11 @@ def assess_all(score_sets, member, blind, control=None):
     """Verdict on several attacks, each given by its scores; ``control`` are the scores on the never-trained model."""
 
     def judged(scores, truth=member):
-        return Judged(
-            Guesses(scores, (scores > 0).astype(float)),
-            truth,
-            Scale(np.zeros(len(member), int), np.zeros(len(member), int)),
-        )
+        return Judged(Guesses(scores, (scores > 0).astype(float)), truth, Scale.of_one(len(member)))
 
+    unseen, shuffled = None if control is None else judged(control), np.roll(member, len(member) // 2)
     trials = [
-        Trial(
-            Attack(f"attack {number}", "log_loss", "test", lambda evidence, rng: None),
-            judged(scores),
-            judged(scores, np.roll(member, len(member) // 2)),
-            None if control is None else judged(control),
-        )
+        Trial(Attack(f"attack {number}", "log_loss", "test", None), judged(scores), judged(scores, shuffled), unseen)
         for number, scores in enumerate(score_sets)
     ]
     chance = verdict.confidence_for_choice(0.95, len(trials), 1 + len(FALSE_POSITIVE_RATES))
@@ -317,11 +309,8 @@ def test_a_refuted_claim_states_the_bound_the_claim_and_delta():
     claim = EpsilonClaim(1.0, 1e-5, Estimate(3.2, 3.2, 3.2, kind="lower bound"), "RMIA")
     found = verdict.judge(QUIET, Basis(0.05, claim=claim))
     assert (found.kind, found.finding.code, found.finding.attack) == ("claim_refuted", "epsilon", "RMIA")
-    assert {name: one.value for name, one in found.finding.estimates.items()} == {
-        "bound": 3.2,
-        "claimed": 1.0,
-        "delta": 1e-5,
-    }
+    stated = {name: one.value for name, one in found.finding.estimates.items()}
+    assert stated == {"bound": 3.2, "claimed": 1.0, "delta": 1e-5}
     assert [one.code for one in found.support] == ["control", "blind", "epsilon_bound"]
     for shifted in (replace(QUIET, blind=UNLIKE), replace(QUIET, control=replace(NEVER, auc=UNLIKE))):
         assert verdict.judge(shifted, Basis(0.05, claim=claim)).kind != "claim_refuted"
@@ -336,9 +325,8 @@ def test_a_leak_states_how_many_members_could_be_named_and_no_other_verdict_does
     risk, named = sample_audit("leaks").strongest, Named(12, 1, Estimate(0.06, 0.04, 0.09), 0.1)
     found = verdict.judge(risk, Basis(0.05), named)
     assert found.support[-1].code == "named"
-    assert {name: one.value for name, one in found.support[-1].estimates.items()} == {
-        "count": 12, "share": 0.06, "rate": 0.1
-    }  # fmt: skip
+    stated = {name: one.value for name, one in found.support[-1].estimates.items()}
+    assert stated == {"count": 12, "share": 0.06, "rate": 0.1}
     nobody = verdict.judge(risk, Basis(0.05), replace(named, count=0))
     other = verdict.judge(sample_audit("not_detected").strongest, Basis(0.05), named)
     assert "named" not in {one.code for one in (*nobody.support, *other.support)}

@@ -147,16 +147,9 @@ def audit(
     ('leaks', 1.000 [0.991, 1.000])
     """
     references = instead_of_shadows(references, shadows)
+    split = bool(random_split) or is_random_split(train, holdout)
     settings = Settings(
-        seed,
-        confidence,
-        margin,
-        read_rates(fprs),
-        retrain,
-        drop_overlap,
-        references,
-        bool(random_split) or is_random_split(train, holdout),
-        budget,
+        seed, confidence, margin, read_rates(fprs), retrain, drop_overlap, references, split, budget
     ).checked()
     claimed = None if epsilon is None else promised(epsilon, delta)
     check_work(workers, cluster, cache)
@@ -223,14 +216,8 @@ def _run(
         random_split=settings.random_split,
     )  # fmt: skip
     mixture = trained_share(tried.strongest.trial.target)
-    found = tried.conclude(
-        basis,
-        target.members,
-        case.sample,
-        settings,
-        exposures,
-        _about_records(target, trained),
-    )
+    about = _about_records(target, trained)
+    found = tried.conclude(basis, target.members, case.sample, settings, exposures, about)
     refuted = found["verdict"].kind == "claim_refuted"
     result = Audit(
         **found,

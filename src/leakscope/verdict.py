@@ -116,16 +116,8 @@ def strongest_by_release(risks: Sequence[Risk]) -> tuple[ReleaseRisk, ...]:
         best = rivals[choose_strongest(rivals)]
         figures = {name: getattr(best, name) for name in
                    ("auc", "advantage", "accuracy", "tpr_at_fpr", "blind", "beyond_blind", "beyond_control")}  # fmt: skip
-        found.append(
-            ReleaseRisk(
-                release,
-                best.attack,
-                control_kind=best.control.kind,
-                control=best.control.auc,
-                largest=largest_figures(rivals),
-                **figures,
-            )
-        )
+        figures |= {"control_kind": best.control.kind, "control": best.control.auc, "largest": largest_figures(rivals)}
+        found.append(ReleaseRisk(release, best.attack, **figures))
     return tuple(found)
 
 
@@ -193,12 +185,8 @@ def _judge_group(group: ExposedGroup, found: Verdict, strongest: Risk, basis: Ba
         return Verdict("leaks", finding=finding, support=tuple(support))
     if strongest.auc.low > 0.5 or _caught_at(strongest):
         return replace(found, support=(*found.support, finding, doubts[0]))
-    return Verdict(
-        "inconclusive",
-        finding=finding,
-        doubts=(*doubts, *_obstacles(basis)),
-        support=_support(strongest, basis),
-    )
+    doubted = (*doubts, *_obstacles(basis))
+    return Verdict("inconclusive", finding=finding, doubts=doubted, support=_support(strongest, basis))
 
 
 def _about(
@@ -370,11 +358,8 @@ def _obstacles(basis: Basis) -> list[Statement]:
 
 def _support(risk: Risk, basis: Basis) -> tuple[Statement, ...]:
     never = risk.control.kind == "never trained"
-    stated = [
-        _about(None, "control", control=risk.control.auc)
-        if never
-        else _about(None, "permuted", permuted=risk.control.auc)
-    ]
+    name: SupportCode = "control" if never else "permuted"
+    stated = [_about(None, name, **{name: risk.control.auc})]
     if risk.blind is not None:
         stated.append(_about(None, "blind", blind=risk.blind))
     if basis.random_split:

@@ -252,6 +252,7 @@ def test_a_rank_that_more_records_share_than_are_listed_is_stated() -> None:
     all_listed = note([*range(1, 9), 9, 9, *[11] * 20])
     assert re.findall(r"\d+", all_listed) == []
     assert re.findall(r"\d+", note([1, 2, 3, *[4] * 20, *[24] * 7])) == ["20", "4", "7"]
+    assert re.findall(r"\d+", note([1] * 30)) == []
     assert note([1] * 30) != all_listed
 
 
