@@ -46,15 +46,8 @@ def test_evidence_never_holds_the_truth_about_the_records_asked_about(uses_label
     seen = []
     attack = Attack("spy", "log_loss", "test", spy_on(seen), uses_labels)
     labels, other_labels = numbers[:, 0] * 10, others[:, 0] * 10
-    guesses, other_scores = cross_guess(
-        attack,
-        numbers,
-        labels,
-        sample.member,
-        sample.half,
-        np.random.default_rng(0),
-        others=(others, other_labels, sample.other_half),
-    )
+    known, outside = (numbers, labels, sample.member, sample.half), (others, other_labels, sample.other_half)
+    guesses, other_scores = cross_guess(attack, *known, np.random.default_rng(0), others=outside)
     asked = np.concatenate([evidence.observed[:, 0] for evidence in seen])
     assert sorted(asked) == sorted([*numbers[:, 0], *others[:, 0]])  # everyone once
     np.testing.assert_array_equal(guesses.score, numbers[:, 0])  # answers come back to their records

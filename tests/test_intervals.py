@@ -247,28 +247,27 @@ def test_mean_difference_covers_for_decisions(p, q):
     assert covers(make, p - q, seed=11) >= least()
 
 
-def test_mean_difference_covers_for_probabilities():
-    member = np.repeat([True, False], 80)
-    make = lambda rng: intervals.mean_difference(  # noqa: E731
-        split(np.where(member, rng.beta(3, 2, 160), rng.beta(2, 3, 160)), member)
-    )
-    assert covers(make, 0.2, seed=12) >= least()
-
-
 @pytest.mark.parametrize("p", [0.02, 0.3, 0.9])
 def test_proportion_covers(p):
     assert covers(lambda rng: intervals.proportion(int(rng.binomial(60, p)), 60), p, seed=13) >= least()
 
 
-def test_mean_covers():
-    assert covers(lambda rng: intervals.mean(rng.normal(3, 2, 12)), 3, seed=14) >= least()
+def of_betas(rng):
+    member = np.repeat([True, False], 80)
+    return intervals.mean_difference(split(np.where(member, rng.beta(3, 2, 160), rng.beta(2, 3, 160)), member))
 
 
-def test_difference_of_independent_estimates_covers():
-    make = lambda rng: intervals.difference(  # noqa: E731
-        intervals.mean(rng.normal(3, 2, 30)), intervals.mean(rng.normal(1, 1, 30))
-    )
-    assert covers(make, 2, seed=15) >= least()
+@pytest.mark.parametrize(
+    ("make", "truth"),
+    [
+        (of_betas, 0.2),
+        (lambda rng: intervals.mean(rng.normal(3, 2, 12)), 3),
+        (lambda rng: intervals.difference(*(intervals.mean(rng.normal(one, one, 30)) for one in (3, 1))), 2),
+    ],
+    ids=["mean difference of probabilities", "mean", "difference of independent estimates"],
+)
+def test_other_intervals_cover(make, truth):
+    assert covers(make, truth, seed=14) >= least()
 
 
 def test_a_wider_confidence_gives_a_wider_interval():
@@ -288,5 +287,4 @@ def test_median_covers_whatever_the_distribution(n):
 def test_median_of_too_few_values_says_so():
     found = intervals.median(np.array([3.0, 1.0, 2.0]))
     assert (found.low, found.value, found.high) == (1.0, 2.0, 3.0)
-    assert "too few" in found.method
-    assert "too few" not in intervals.median(np.arange(6.0)).method
+    assert found.method != intervals.median(np.arange(6.0)).method

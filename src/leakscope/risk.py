@@ -361,8 +361,9 @@ def most_exposed_group(
         within = split(own.guesses.score, own.member, theirs.scale)
         rivals["blind"] = intervals.auc(theirs.ranking, confidence)
         rivals["beyond_blind"] = intervals.paired_auc_difference(within, theirs.scores)(confidence)
-    which = risk.release, risk.attack, group.column, group.level, group.members, group.nonmembers
-    return ExposedGroup(*which, group.auc, **rivals)
+    return ExposedGroup(
+        risk.release, risk.attack, group.column, group.level, group.members, group.nonmembers, group.auc, **rivals
+    )
 
 
 def roc(ranking: Ranking, points: int = 120) -> Roc:

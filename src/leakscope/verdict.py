@@ -359,7 +359,7 @@ def _obstacles(basis: Basis) -> list[Statement]:
 def _support(risk: Risk, basis: Basis) -> tuple[Statement, ...]:
     never = risk.control.kind == "never trained"
     name: SupportCode = "control" if never else "permuted"
-    stated = [_about(None, name, **{name: risk.control.auc})]
+    stated = [Statement(name, {name: risk.control.auc})]
     if risk.blind is not None:
         stated.append(_about(None, "blind", blind=risk.blind))
     if basis.random_split:

@@ -118,24 +118,22 @@ def guesses_on(attack, leaks, seed=0, n=600):
     return cross_guess(attack, observed, labels, sample.member, sample.half, rng, beside=beside)[0], sample
 
 
+def figures_on(attack, leaks, **options):
+    guesses, sample = guesses_on(attack, leaks)
+    scale = scale_of(attack, sample.half)
+    return score(guesses.score, sample.member, scale=scale, says_member=guesses.says_member, **options)
+
+
 @pytest.mark.parametrize("attack", EVERY, ids=named)
 def test_a_higher_score_means_more_surely_a_member(attack):
-    guesses, sample = guesses_on(attack, leaks=True)
-    figures = score(guesses.score, sample.member, scale=scale_of(attack, sample.half), says_member=guesses.says_member)
+    figures = figures_on(attack, leaks=True)
     assert figures.auc.low > 0.55
     assert figures.advantage.low > 0
 
 
 @pytest.mark.parametrize("attack", EVERY, ids=named)
 def test_nothing_is_found_about_people_the_model_never_saw(attack):
-    guesses, sample = guesses_on(attack, leaks=False)
-    figures = score(
-        guesses.score,
-        sample.member,
-        scale=scale_of(attack, sample.half),
-        says_member=guesses.says_member,
-        confidence=0.9999,
-    )
+    figures = figures_on(attack, leaks=False, confidence=0.9999)
     assert figures.auc.low <= 0.5 <= figures.auc.high
     assert figures.advantage.low <= 0 <= figures.advantage.high
 

@@ -13,10 +13,6 @@ REPEATS = 600
 MOST_FAILURES = 0.05 + 4 * np.sqrt(0.05 * 0.95 / REPEATS)
 
 
-def whole(n):
-    return Scale(np.zeros(n, int), np.zeros(n, int))
-
-
 def folds(n, count=4):
     fold = np.arange(n) % count
     return Scale(fold, fold)
@@ -59,7 +55,7 @@ def test_the_interval_is_that_of_the_definition(ties, count):
     ours, theirs = common + member + rng.normal(size=80), common + 0.2 * rng.normal(size=80)
     if ties:
         ours, theirs = np.round(ours), np.round(theirs)
-    target, control = (ours, whole(80)), (theirs, folds(80, count))
+    target, control = (ours, Scale.of_one(80)), (theirs, folds(80, count))
     found = intervals.auc_beyond_control(member, target, control)(0.95)
     half = 1.959964 * literal_deviation(member, target, control, doubled=count > 1)
     assert found.value == pytest.approx(auc(ours, member, target[1]) - auc(theirs, member, control[1]), abs=1e-14)
@@ -74,9 +70,11 @@ def test_the_deviation_is_that_of_the_jackknife():
     squares = 0.0
     for at in range(n):
         keep = np.arange(n) != at
-        change = [auc(s[keep], member[keep], whole(n - 1)) - auc(s, member, whole(n)) for s in (ours, theirs)]
+        change = [
+            auc(s[keep], member[keep], Scale.of_one(n - 1)) - auc(s, member, Scale.of_one(n)) for s in (ours, theirs)
+        ]
         squares += (change[0] - change[1]) ** 2 * 19 / 20
-    found = intervals.auc_beyond_control(member, (ours, whole(n)), (theirs, whole(n)))(0.95)
+    found = intervals.auc_beyond_control(member, (ours, Scale.of_one(n)), (theirs, Scale.of_one(n)))(0.95)
     assert found.high - found.value == pytest.approx(1.959964 * np.sqrt(squares), rel=1e-6)
 
 
@@ -112,7 +110,7 @@ def test_it_covers_for_models_that_were_never_trained_on_the_members(count):
         elsewhere = rng.normal(size=(m, features)).mean(axis=0)
         means = np.array([records[member & (fold != number)].mean(axis=0) for number in range(count)])
         control = np.einsum("ij,ij->i", records, means[fold])
-        return member, (records @ elsewhere, whole(2 * m)), (control, Scale(fold, fold))
+        return member, (records @ elsewhere, Scale.of_one(2 * m)), (control, Scale(fold, fold))
 
     assert failures(draw, 4, 0.0) <= MOST_FAILURES
     independent = failures(lambda rng: (*(one := draw(rng))[:2], (one[2][0], Scale(fold, np.zeros_like(fold)))), 4, 0.0)
@@ -133,12 +131,12 @@ def test_it_covers_for_a_trained_model(leak, decimals):
 
     def draw(rng):
         ours, theirs = scores(rng, m, member)
-        return member, (ours, whole(2 * m)), (theirs, folds(2 * m))
+        return member, (ours, Scale.of_one(2 * m)), (theirs, folds(2 * m))
 
     truth = ndtr(leak / np.sqrt(2 * 1.25)) - 0.5
     if decimals == 0:  # ties shrink the AUC: the truth from many records
         many = np.repeat([True, False], 10**6)
-        truth = auc(scores(np.random.default_rng(0), 10**6, many)[0], many, whole(2 * 10**6)) - 0.5
+        truth = auc(scores(np.random.default_rng(0), 10**6, many)[0], many, Scale.of_one(2 * 10**6)) - 0.5
     assert failures(draw, 5, truth) <= MOST_FAILURES
 
 
@@ -147,9 +145,10 @@ def test_pairing_narrows_the_interval():
     member = np.repeat([True, False], 400)
     hardness = rng.normal(size=800)
     ours, theirs = (hardness + leak * member + 0.3 * rng.normal(size=800) for leak in (0.5, 0.0))
-    found = intervals.auc_beyond_control(member, (ours, whole(800)), (theirs, folds(800)))(0.95)
+    found = intervals.auc_beyond_control(member, (ours, Scale.of_one(800)), (theirs, folds(800)))(0.95)
     alone = [
-        intervals.auc(Ranking.of(split(s, member, scale))) for s, scale in ((ours, whole(800)), (theirs, folds(800)))
+        intervals.auc(Ranking.of(split(s, member, scale)))
+        for s, scale in ((ours, Scale.of_one(800)), (theirs, folds(800)))
     ]
     unpaired = intervals.difference(*alone)
     assert found.value == pytest.approx(unpaired.value)
@@ -160,7 +159,7 @@ def test_pairing_narrows_the_interval():
 def test_a_control_of_too_few_records_says_nothing():
     member = np.array([True, False] * 3)
     each = Scale(np.repeat(np.arange(3), 2), np.repeat(np.arange(3), 2))
-    found = intervals.auc_beyond_control(member, (np.arange(6.0), whole(6)), (np.arange(6.0), each))(0.95)
+    found = intervals.auc_beyond_control(member, (np.arange(6.0), Scale.of_one(6)), (np.arange(6.0), each))(0.95)
     assert (found.low, found.high, found.method) == (-1.0, 1.0, intervals.TOO_FEW)
 
 
@@ -183,5 +182,5 @@ def test_scores_and_control_scores_of_the_same_records_are_paired():
     hardness = rng.normal(size=400)
     scores, control = hardness + 0.5 * member, hardness + 0.1 * rng.normal(size=400)
     found = ls.audit_scores(scores, member, control=control).risks[0].beyond_control
-    expected = intervals.auc_beyond_control(member, (scores, whole(400)), (control, whole(400)))(0.95)
+    expected = intervals.auc_beyond_control(member, (scores, Scale.of_one(400)), (control, Scale.of_one(400)))(0.95)
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))

@@ -384,7 +384,7 @@ def test_copies_of_judged_members_share_their_exposure_and_need_no_halves():
         model, train, (X[200:], y[200:]), workers=1, random_split=True,
         progress=lambda stage, done, total: plans.append(stage),
     )  # fmt: skip
-    assert "training 4 references" in plans
+    assert str(Numbers(4)) in plans
     shown = found.records[["score", "low", "high"]].to_numpy()
     np.testing.assert_array_equal(shown[:20], shown[200:])
     assert np.isfinite(shown).all()
