@@ -7,8 +7,10 @@ distance on that is best on the known records.
 
 from __future__ import annotations
 
-from leakscope.attacks.membership_given_score import guess_as_given
-from leakscope.evidence import Attack
+import numpy as np
+
+from leakscope.attacks.references import at_best_threshold
+from leakscope.evidence import Attack, Evidence, Guesses
 
 SOURCE = "Choquette-Choo et al. 2021; Li and Zhang 2021"
 
@@ -21,4 +23,8 @@ def boundary() -> Attack:
     >>> boundary().release
     'boundary_distance'
     """
-    return Attack("distance to the decision boundary", "boundary_distance", SOURCE, guess_as_given, fixed_scale=True)
+    return Attack("distance to the decision boundary", "boundary_distance", SOURCE, _guess, fixed_scale=True)
+
+
+def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
+    return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])

@@ -25,11 +25,10 @@ def given_score(release: str) -> Attack:
     >>> given_score("loss").fixed_scale
     True
     """
-    return Attack("the given score", release, "the score that was given", guess_as_given, fixed_scale=True)
+    return Attack("the given score", release, "the score that was given", _guess, fixed_scale=True)
 
 
-def guess_as_given(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
-    """Take the release as the score."""
+def _guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
     return at_best_threshold(evidence, lambda seen: seen.observed[:, 0])
 
 
