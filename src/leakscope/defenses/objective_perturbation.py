@@ -55,13 +55,13 @@ from leakscope.defenses.bounded_linear import (
     usual_l2,
     why_no_rows,
 )
-from leakscope.defenses.defense import Defended, Guarantee, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
 from leakscope.models import Model
 from leakscope.target import Target
 
 
 @dataclass(frozen=True)
-class ObjectivePerturbation:
+class ObjectivePerturbation(Tunable):
     """Logistic regression for two classes with a random tilt in its objective.
 
     Parameters
@@ -103,17 +103,13 @@ class ObjectivePerturbation:
         "a logistic regression that is trained on a randomly tilted objective, which hides any one record"
     )
     source: ClassVar[str] = "Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 2"
+    allowed = Allowed("epsilon", lambda value: value > 0, "above 0")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_fields(self.noise, self.l2, self.radius)
         if self.noise == "gaussian":
             check_share("delta", self.delta)
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Values of ε."""
-        return read_settings(self.epsilon, "epsilon", lambda value: value > 0, "above 0")
 
     def refuse(self, target: Target) -> str | None:
         """Only two classes, and records that can be encoded as numbers."""
