@@ -10,7 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
-from leakscope.learners import Logistic, logistic
+from leakscope.learners import Logistic, linear
 from leakscope.worlds import random_halves, retrain
 
 RNG = np.random.default_rng(0)
@@ -132,7 +132,7 @@ def test_the_numbers_depend_on_neither_company_nor_threads(monkeypatch: pytest.M
         many = learner.fit_many(X, y, sets, [])
     alone = [learner.fit(X[drawn], y[drawn], RNG) for drawn in sets]
     assert all(map(np.array_equal, many, alone))
-    monkeypatch.setattr(logistic, "BLOCK", 1)
+    monkeypatch.setattr(linear, "BLOCK", 1)
     assert all(map(np.array_equal, many, learner.fit_many(X, y, sets[::-1], [])[::-1]))
 
 
