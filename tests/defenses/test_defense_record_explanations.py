@@ -99,22 +99,6 @@ def test_a_release_becomes_what_it_says_and_never_looser(defense: Any, setting: 
     assert made.learner is made.answers is made.explanation is made.guarantee is None
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: FewerRecords([0]), "the number of records shown must be a whole number from 1 on, not 0"),
-        (lambda: FewerRecords(1.5), "the number of records shown must be a whole number from 1 on, not 1.5"),
-        (lambda: RoundedInfluences([18]), "digits must be a whole number from 1 to 17, not 18"),
-        (lambda: QueryBudget(["many"]), "the budget of questions must be a whole number from 1 on, not 'many'"),
-        (lambda: QueryBudget([]), "name at least one the budget of questions"),
-    ],
-)
-def test_bad_settings_end_in_a_sentence(make: Any, words: str) -> None:
-    with pytest.raises(InputError) as error:
-        make()
-    assert str(error.value) == words
-
-
 def test_only_two_classes_can_be_explained_by_records() -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.arange(60) % 3

@@ -44,6 +44,13 @@ from leakscope.target import Target
 
 SMALLEST, LARGEST = 0.05, 50.0  # the accountant's grid is too coarse below, and its range too wide above
 SPENT = 0.99  # the search for σ ends when this share of ε is spent
+#: What the guarantee rests on.
+CLASSES, SCALE = "the classes are public", "the mean and spread of labels are public"
+ALWAYS = (
+    "the number of training records is public; the seed is secret; each step draws every record independently; noise is as good "
+    "as one of exact numbers; a removed record is the worse case, not an added one, as was computed for the usual settings and "
+    "not proven"
+)
 
 
 @dataclass(frozen=True)
@@ -107,15 +114,12 @@ class DPSGD(Tunable):
         """Training with the noise that this ε asks for."""
         plan, notes = make_plan(target, read_hidden(self.hidden))
         noise, spent = find_noise(float(setting), self.delta, self.share, self.steps)
-        known = "; the classes are public" if plan.classes is not None else "; the mean and spread of labels are public"
         guarantee = Guarantee(
             spent,
             self.delta,
             neighbours="added or removed",
             covers="parameters",
-            rests_on=f"{PUBLIC_ENCODING}{known}; the number of training records is public; the seed is secret; "
-            "each step draws every record independently; noise is as good as one of exact numbers; a removed record is the "
-            "worse case, not an added one, as was computed for the usual settings and not proven",
+            rests_on="; ".join([PUBLIC_ENCODING, SCALE if plan.classes is None else CLASSES, ALWAYS]),
             source="Abadi et al. 2016, Algorithm 1; Gopi, Lee, Wutschitz 2021",
         )
         fit = DPSGDFit(plan, noise, self.clip, self.share, self.steps, self.rate)

@@ -59,6 +59,8 @@ from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, ma
 from leakscope.models import Model
 from leakscope.target import Target
 
+EXACT = "the minimum counts as exact (the gradient left is at most 10⁻⁸ divided by the number of records)"
+
 
 @dataclass(frozen=True)
 class ObjectivePerturbation(Tunable):
@@ -125,12 +127,9 @@ class ObjectivePerturbation(Tunable):
         asked = fit.weight(len(target.members.y))
         l2, _ = noise_for(len(target.members.y), fit.epsilon, delta, asked)
         raised = (f"l2 is raised from {asked:.3g} to {l2:.3g}, as so small an ε needs",) if l2 > asked else ()
-        rests_on.append(
-            "the minimum counts as exact (the gradient left is at most 10⁻⁸ divided by the number of records)"
-        )
         paper = "Chaudhuri, Monteleoni and Sarwate 2011, Theorem 9" if delta == 0 else "Kifer, Smith and Thakurta 2012"
         proof = f"after {paper}; the proof is in leakscope.defenses.objective_perturbation"
-        guarantee = Guarantee(fit.epsilon, delta, rests_on="; ".join(rests_on), source=proof)
+        guarantee = Guarantee(fit.epsilon, delta, rests_on="; ".join([*rests_on, EXACT]), source=proof)
         return Defended(make_learner("tilted logistic regression", fit), guarantee=guarantee, notes=raised)
 
 

@@ -20,6 +20,8 @@ from leakscope.defenses.defense import Allowed, Defended, Tunable
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.target import Target
 
+UNDONE = "a temperature can be undone by anyone who knows it: it hides nothing"
+
 
 @dataclass(frozen=True)
 class Temperature(Tunable):
@@ -43,8 +45,7 @@ class Temperature(Tunable):
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The answers at this temperature."""
-        note = "a temperature can be undone by anyone who knows it: it hides nothing"
-        return Defended(keeps_labels=True, answers=partial(_temper, float(setting)), notes=(note,))
+        return Defended(keeps_labels=True, answers=partial(_temper, float(setting)), notes=(UNDONE,))
 
 
 def _temper(temperature: float, answers: Floats) -> Floats:

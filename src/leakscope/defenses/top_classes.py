@@ -19,6 +19,8 @@ from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.target import Target
 
+ALL_TOLD = "the classes shown tell the probabilities of all others too: this hides nothing"
+
 
 @dataclass(frozen=True)
 class TopClasses(Tunable):
@@ -53,8 +55,7 @@ class TopClasses(Tunable):
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """The answers with so many classes shown."""
-        told = ("the classes shown tell the probabilities of all others too: this hides nothing",)
-        notes = told if _all_told(int(setting), target) else ()
+        notes = (ALL_TOLD,) if _all_told(int(setting), target) else ()
         return Defended(keeps_labels=True, answers=partial(_show, int(setting)), notes=notes)
 
 
