@@ -81,10 +81,11 @@ def traces():
 @pytest.mark.filterwarnings("ignore:Stochastic Optimizer")
 def test_training_depends_on_records_and_generator_alone(defense, targets):
     target = targets[MLPClassifier if isinstance(defense, Dropout) else SGDClassifier]
+    before = traces()
     learner = defense.defend(target, defense.settings[0]).learner
     sent = pickle.loads(pickle.dumps(learner))
     half = target.members.take(np.arange(0, N, 2))
-    records, labels, before = half.X.copy(), half.y.copy(), traces()
+    records, labels = half.X.copy(), half.y.copy()
     one, again, other = (
         fit(half.X, half.y, np.random.default_rng(seed))
         for fit, seed in ((learner.fit, 1), (sent.fit, 1), (learner.fit, 2))
