@@ -3,18 +3,16 @@
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.defenses import DPSGD, apply
+from leakscope.defenses import DPSGD
 from leakscope.defenses import dp_sgd as module
 from leakscope.defenses.dp_sgd import DPSGDFit, accounted, find_noise, poisson_batches
 from leakscope.defenses.encoding import PUBLIC_ENCODING
@@ -291,19 +289,6 @@ def test_a_subset_without_a_class_keeps_its_column():
     model = plain(target)(target.members.X[rows], target.members.y[rows], np.random.default_rng(0))
     assert model.predict(target.nonmembers.X).shape == (300, 3)
     np.testing.assert_array_equal(model.classes, target.model.classes)
-
-
-def test_it_defends_a_pipeline_on_a_table():
-    X, y = blobs(n=400)
-    frame = pd.DataFrame({"number": X[:, 0] - X[:, 1], "colour": np.where(X[:, 2] > 0, "red", "blue")})
-    labels = np.array(["no", "yes"])[y]
-    steps = make_column_transformer((StandardScaler(), ["number"]), (OneHotEncoder(), ["colour"]))
-    estimator = make_pipeline(steps, LogisticRegression()).fit(frame[:200], labels[:200])
-    target = make_target(estimator, (frame[:200], labels[:200]), (frame[200:], labels[200:]))
-    defended = apply(DPSGD(8.0), target, 8.0)
-    right = defended.model.predict(target.nonmembers.X).argmax(axis=1) == target.nonmembers.y
-    assert right.mean() > 0.85
-    assert defended.learner.key == DPSGD(8.0).defend(target, 8.0).learner.key
 
 
 def test_a_regression_is_learnt_on_scaled_labels():

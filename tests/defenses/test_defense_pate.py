@@ -216,18 +216,6 @@ def table(records, seed):
     return pd.DataFrame({"a": X[:, 0], "job": jobs}), np.where(y == 1, "yes", "no")
 
 
-def test_tables_and_pipelines_and_labels_of_words():
-    train, public = table(400, 0), table(200, 1)
-    encode = make_column_transformer((StandardScaler(), ["a"]), (OneHotEncoder(handle_unknown="ignore"), ["job"]))
-    target = make_target(make_pipeline(encode, LogisticRegression()).fit(*train), train, table(200, 2))
-    frame = public[0].assign(y=public[1], extra=0)[["y", "job", "a", "extra"]]  # other order, more columns
-    defense = PATE(20.0, teachers=10, public=(frame, public[1]))
-    assert defense.refuse(target) is None
-    model = apply(defense, target, 20.0).model
-    assert model.classes.tolist() == ["no", "yes"]
-    assert accuracy(model, (target.nonmembers.X, target.nonmembers.y)) > 0.75
-
-
 def test_public_records_that_are_the_audits_own_are_named():
     target = fitted()
     held = PATE(1.0, public=np.vstack([target.nonmembers.X[:30], PUBLIC[:70]])).defend(target, 1.0)

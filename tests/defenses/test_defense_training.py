@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.compose import make_column_transformer
-from sklearn.linear_model import SGDClassifier
+from sklearn.linear_model import LogisticRegression, SGDClassifier
 from sklearn.neural_network import MLPClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
@@ -38,12 +38,21 @@ from leakscope.target import make_target
 N = 160
 
 
-def people(seed):
+def table(n, seed):
     rng = np.random.default_rng(seed)
-    table = pd.DataFrame({"age": rng.normal(40, 10, N), "pay": rng.normal(size=N), "job": rng.choice(["a", "b"], N)})
-    table["year"] = rng.choice(["first", "second"], N)
-    odds = (table["age"] - 40) / 10 + table["pay"] + rng.normal(size=N)
-    return table, np.where(odds > 0, "yes", "no")
+    made = pd.DataFrame({"age": rng.normal(40, 10, n), "pay": rng.normal(size=n), "job": rng.choice(["a", "b"], n)})
+    return made.assign(year=rng.choice(["first", "second"], n))
+
+
+def people(seed):
+    X = table(N, seed)
+    odds = (X["age"] - 40) / 10 + X["pay"] + np.random.default_rng(seed).normal(size=N)
+    return X, np.where(odds > 0, "yes", "no")
+
+
+def pipeline(last):
+    encode = make_column_transformer((StandardScaler(), ["age", "pay"]), (OneHotEncoder(), ["job", "year"]))
+    return make_pipeline(encode, last)
 
 
 AGAIN = [  # these train the audited model again
@@ -65,9 +74,7 @@ def named(defense):
 def targets():
     found = {}
     for last in (SGDClassifier(loss="log_loss"), MLPClassifier((4,), max_iter=3)):
-        encode = make_column_transformer((StandardScaler(), ["age", "pay"]), (OneHotEncoder(), ["job", "year"]))
-        model = make_pipeline(encode, last).fit(*people(0))
-        found[type(last)] = make_target(model, people(0), people(1))
+        found[type(last)] = make_target(pipeline(last).fit(*people(0)), people(0), people(1))
     return found
 
 
@@ -96,6 +103,27 @@ def test_training_depends_on_records_and_generator_alone(defense, targets):
     assert traces() == before
     pd.testing.assert_frame_equal(half.X, records)
     np.testing.assert_array_equal(half.y, labels)
+
+
+@pytest.mark.parametrize(
+    ("defense", "least"),
+    [
+        (DPSGD(8.0), 0.9),
+        (AdversarialRegularisation(0.5, steps=80, rate=0.02), 0.85),
+        (ObjectivePerturbation(4.0), 0.9),
+        (ObjectivePerturbation(4.0, noise="laplace"), 0.9),
+        (LeakagePenalty(0.3), 0.9),
+        (PATE(20.0, teachers=10, public=(table(400, 2).assign(extra=0).iloc[:, ::-1], None)), 0.75),
+    ],
+)
+def test_a_pipeline_on_a_table_is_replaced_by_a_model_of_use(defense, least):
+    tables = table(400, 0), table(400, 1)
+    train, holdout = ((X, np.where(X["pay"] + (X["job"] == "a") > 0.5, "yes", "no")) for X in tables)
+    target = make_target(pipeline(LogisticRegression()).fit(*train), train, holdout)
+    assert defense.refuse(target) is None
+    model = defenses.apply(defense, target, defense.settings[0]).model
+    assert model.classes.tolist() == ["no", "yes"]
+    assert (model.predict(holdout[0]).argmax(axis=1) == target.nonmembers.y).mean() > least
 
 
 def test_equal_recipes_have_equal_keys_and_others_do_not(targets):

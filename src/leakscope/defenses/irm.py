@@ -18,6 +18,7 @@ Environments with few records of a class are put together, so that every half of
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -210,15 +211,9 @@ class _NetworkFit:
             numbers = np.where(np.isin(numbers, mixed), numbers, mixed[0])
         parts = [(table[numbers == number], y[numbers == number]) for number in np.unique(numbers)]
         trained = self.network.fit(parts, rng)
-        predict = _Answers(self.network, trained, self.table)
+        predict = partial(_answer, self.network, trained, self.table)
         return Model(self.network.name, "classification", self.classes, True, predict)
 
 
-@dataclass(frozen=True, eq=False)
-class _Answers:
-    network: invariant.IRM
-    trained: invariant.InvariantModel
-    table: Table
-
-    def __call__(self, X: Any) -> Floats:
-        return self.network.probabilities(self.trained, self.table(X))
+def _answer(network: invariant.IRM, trained: invariant.InvariantModel, table: Table, X: Any) -> Floats:
+    return network.probabilities(trained, table(X))

@@ -25,15 +25,6 @@ def learner_of(defense: Defense, target: Target) -> Learner:
 def refuse_other_steps(target: Target, known: Mapping[str, Any], what: str) -> str | None:
     """Why the last step of a target is none of the known estimators, as the end of a sentence; None if it is one.
 
-    Parameters
-    ----------
-    target
-        What is to be defended.
-    known
-        Names of classes of estimators.
-    what
-        What they have, for the sentence: ``"such penalty"``.
-
     Examples
     --------
     >>> import numpy as np

@@ -34,16 +34,7 @@ MODULES = {"relu": "ReLU", "tanh": "Tanh", "logistic": "Sigmoid", "identity": "I
 class Plan:
     """How a network in place of the audited model is made, fed and read.
 
-    Parameters
-    ----------
-    encoding
-        From records to numbers.
-    hidden, activation
-        Widths of the hidden layers, and scikit-learn's name of what stands between them.
-    task, classes, gives_probabilities
-        Those of the audited model.
-    centre, scale
-        A label of a regression is learnt as (label - centre) / scale.
+    ``activation`` is scikit-learn's name; a label of a regression is learnt as (label - centre) / scale.
     """
 
     encoding: Encoding

@@ -167,6 +167,14 @@ def read_values(labels: NDArray[Any], what: str) -> Floats:
     return values
 
 
+def read_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
+    """The classes in rising order, two at least, and the position of each label among them."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError("all records have the same label: give records of two classes.")
+    return classes, codes.astype(np.intp)
+
+
 def with_ones(X: Floats, intercept: bool) -> Floats:
     """Append the column of ones whose coefficient is the intercept."""
     return np.hstack([X, np.ones((len(X), 1))]) if intercept else X

@@ -21,7 +21,7 @@ from scipy.special import expit
 
 from leakscope.core.arrays import Floats, Indices
 from leakscope.errors import InputError
-from leakscope.learners.linear import Linear, Solver, read_records, with_ones
+from leakscope.learners.linear import Linear, Solver, read_classes, read_records, with_ones
 from leakscope.models import Task
 
 GRADIENT = 1e-10  # largest gradient at the end, beside the mean length of the records
@@ -72,16 +72,14 @@ class Logistic(Linear):
         (array([[3., 1.], [4., 1.]]), array([1, 0]))
         """
         features, labels, columns = read_records(X, y, self.name)
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes, codes = read_classes(labels)
         if len(classes) > 2:
             raise InputError(
                 f"logistic regression here tells two classes apart, and the data have {len(classes)}: "
                 "use scikit-learn's LogisticRegression as the learner, or merge classes."
             )
-        if len(classes) < 2:
-            raise InputError("all records have the same label: give records of two classes.")
         learner = replace(self, columns=columns, classes=tuple(classes.tolist()))
-        return learner, with_ones(features, self.intercept), codes.astype(np.intp)
+        return learner, with_ones(features, self.intercept), codes
 
     def solver(self, X: Floats, y: Indices) -> Solver:
         """What solves training sets of these records."""
