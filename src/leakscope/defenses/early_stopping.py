@@ -23,23 +23,20 @@ from leakscope.defenses.retraining import NOTHING_PROVEN, known_class, learner_o
 from leakscope.models import Model
 from leakscope.target import EstimatorFit, Target
 
+ITERATIVE = (
+    "LogisticRegression",
+    "LinearSVC",
+    "LinearSVR",
+    "SGDClassifier",
+    "SGDRegressor",
+    "MLPClassifier",
+    "MLPRegressor",
+)
+BOOSTED = ("GradientBoostingClassifier", "GradientBoostingRegressor", "LGBMClassifier", "LGBMRegressor")
 #: The parameter that says how many steps an estimator trains at most.
 STEPS = {
-    "LogisticRegression": "max_iter",
-    "LinearSVC": "max_iter",
-    "LinearSVR": "max_iter",
-    "SGDClassifier": "max_iter",
-    "SGDRegressor": "max_iter",
-    "MLPClassifier": "max_iter",
-    "MLPRegressor": "max_iter",
-    "HistGradientBoostingClassifier": "max_iter",
-    "HistGradientBoostingRegressor": "max_iter",
-    "GradientBoostingClassifier": "n_estimators",
-    "GradientBoostingRegressor": "n_estimators",
-    "LGBMClassifier": "n_estimators",
-    "LGBMRegressor": "n_estimators",
-    "XGBClassifier": "n_estimators",
-    "XGBRegressor": "n_estimators",
+    **dict.fromkeys((*ITERATIVE, "HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), "max_iter"),
+    **dict.fromkeys((*BOOSTED, "XGBClassifier", "XGBRegressor"), "n_estimators"),
 }
 XGBOOST_STEPS = 100  # what it takes where its parameter is None
 

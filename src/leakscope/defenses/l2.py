@@ -149,21 +149,10 @@ def _share(estimator: Any, loss: str, *regressors: str) -> float:
 
 
 PENALTIES: dict[str, Callable[[Any, float, int], dict[str, Any]]] = {
-    "LogisticRegression": _inverse,
-    "LinearSVC": _inverse,
-    "LinearSVR": _inverse,
-    "SVC": _inverse,
-    "SVR": _inverse,
-    "Ridge": _ridge,
-    "RidgeClassifier": _ridge,
-    "SGDClassifier": _descent,
-    "SGDRegressor": _descent,
-    "MLPClassifier": _network,
-    "MLPRegressor": _network,
-    "HistGradientBoostingClassifier": _on_histogram_leaves,
-    "HistGradientBoostingRegressor": _on_histogram_leaves,
-    "LGBMClassifier": _on_leaves,
-    "LGBMRegressor": _on_leaves,
-    "XGBClassifier": _on_leaves,
-    "XGBRegressor": _on_leaves,
+    **dict.fromkeys(("LogisticRegression", "LinearSVC", "LinearSVR", "SVC", "SVR"), _inverse),
+    **dict.fromkeys(("Ridge", "RidgeClassifier"), _ridge),
+    **dict.fromkeys(("SGDClassifier", "SGDRegressor"), _descent),
+    **dict.fromkeys(("MLPClassifier", "MLPRegressor"), _network),
+    **dict.fromkeys(("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), _on_histogram_leaves),
+    **dict.fromkeys(("LGBMClassifier", "LGBMRegressor", "XGBClassifier", "XGBRegressor"), _on_leaves),
 }

@@ -28,17 +28,7 @@ Solver = Callable[[Indices], tuple[Floats, NDArray[np.bool_]]]
 
 @dataclass(frozen=True)
 class Linear(ABC):
-    """A linear learner with a quadratic penalty; the model is the array of its parameters, the intercept last.
-
-    Parameters
-    ----------
-    l2
-        The weight λ of the penalty, from 0 on [farokhi2020, Eq. 1].
-    intercept
-        Whether there is a constant term. It is penalised like the others, so that a large λ leaves nothing.
-    columns
-        Names of the columns; `prepare` fills them in.
-    """
+    """A linear learner with a quadratic penalty; the model is the array of its parameters, the intercept last."""
 
     l2: float = 0.0
     intercept: bool = True
