@@ -193,9 +193,9 @@ def test_what_cannot_be_defended_is_refused_by_name():
     )
     for defense, given, named in [
         (CausalFeatures(), target, "--causes"),
-        (CausalFeatures([0]), flat, "table"),
+        (CausalFeatures([0]), flat, ""),  # images have no columns
         (CausalFeatures(["age"]), target, "'age'"),
-        (CausalFeatures([0, 1, 2]), target, ""),
+        (CausalFeatures([0, 1, 2]), target, ""),  # none is left out
         (CausalFeatures(environment="site"), target, "'site'"),
     ]:
         reason = defense.refuse(given)
