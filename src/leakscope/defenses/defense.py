@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 #: What is done to the model's answers before they leave: (n, k) probabilities, or (n,) values, to the same shape.
 Answers = Callable[[Floats], Floats]
 Setting = float | int | str
+Training = Learner  # three classes are called Learner, and Sphinx can't tell them apart in a signature
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,7 @@ class Defended:
         What a reader has to know of this setting, one sentence each.
     """
 
-    learner: Learner | None = None
+    learner: Training | None = None
     answers: Answers | None = None
     keeps_labels: bool = False
     explanation: Callable[[str], str] | None = None
@@ -173,7 +174,7 @@ def _fit(learner: Learner, answers: Answers, X: Any, y: NDArray[Any], rng: np.ra
     return with_answers(learner.fit(X, y, rng), answers)
 
 
-def make_learner(name: str, fit: Any) -> Learner:
+def make_learner(name: str, fit: Any) -> Training:
     """A learner from a picklable ``fit(X, y, rng) -> Model``; equal recipes have equal keys, which a cache relies on.
 
     ``X`` are records as the target holds them, ``y`` codes of classes or values, and the model must have the target's classes.
