@@ -37,9 +37,13 @@ def seeds():
 # --- LightGBM ---------------------------------------------------------------------------------------------------------
 
 
-def test_lightgbm_finds_the_columns_that_it_renamed():
+def fitted_lightgbm(X):
     lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(TABLE[:HALF], y[:HALF])
+    return lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(X[:HALF], y[:HALF])
+
+
+def test_lightgbm_finds_the_columns_that_it_renamed():
+    model = fitted_lightgbm(TABLE)
     assert list(model.feature_names_in_) == ["the_age", "hours", "the_city"]
     shuffled = TABLE[["hours", "the city", "the age"]].assign(extra=1)
     target = make_target(model, *halves(shuffled))
@@ -50,20 +54,18 @@ def test_lightgbm_finds_the_columns_that_it_renamed():
 
 
 def test_an_exact_name_goes_before_a_renamed_one_and_a_lacking_column_is_named():
-    lightgbm = pytest.importorskip("lightgbm")
     both = pd.DataFrame({"a b": NUMBERS[:, 1], "a_b": NUMBERS[:, 0]})
-    model = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(both[["a_b"]][:HALF], y[:HALF])
+    model = fitted_lightgbm(both[["a_b"]])
     assert np.array_equal(make_target(model, *halves(both)).members.X["a_b"], NUMBERS[:HALF, 0])
-    with pytest.raises(InputError, match="lack columns that the model was trained on: 'a_b'"):
+    with pytest.raises(InputError, match="'a_b'"):
         make_target(model, *halves(both[["a b"]].rename(columns={"a b": "c"})))
 
 
 def test_lightgbm_fitted_on_an_array_takes_a_table():
-    lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(NUMBERS[:HALF], y[:HALF])
+    model = fitted_lightgbm(NUMBERS)
     target = make_target(model, *halves(pd.DataFrame(NUMBERS, columns=["age", "sex", "hours"])))
     assert np.array_equal(target.model.predict(target.nonmembers.X), model.predict_proba(NUMBERS[HALF:]))
-    with pytest.raises(InputError, match="trained on 3 columns, and the data have 2"):
+    with pytest.raises(InputError, match=r"\b3\b.*\b2\b"):
         make_target(model, *halves(pd.DataFrame(NUMBERS[:, :2], columns=["age", "sex"])))
 
 
@@ -82,24 +84,25 @@ def lightgbm_booster(X, labels, **settings):
     return lightgbm.train(settings, lightgbm.Dataset(X, labels), 5)
 
 
-def test_an_xgboost_booster_gives_what_the_estimator_gives():
+def fitted_xgboost(X):
     xgboost = pytest.importorskip("xgboost")
-    booster = xgboost_booster(TABLE[:HALF], y[:HALF])
-    estimator = xgboost.XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True).fit(TABLE[:HALF], y[:HALF])
-    native, wrapped = (make_target(model, *halves(TABLE)) for model in (booster, estimator))
-    assert native.model.name == "xgboost Booster"
+    return xgboost.XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True).fit(X[:HALF], y[:HALF])
+
+
+@pytest.mark.parametrize(
+    ("library", "train", "estimator"),
+    [("xgboost", xgboost_booster, fitted_xgboost), ("lightgbm", lightgbm_booster, fitted_lightgbm)],
+)
+def test_a_booster_gives_what_the_estimator_gives(library, train, estimator):
+    native, wrapped = (
+        make_target(model, *halves(TABLE)) for model in (train(TABLE[:HALF], y[:HALF]), estimator(TABLE))
+    )
+    assert native.model.name == f"{library} Booster"
     assert native.learner is None
     assert wrapped.learner is not None
-    np.testing.assert_allclose(native.model.predict(TABLE), wrapped.model.predict(TABLE), atol=1e-6)
-
-
-def test_a_lightgbm_booster_gives_what_the_estimator_gives():
-    lightgbm = pytest.importorskip("lightgbm")
-    booster = lightgbm_booster(TABLE[:HALF], y[:HALF])
-    estimator = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(TABLE[:HALF], y[:HALF])
-    target = make_target(booster, *halves(TABLE))
-    assert target.model.name == "lightgbm Booster"
-    np.testing.assert_allclose(target.model.predict(TABLE), estimator.predict_proba(TABLE), atol=1e-12)
+    renamed = TABLE.set_axis(list(wrapped.members.X.columns), axis="columns")
+    tolerance = 1e-6 if library == "xgboost" else 1e-12
+    np.testing.assert_allclose(native.model.predict(TABLE), wrapped.model.predict(renamed), atol=tolerance)
 
 
 @pytest.mark.parametrize("train", [xgboost_booster, lightgbm_booster])
@@ -119,9 +122,7 @@ def test_boosters_of_several_classes_need_probabilities():
     probable = xgboost_booster(NUMBERS[:HALF], THREE[:HALF], objective="multi:softprob", num_class=3)
     assert make_target(probable, *halves(NUMBERS, THREE)).model.predict(NUMBERS).shape == (2 * HALF, 3)
     labels = xgboost_booster(NUMBERS[:HALF], THREE[:HALF], objective="multi:softmax", num_class=3)
-    with pytest.raises(
-        InputError, match=r"one number per record, and the training set has 3 different labels.*column of prob"
-    ):
+    with pytest.raises(InputError, match=r"\b3\b.*--task"):
         make_target(labels, *halves(NUMBERS, THREE))
     raw = xgboost_booster(NUMBERS[:HALF], y[:HALF], objective="binary:logitraw")
     with pytest.raises(InputError, match='outputs="logits"'):
@@ -134,7 +135,7 @@ def test_training_that_needs_more_than_records_and_labels_points_to_fit():
     model = xgboost.XGBClassifier(n_estimators=5, n_jobs=1, early_stopping_rounds=2)
     model.fit(NUMBERS[:HALF], y[:HALF], eval_set=[(NUMBERS[:HALF], y[:HALF])], verbose=False)
     target = make_target(model, *halves(NUMBERS))
-    with pytest.raises(InputError, match=r"validation dataset for early stopping \(fit= can say"):
+    with pytest.raises(InputError, match=r"XGBClassifier.*fit="):
         target.learner.fit(target.members.X, target.members.y, seeds())
 
 
@@ -164,7 +165,7 @@ def test_a_search_over_a_pipeline_of_texts_takes_a_table_too_and_two_columns_are
     table = pd.DataFrame({"note": TEXTS})
     target = make_target(model, *halves(table))
     assert np.array_equal(target.model.predict(table), model.predict_proba(TEXTS))
-    with pytest.raises(InputError, match="one text per record, and the data have 2 columns"):
+    with pytest.raises(InputError, match=r"\b2\b.*--drop"):
         make_target(model, *halves(table.assign(age=1)))
 
 
@@ -172,15 +173,13 @@ def test_categories_that_became_text_are_named():
     model = HistGradientBoostingClassifier(max_iter=5).fit(TABLE[:HALF], y[:HALF])
     target = make_target(model, *halves(TABLE))
     texts = TABLE.astype({"the city": str})
-    with pytest.raises(InputError, match="the columns 'the city' hold text: encode them"):
+    with pytest.raises(InputError, match=r"'the.city'"):
         target.learner.fit(texts[:HALF], target.members.y, seeds())
 
 
 def test_a_model_that_needs_categories_to_predict_names_the_text():
-    lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(TABLE[:HALF], y[:HALF])
-    with pytest.raises(InputError, match=r"fails to predict the training set: .*the columns 'the_city' hold text"):
-        make_target(model, *halves(TABLE.astype({"the city": str})))
+    with pytest.raises(InputError, match=r"LGBMClassifier.*'the_city'"):
+        make_target(fitted_lightgbm(TABLE), *halves(TABLE.astype({"the city": str})))
 
 
 # --- sentences --------------------------------------------------------------------------------------------------------
@@ -188,15 +187,15 @@ def test_a_model_that_needs_categories_to_predict_names_the_text():
 
 def test_a_path_in_the_place_of_a_model_and_labels_in_columns_say_what_to_do(tmp_path):
     for path in ("model.skops", tmp_path / "model.skops"):
-        with pytest.raises(InputError, match=r"is not a model: pass what leakscope.load_model"):
+        with pytest.raises(InputError, match=r"leakscope.load_model"):
             make_target(path, *halves(NUMBERS))
     model = LogisticRegression().fit(NUMBERS[:HALF], y[:HALF])
-    with pytest.raises(InputError, match=r"one label per record .*y.argmax"):
+    with pytest.raises(InputError, match=r"y.argmax"):
         make_target(model, *halves(NUMBERS, np.eye(2)[y]))
 
 
 def test_a_model_file_in_another_format_is_sent_to_python(tmp_path):
     path = tmp_path / "model.json"
     xgboost_booster(NUMBERS, y).save_model(path)
-    with pytest.raises(InputError, match=r"is not a model file: .* loaded in Python and passed to leakscope.audit"):
+    with pytest.raises(InputError, match=r"model\.json'.*leakscope\.audit"):
         load_model(path)

@@ -179,8 +179,10 @@ class RemoteModel:
             for start in range(0, len(table), self.batch):
                 part = take_rows(table, slice(start, start + self.batch))
                 answers.append(self._outputs(self._ask(connection, self._body(part)), len(part)))
-        if len({answer.shape[1:] for answer in answers}) > 1:
-            raise InputError(f"{self.__name__} answers some batches with more columns than others: check the model")
+        if len(shapes := sorted({answer.shape[1:] for answer in answers})) > 1:
+            raise InputError(
+                f"{self.__name__} gives outputs of shape {shapes[0]} and {shapes[-1]} per record: check the model"
+            )
         return np.concatenate(answers) if answers else np.empty(0)
 
     # --- asking -------------------------------------------------------------------------------------------------------
