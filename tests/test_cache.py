@@ -14,13 +14,13 @@ from retraining import Keyed, Ridge, StackedRidge, observe, records, same_bits, 
 
 from leakscope.cache import SECRET, open_cache
 from leakscope.errors import InputError, ResourceError
-from leakscope.worlds import Worlds, leave_one_out, random_halves, retrain
+from leakscope.worlds import Worlds, leave_one_out, random_sets, retrain
 
 
 def test_the_cache_goes_by_content(tmp_path: Path) -> None:
     X, y = records()
     log = tmp_path / "log"
-    worlds = random_halves(40, 4, seed=0)
+    worlds = random_sets(40, 20, 4, seed=0)
 
     def count(learner: Any, X: Any = X, y: Any = y, worlds: Worlds = worlds, seed: int = 0, see: Any = observe) -> int:
         before = trainings(log)
@@ -31,14 +31,14 @@ def test_the_cache_goes_by_content(tmp_path: Path) -> None:
     assert count(ridge) == 4
     assert count(Ridge(log=str(log))) == 0
     assert count(ridge, X=np.asfortranarray(X), y=y.copy()) == 0
-    assert count(ridge, worlds=random_halves(40, 6, seed=0)) == 2  # the first four worlds are the same
+    assert count(ridge, worlds=random_sets(40, 20, 6, seed=0)) == 2  # the first four worlds are the same
     changed = X.copy()
     changed[3, 2] += 1e-12
     assert count(ridge, X=changed) == 4
     assert count(ridge, y=y + 1) == 4
     assert count(Ridge(penalty=2.0, log=str(log))) == 4
     assert count(ridge, seed=1) == 4
-    assert count(ridge, worlds=random_halves(40, 4, seed=1)) == 4
+    assert count(ridge, worlds=random_sets(40, 20, 4, seed=1)) == 4
     assert count(ridge, see=lambda model, *_: {"weights": model * 2}) == 4
     assert count(ridge) == 0
     assert count(Keyed(log=str(log))) == 4

@@ -104,33 +104,6 @@ def _all_but(records: int, world: int) -> Indices:
     return np.delete(np.arange(records, dtype=np.intp), world)
 
 
-def random_halves(records: int, count: int, seed: int) -> Worlds:
-    """Random halves in complementary pairs: worlds 2k and 2k + 1 share no record and hold all of them together.
-
-    Each record is in exactly half of the worlds, so that every record has as many models that saw it as models that
-    did not (Carlini et al. 2022, section IV). With an odd number of records the larger half alternates.
-
-    Examples
-    --------
-    >>> members = random_halves(records=10, count=8, seed=0).matrix()
-    >>> members.sum(axis=0), members.sum(axis=1)
-    (array([4, 4, 4, 4, 4, 4, 4, 4, 4, 4]), array([5, 5, 5, 5, 5, 5, 5, 5]))
-    """
-    if records < 2:
-        raise InputError(f"halves need 2 records or more, not {records}")
-    if count < 2 or count % 2:
-        raise InputError(f"halves come in pairs: ask for an even number of worlds, not {count}")
-    check_seed(seed)
-    return Worlds(records, count, partial(_half, records, seed))
-
-
-def _half(records: int, seed: int, world: int) -> Indices:
-    pair, side = divmod(world, 2)
-    order = design_generator(seed, pair).permutation(records).astype(np.intp, copy=False)
-    cut = (records + pair % 2) // 2
-    return np.sort(order[cut:] if side else order[:cut])
-
-
 def random_sets(records: int, size: int, count: int, seed: int) -> Worlds:
     """Uniform training sets of one size, drawn independently of each other.
 

@@ -22,7 +22,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from leakscope.errors import InputError
 from leakscope.learners import Estimator, Learner, Logistic, Ridge, as_learner
-from leakscope.worlds import random_halves, retrain
+from leakscope.worlds import random_sets, retrain
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -141,7 +141,7 @@ def observe(model: Any, world: int, indices: Any) -> dict[str, Any]:  # noqa: AR
 def test_retrain_trains_it() -> None:
     X, y = universe()
     learner, table, values = Estimator(LinearRegression()).prepare(X, y)
-    worlds = random_halves(90, 4, seed=0)
+    worlds = random_sets(90, 45, 4, seed=0)
     seen = retrain(learner, table, values, worlds, observe, seed=0, workers=1)
     for world, observed in enumerate(seen):
         drawn = worlds.indices(world)

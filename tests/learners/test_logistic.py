@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
 from leakscope.learners import Logistic, logistic
-from leakscope.worlds import random_halves, retrain
+from leakscope.worlds import random_sets, retrain
 
 RNG = np.random.default_rng(0)
 
@@ -174,7 +174,7 @@ def observe(model: Any, world: int, indices: Any) -> dict[str, Any]:  # noqa: AR
 
 def test_retrain_gives_the_same_models() -> None:
     learner, X, y = Logistic(0.1).prepare(*universe())
-    worlds = random_halves(120, 6, seed=0)
+    worlds = random_sets(120, 60, 6, seed=0)
     seen = retrain(learner, X, y, worlds, observe, seed=0, workers=1)
     for world, observed in enumerate(seen):
         drawn = worlds.indices(world)

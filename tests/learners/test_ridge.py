@@ -11,7 +11,7 @@ from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
 from leakscope.learners import Ridge, least_squares
-from leakscope.worlds import random_halves, retrain
+from leakscope.worlds import random_sets, retrain
 
 EPS = np.finfo(float).eps
 RNG = np.random.default_rng(0)
@@ -324,7 +324,7 @@ def observe(model: Any, world: int, indices: Any) -> dict[str, Any]:  # noqa: AR
 
 def test_retrain_gives_the_same_models() -> None:
     learner, X, y = Ridge(0.01).prepare(*universe(30, 3))
-    worlds = random_halves(30, 10, seed=0)
+    worlds = random_sets(30, 15, 10, seed=0)
     seen = retrain(learner, X, y, worlds, observe, seed=0, workers=1)
     for world, observed in enumerate(seen):
         assert relative(observed["theta"], literal(X, y, worlds.indices(world), 0.01)) < 1e-12
