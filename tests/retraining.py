@@ -86,6 +86,14 @@ class Keyed(Ridge):
     key: str = "ridge"
 
 
+class Slow(Keyed):
+    """A learner that takes long enough to be interrupted."""
+
+    def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
+        time.sleep(0.05)
+        return super().fit(X, y, rng)
+
+
 @contextmanager
 def dask_cluster(folder: Path, workers: int = 2) -> Iterator[tuple[str, list[subprocess.Popen[bytes]]]]:
     """Start a real scheduler and worker processes on the loopback; give the address and all processes."""

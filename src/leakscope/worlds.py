@@ -1,6 +1,6 @@
 """Worlds: who was in which training set, and the models that were trained so.
 
-A world is one training set out of the audited records. A design (leave-one-out, random halves, with and without one
+A world is one training set out of the audited records. A design (leave-one-out, random sets, with and without one
 record) is a rule that draws each world when it is asked for, so that 400,000 worlds over 48,842 records cost nothing
 to write down. `retrain` trains a model in every world and keeps what was observed of it. It is the only place that
 trains many models: the only parallel call, the only cache, the only progress.
