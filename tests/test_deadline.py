@@ -148,7 +148,7 @@ def large(_part: Any) -> str:
 
 def ends_in_time(model: RemoteModel) -> None:
     start = time.monotonic()
-    with pytest.raises(EndpointError, match=rf"\b{TIMEOUT}\b.*\b{RETRIES + 1}\b"):
+    with pytest.raises(EndpointError, match=r"\b0\.2\b.*\b2\b"):
         model(X)
     taken = time.monotonic() - start
     assert (RETRIES + 1) * TIMEOUT * 0.9 < taken < (RETRIES + 1) * TIMEOUT + SLACK

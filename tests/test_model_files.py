@@ -1,7 +1,6 @@
 """Model files: what is read, what is refused in one sentence, and that no code in a file runs unasked."""
 
 import gzip
-import io
 import json
 import pickle
 import sys
@@ -13,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from hostile_files import onnx_model
+from hostile_files import node, onnx_model, zipped
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -154,21 +153,14 @@ def test_missing_onnxruntime_names_the_command_that_installs_it(tmp_path, monkey
         load_model(path)
 
 
-def zipped(name, content=b""):
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w") as archive:
-        archive.writestr(name, content)
-    return target.getvalue()
-
-
 @pytest.mark.parametrize(
     ("name", "content", "named"),
     [
         ("model.skops", b"", "model.skops"),
         ("model.skops", skops.io.dumps(LogisticRegression().fit(X, y))[:-40], "model.skops"),
         ("model.skops", b"not a model", "leakscope.audit"),
-        ("model.skops", zipped("archive/data.pkl"), "torch.onnx.export"),
-        ("data.npz", zipped("X.npy"), "leakscope.audit"),
+        ("model.skops", zipped({"archive/data.pkl": b""}), "torch.onnx.export"),
+        ("data.npz", zipped({"X.npy": b""}), "leakscope.audit"),
         ("model.onnx", b"not a model", "ONNX"),
         ("model.onnx", b"", "model.onnx"),
         ("model.txt", b"income,age\n1,2\n", "leakscope.audit"),
@@ -206,12 +198,9 @@ def test_archives_that_the_standard_library_can_t_read(tmp_path, at, value):
 
 
 def test_names_of_types_from_a_file_do_not_fill_the_terminal(tmp_path):
-    nodes = [
-        {"__class__": f"A\x1b[31m{'a' * size}", "__module__": "evil", "__loader__": "ObjectNode", "content": None}
-        for size in range(1_000, 3_000)
-    ]
-    schema = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": nodes, "protocol": 2}
-    (tmp_path / "model.skops").write_bytes(zipped("schema.json", json.dumps(schema)))
+    nodes = [node(f"A\x1b[31m{'a' * size}", "evil", "ObjectNode", content=None) for size in range(1_000, 3_000)]
+    schema = node("list", "builtins", "ListNode", content=nodes)
+    (tmp_path / "model.skops").write_bytes(zipped({"schema.json": json.dumps(schema)}))
     with pytest.raises(InputError, match="'evil") as error:
         load_model(tmp_path / "model.skops")
     assert len(str(error.value)) < 1500
