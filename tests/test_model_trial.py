@@ -107,18 +107,6 @@ def test_bombs_and_loops_end_in_one_sentence(tmp_path, monkeypatch, name, make, 
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_the_command_line_ends_with_code_2(tmp_path):
-    """No ``--trust`` is needed for the crafted SVC of the issue."""
-    skops.io.dump(MODELS["svc support"](), tmp_path / "model.skops")
-    np.savetxt(tmp_path / "data.csv", np.c_[X, y], delimiter=",", header="a,b,c,label", comments="")
-    sets = ("--train", "data.csv", "--holdout", "data.csv", "--label", "label")
-    command = [sys.executable, "-m", "leakscope", "audit", "model.skops", *sets]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["data.csv", "model.skops"]
-
-
 def test_a_forked_child_is_enough_after_threads_of_openmp_have_run(monkeypatch):
     """The threads of an OpenMP pool do not exist in a forked child, which must not wait for them."""
     table = np.tile(X, (100, 1))
