@@ -375,9 +375,7 @@ def _cached(
     cache = open_cache(folder)
     common = _common_key(job)
     missing: dict[range, str] = {}
-    start = getattr(
-        job.observe, "start", 0
-    )  # where these are the later worlds of a design, its number of the first one
+    start = getattr(job.observe, "start", 0)  # number of the first world, where these are the later worlds of a design
     for task in job.tasks():
         streams = [world if job.worlds.stream is None else job.worlds.stream(world) for world in task]
         key = fingerprint(
