@@ -389,7 +389,7 @@ def test_a_pickle_holds_no_header_and_its_copy_says_so(server):
     with pytest.raises(InputError, match="remote_model"):
         pickle.loads(pickle.dumps(pickle.loads(stored)))(X[:3])
     plain = pickle.loads(pickle.dumps(remote.remote_model(server.url, batch=3)))
-    assert plain.batch == 3
+    assert plain.settings.batch == 3
     assert np.array_equal(plain(X[:10]), FITTED.predict_proba(X[:10]))
 
 

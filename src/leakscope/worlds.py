@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.cache import Observations, open_cache
@@ -26,6 +25,7 @@ from leakscope.core.checks import check_count, check_seed
 from leakscope.errors import InputError, TrainingError, resource_error
 from leakscope.failures import cause, describe, frames, safe_warnings
 from leakscope.fingerprints import fingerprint
+from leakscope.records import take_rows
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread, run_tasks
 
@@ -327,13 +327,7 @@ class _Job:
             return [_numbers(self.observe(model, world, drawn)) for model, world, drawn in observed]
 
     def fit(self, indices: Indices, rng: np.random.Generator) -> Any:
-        return self.learner.fit(_take(self.X, indices), _take(self.y, indices), rng)
-
-
-def _take(records: Any, indices: Indices) -> Any:
-    if isinstance(records, pd.DataFrame | pd.Series):
-        return records.iloc[indices]
-    return np.take(records, indices, axis=0)
+        return self.learner.fit(take_rows(self.X, indices), take_rows(self.y, indices), rng)
 
 
 def _numbers(observed: Mapping[str, Any]) -> Observations:
