@@ -67,6 +67,8 @@ def test_columns_of_a_callable_belong_to_the_sorted_labels_of_the_training_set()
     assert target.members.y.tolist() == [["a", "b", "c"].index(word) for word in words[:40]]
     named = make_target(three_columns, (X[:40], words[:40]), (X[40:], words[40:]), classes=["c", "a", "b"])
     assert np.array_equal(named.nonmembers.y, X[40:].argmax(axis=1))
+    # whole numbers below the number of columns are positions, even where a class is absent
+    assert make_target(three_columns, TRAIN, HOLDOUT).model.classes.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("labels", [y.astype(bool), y.astype(float), y.astype(np.uint8), pd.Series(y, dtype="Int64")])
@@ -74,11 +76,6 @@ def test_labels_of_any_type_become_codes(labels):
     target = make_target(sigmoid, (X[:40], labels[:40]), (X[40:], labels[40:]), task="classification")
     assert target.members.y.dtype == np.int64
     assert np.array_equal(target.members.y, y[:40])
-
-
-def test_integers_below_the_number_of_columns_are_their_positions_even_where_one_class_is_absent():
-    target = make_target(three_columns, TRAIN, HOLDOUT)
-    assert target.model.classes.tolist() == [0, 1, 2]
 
 
 def test_text_labels_of_a_pipeline_on_a_frame_with_text_columns():
