@@ -15,8 +15,8 @@ import random
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -179,7 +179,9 @@ class RemoteModel:
                 "make it with remote_model where it is used"
             )
         table, answers = X if hasattr(X, "iloc") else as_array(X), []
-        with self._connection() as connection:
+        context = ssl.create_default_context() if self._secure else None
+        # One connection for all batches: it is opened when it is first used, and again after it was lost.
+        with closing(BoundedConnection(self._host, self._port, context)) as connection:
             for start in range(0, len(table), self.settings.batch):
                 part = take_rows(table, slice(start, start + self.settings.batch))
                 answers.append(self._outputs(self._ask(connection, self._body(part)), len(part)))
@@ -190,16 +192,6 @@ class RemoteModel:
         return np.concatenate(answers) if answers else np.empty(0)
 
     # --- asking -------------------------------------------------------------------------------------------------------
-
-    @contextmanager
-    def _connection(self) -> Iterator[BoundedConnection]:
-        """One connection for all batches; it is opened when it is first used, and again after it was lost."""
-        context = ssl.create_default_context() if self._secure else None
-        connection = BoundedConnection(self._host, self._port, context)
-        try:
-            yield connection
-        finally:
-            connection.close()
 
     def _ask(self, connection: BoundedConnection, body: bytes) -> Any:
         """What the endpoint answers, tried again where the failure may pass."""
@@ -240,18 +232,15 @@ class RemoteModel:
                 "certificate of whoever issued it"
             ) from None
         except TimeoutError:
-            raise self._too_slow() from None
+            raise _PassingError(
+                f"took longer than {self.settings.timeout:g} seconds",
+                "send fewer records at once or wait longer, from Python with remote_model(…, batch=…, timeout=…)",
+            ) from None
         except (OSError, http.client.HTTPException) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
             raise _PassingError(f"can't be reached ({reason})", "check that the model is up, and the address") from None
         connection.close()  # the body of a refusal is not read, so the connection can't be used again
         raise self._refusal(status, retry_after or "")
-
-    def _too_slow(self) -> _PassingError:
-        return _PassingError(
-            f"took longer than {self.settings.timeout:g} seconds",
-            "send fewer records at once or wait longer, from Python with remote_model(…, batch=…, timeout=…)",
-        )
 
     def _refusal(self, status: int, retry_after: str) -> Exception:
         """What a status other than success comes to."""
