@@ -140,28 +140,25 @@ def test_a_single_world_is_a_stack_of_its_own() -> None:
     assert [int(world["weights"][-1]) for world in found] == [1]
 
 
-@pytest.mark.parametrize("learner", [Ridge(), StackedRidge(), Boosted()])
-def test_two_processes_give_the_same_bits_as_one(learner: Any) -> None:
+def blocks() -> tuple[Any, Any]:
+    """Every other row of a table of several blocks of columns."""
     X, y = records(200)
-    worlds = random_sets(200, 100, 10, seed=2)
-    alone = retrain(learner, X, y, worlds, observe, seed=4, workers=1)
-    assert same_bits(alone, retrain(learner, X, y, worlds, observe, seed=4, workers=2))
+    frame = pd.DataFrame(X).add_prefix("x").assign(age=np.arange(200), job=pd.Categorical(["cook", "judge"] * 100))
+    return frame[::2], pd.Series(y[::2])
 
 
-def test_frames_of_many_blocks_give_the_same_bits_elsewhere() -> None:
-    X, y = records(200)
-    frame = pd.DataFrame(X).add_prefix("x").assign(age=np.arange(200), job=pd.Categorical(["cook", "judge"] * 100))[::2]
-    worlds = random_sets(100, 50, 6, seed=2)
-    run = partial(retrain, Boosted(), frame, pd.Series(y[::2]), worlds, observe, seed=4)
+@pytest.mark.parametrize(
+    ("learner", "X", "y"),
+    [
+        *((learner, *records(200)) for learner in (Ridge(), StackedRidge(), Boosted())),
+        (Boosted(), *blocks()),
+        (Ridge(), *records(4_000, 100)),  # 3 MB: mapped, not copied through a pipe
+    ],
+    ids=["single", "stacked", "boosted", "blocks", "large"],
+)
+def test_two_processes_give_the_same_bits_as_one(learner: Any, X: Any, y: Any) -> None:
+    run = partial(retrain, learner, X, y, random_sets(len(y), len(y) // 2, 10, seed=2), observe, seed=4)
     assert same_bits(run(workers=1), run(workers=2))
-
-
-def test_large_data_reaches_other_processes() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(4_000, 100)), np.arange(4_000.0)  # 3 MB: mapped, not copied through a pipe
-    worlds = random_sets(4_000, 2_000, 4, seed=2)
-    alone = retrain(Ridge(), X, y, worlds, observe, seed=4, workers=1)
-    assert same_bits(alone, retrain(Ridge(), X, y, worlds, observe, seed=4, workers=2))
 
 
 def test_long_work_goes_to_other_processes_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -253,16 +250,16 @@ def test_stopping_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
     assert same_bits(run(), trained())
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_failure_names_its_world_and_keeps_what_is_done(workers: int, tmp_path: Path) -> None:
-    with pytest.raises(TrainingError, match=r"\b6\b.*ZeroDivisionError.*retraining\.py"):
-        trained(Ridge(fails_without=6), workers=workers, cache=tmp_path)
-    assert len(list(tmp_path.glob("*.npz"))) >= 6
-
-
-def test_a_failing_stack_names_its_worlds() -> None:
-    with pytest.raises(TrainingError, match=r"\b4\b.*\b7\b"):
-        trained(StackedRidge(fails_without=6))
+@pytest.mark.parametrize(
+    ("learner", "workers", "named"),
+    [(Ridge, 1, r"\b6\b"), (Ridge, 2, r"\b6\b"), (StackedRidge, 1, r"\b4\b.*\b7\b")],
+)
+def test_a_failure_names_its_worlds_and_keeps_what_is_done(
+    learner: Any, workers: int, named: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TrainingError, match=rf"{named}.*ZeroDivisionError.*retraining\.py"):
+        trained(learner(fails_without=6), workers=workers, cache=tmp_path)
+    assert len(list(tmp_path.glob("*.npz"))) >= (6 if learner is Ridge else 1)
 
 
 @pytest.mark.parametrize("bad", [np.array([object()]), ["text"], {"a": 1}])
