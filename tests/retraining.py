@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.worlds import Worlds
 
 HERE = Path(__file__).parent
 FOLDERS = [str(folder) for folder in (HERE.parent / "src", HERE.parent, HERE)]  # where other processes find this module
@@ -66,6 +69,11 @@ def observe(model: Any, world: int, indices: Any) -> dict[str, Any]:
 def records(count: int = 40, columns: int = 5) -> tuple[Any, Any]:
     rng = np.random.default_rng(7)
     return rng.normal(size=(count, columns)), np.arange(count, dtype=float)
+
+
+def matrix(worlds: Worlds) -> NDArray[np.bool_]:
+    """Row w, column i: whether world w holds record i."""
+    return np.array([np.isin(np.arange(worlds.records), worlds.indices(world)) for world in range(len(worlds))])
 
 
 def same_bits(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> bool:

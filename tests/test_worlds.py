@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from retraining import Boosted, Ridge, StackedRidge, dask_cluster, observe, records, same_bits
+from retraining import Boosted, Ridge, StackedRidge, dask_cluster, matrix, observe, records, same_bits
 from scipy import stats
 
 from leakscope import cluster as cluster_module
@@ -27,7 +27,7 @@ from leakscope.worlds import Worlds, leave_one_out, random_sets, retrain, with_a
 def literal_loop(learner: Any, X: Any, y: Any, worlds: Worlds, seed: int) -> list[dict[str, Any]]:
     found = []
     for world, child in enumerate(np.random.SeedSequence(seed).spawn(len(worlds))):
-        drawn = np.flatnonzero(worlds.matrix()[world])
+        drawn = worlds.indices(world)
         model = learner.fit(X[drawn], y[drawn], np.random.default_rng(child))
         found.append({name: np.array(value) for name, value in observe(model, world, drawn).items()})
     return found
@@ -42,7 +42,7 @@ def trained(learner: Any = Ridge(), worlds: Worlds | None = None, see: Any = obs
 
 
 def test_leave_one_out_lacks_one_record_per_world() -> None:
-    assert np.array_equal(leave_one_out(9).matrix(), ~np.eye(9, dtype=bool))
+    assert np.array_equal(matrix(leave_one_out(9)), ~np.eye(9, dtype=bool))
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -67,7 +67,7 @@ def test_shared_pairs_differ_by_one_record_and_others_are_independent() -> None:
 
 
 def test_smallest_and_largest_training_sets() -> None:
-    assert with_and_without(2, 1, size=1, draws=1, seed=0).matrix().tolist() == [[False, True], [True, False]]
+    assert matrix(with_and_without(2, 1, size=1, draws=1, seed=0)).tolist() == [[False, True], [True, False]]
     largest = with_and_without(5, 0, size=4, draws=3, seed=0)
     assert np.array_equal(largest.indices(1), [1, 2, 3, 4])
 

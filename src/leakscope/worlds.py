@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
 from leakscope.cache import Observations, open_cache
 from leakscope.core.arrays import Indices
@@ -77,23 +76,14 @@ class Worlds:
         number = world if self.stream is None else self.stream(world)
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
-    def matrix(self) -> NDArray[np.bool_]:
-        """Write the whole design down: row w, column i says whether world w holds record i. For small designs."""
-        members = np.zeros((self.count, self.records), bool)
-        for world in range(self.count):
-            members[world, self.draw(world)] = True
-        return members
-
 
 def leave_one_out(records: int) -> Worlds:
     """As many worlds as records; world w lacks record w.
 
     Examples
     --------
-    >>> leave_one_out(3).matrix().astype(int)
-    array([[0, 1, 1],
-           [1, 0, 1],
-           [1, 1, 0]])
+    >>> [leave_one_out(3).indices(world).tolist() for world in range(3)]
+    [[1, 2], [0, 2], [0, 1]]
     """
     if records < 2:
         raise InputError(f"leaving one record out needs 2 records or more, not {records}")
@@ -109,8 +99,8 @@ def random_sets(records: int, size: int, count: int, seed: int) -> Worlds:
 
     Examples
     --------
-    >>> random_sets(records=6, size=2, count=3, seed=0).matrix().sum(axis=1)
-    array([2, 2, 2])
+    >>> len(random_sets(records=6, size=2, count=3, seed=0).indices(1))
+    2
     """
     check_count("size", size, most=records)
     check_count("count", count)
