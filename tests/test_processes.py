@@ -52,7 +52,7 @@ def audit(folder: Path, *more: str) -> list[str]:
 
 
 def start(folder: Path, *line: str, path: tuple[str, ...] = (), **options: Any) -> subprocess.Popen[str]:
-    """Start Python in a session of its own, which heeds Ctrl-C though a shell sets it to be ignored in the background."""
+    """Start Python in a session of its own; it heeds Ctrl-C, which a shell has ignored in the background."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*path, *FOLDERS]), "TMPDIR": str(folder / "tmp")}
     heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     options = {"text": True, "stderr": subprocess.PIPE, "preexec_fn": heed} | options

@@ -23,6 +23,8 @@ from leakscope import workers as workers_module
 from leakscope.errors import InputError, MissingExtraError, TrainingError
 from leakscope.worlds import Worlds, leave_one_out, random_sets, retrain, with_and_without
 
+RIDGE = Ridge()
+
 
 def literal_loop(learner: Any, X: Any, y: Any, worlds: Worlds, seed: int) -> list[dict[str, Any]]:
     found = []
@@ -33,7 +35,7 @@ def literal_loop(learner: Any, X: Any, y: Any, worlds: Worlds, seed: int) -> lis
     return found
 
 
-def trained(learner: Any = Ridge(), worlds: Worlds | None = None, see: Any = observe, **options: Any) -> list[Any]:  # noqa: B008
+def trained(learner: Any = RIDGE, worlds: Worlds | None = None, see: Any = observe, **options: Any) -> list[Any]:
     """Retrain on the 40 records, by default leaving out one at a time."""
     return retrain(learner, *records(), worlds or leave_one_out(40), see, **({"seed": 0, "workers": 1} | options))
 

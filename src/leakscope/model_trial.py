@@ -177,9 +177,7 @@ def _end(child: int) -> int:
     """Wait for a child that has closed its pipe, end it and all that it started if it does not end, return its status."""
     patience = time.monotonic() + 1.0
     status = 0
-    with contextlib.suppress(
-        ChildProcessError
-    ):  # another part of the program waits for children
+    with contextlib.suppress(ChildProcessError):  # another part of the program waits for children
         while time.monotonic() < patience:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
