@@ -15,7 +15,7 @@ from leakscope.causal.table_model import FLOOR
 from leakscope.errors import InputError
 from leakscope.learners import Learner
 from leakscope.records import Records
-from leakscope.worlds import leave_one_out, random_halves, retrain
+from leakscope.worlds import leave_one_out, random_sets, retrain
 
 LEVELS = (2, 3, 4)
 
@@ -118,7 +118,7 @@ def test_it_is_a_learner_that_worlds_retrain():
 
 def test_the_stack_is_the_loop_and_order_does_not_matter():
     learner, X, y, _ = fitted((1, 2), 90)
-    halves = random_halves(90, 6, seed=1)
+    halves = random_sets(90, 45, 6, seed=1)
     rows = [halves.indices(number) for number in range(6)]
     rngs = [np.random.default_rng(number) for number in range(6)]
     together = learner.fit_many(X, y, rows, rngs)

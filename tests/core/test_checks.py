@@ -32,7 +32,7 @@ def test_a_confidence_that_no_study_accepts_is_refused_everywhere(call, confiden
 def test_a_seed_is_a_whole_number_everywhere(seed):
     for call in (
         lambda: ls.split(X, Y, seed=seed),
-        lambda: ls.worlds.random_halves(10, 4, seed),
+        lambda: ls.worlds.random_sets(10, 5, 4, seed),
         lambda: ls.frontier(None, (X, Y), (X, Y), seed=seed),
         lambda: ls.attributes(lambda X: X[:, 0], None, (X, Y), 0, seed=seed),
     ):

@@ -23,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from leakscope.errors import InputError
 from leakscope.learners import Estimator, Learner, Logistic, Ridge, as_learner
-from leakscope.worlds import random_halves, retrain
+from leakscope.worlds import random_sets, retrain
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -187,7 +187,7 @@ RETRAINED = {"ridge": (Ridge(0.01), 0), "logistic": (Logistic(0.1), 2), "estimat
 def test_retrain_gives_the_models_of_single_fits(name: str) -> None:
     plain, classes = RETRAINED[name]
     learner, X, y = plain.prepare(*universe(classes))
-    worlds = random_halves(90, 6, seed=0)
+    worlds = random_sets(90, 45, 6, seed=0)
     for world, theta in enumerate(retrain(learner, X, y, worlds, partial(observe, learner), seed=0, workers=1)):
         drawn = worlds.indices(world)
         alone = learner.parameters(learner.fit(X[drawn], y[drawn], generator()))

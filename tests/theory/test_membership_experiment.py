@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from retraining import matrix
 
 from leakscope.bounds import advantage_from_kl
 from leakscope.errors import InputError
@@ -164,7 +165,7 @@ def literal_experiment(X, y, size, models, l2, adversary, seed):
     """The definition with loops: normal equations, every member and every outsider asked about."""
     columns = np.column_stack([X, np.ones(len(X))])
     inside, outside = [], []
-    for drawn in random_sets(len(X), size, models, seed).matrix():
+    for drawn in matrix(random_sets(len(X), size, models, seed)):
         A, b = columns[drawn], y[drawn]
         theta = np.linalg.solve(A.T @ A + size * l2 * np.eye(A.shape[1]), A.T @ b)
         squared = (y - columns @ theta) ** 2
@@ -255,7 +256,7 @@ def test_one_outsider_is_enough_and_none_is_refused():
 
 def test_outsiders_are_outside_and_all_of_them_if_few():
     y = np.arange(30.0)
-    for world, members in enumerate(random_sets(30, 7, 50, seed=0).matrix()):
+    for world, members in enumerate(matrix(random_sets(30, 7, 50, seed=0))):
         indices = np.flatnonzero(members)
         everyone = _Losses(Mean(), y, y, 0.0, 23, seed=0)._outsiders(world, indices)
         assert np.array_equal(everyone, np.flatnonzero(~members))
