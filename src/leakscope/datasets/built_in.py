@@ -14,7 +14,7 @@ def read_breast_cancer(description: Description) -> Dataset:
     from sklearn.datasets import load_breast_cancer
 
     table, labels = load_breast_cancer(return_X_y=True, as_frame=True)
-    return _table(description, table, labels.to_numpy(np.int64), sensitive=tuple(table.columns))
+    return Dataset(description, table, labels.to_numpy(np.int64), no_groups(table.index), tuple(table.columns))
 
 
 def read_digits(description: Description) -> Dataset:
@@ -22,7 +22,7 @@ def read_digits(description: Description) -> Dataset:
     from sklearn.datasets import load_digits
 
     table, labels = load_digits(return_X_y=True, as_frame=True)
-    return _table(description, table, labels.to_numpy(np.int64))
+    return Dataset(description, table, labels.to_numpy(np.int64), no_groups(table.index))
 
 
 def make_classification(
@@ -48,17 +48,4 @@ def make_classification(
         random_state=seed,
     )
     table = pd.DataFrame(values, columns=[f"feature_{number}" for number in range(1, features + 1)])
-    return _table(description, table, labels.astype(np.int64))
-
-
-def _table(description: Description, X: pd.DataFrame, y: np.ndarray, sensitive: tuple[str, ...] = ()) -> Dataset:
-    return Dataset(
-        name=description.name,
-        X=X,
-        y=y,
-        groups=no_groups(X.index),
-        sensitive=sensitive,
-        train=None,
-        person=None,
-        description=description,
-    )
+    return Dataset(description, table, labels.astype(np.int64), no_groups(table.index))

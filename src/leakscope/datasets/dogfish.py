@@ -40,16 +40,7 @@ def prepare(description: Description, parts: list[Part]) -> Dataset:
     """Join the training and the test pictures of `read`; half of each are dogs, 0, and half fish, 1."""
     values, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     X = pd.DataFrame(values, columns=[f"feature_{number}" for number in range(1, values.shape[1] + 1)], copy=False)
-    return Dataset(
-        name=description.name,
-        X=X,
-        y=labels,
-        groups=no_groups(X.index),
-        sensitive=(),
-        train=np.arange(len(labels)) < len(parts[0][1]),
-        person=None,
-        description=description,
-    )
+    return Dataset(description, X, labels, no_groups(X.index), train=np.arange(len(labels)) < len(parts[0][1]))
 
 
 def _read_part(path: Path, columns: int) -> Part:

@@ -64,16 +64,8 @@ def prepare(description: Description, raw: Images) -> Dataset:
     groups = no_groups(pd.RangeIndex(len(y)))
     if raw.coarse_names:
         groups["superclass"] = np.array(raw.coarse_names)[np.concatenate(raw.coarse)]
-    return Dataset(
-        name=description.name,
-        X=np.concatenate(raw.images),
-        y=y,
-        groups=groups,
-        sensitive=(),
-        train=np.arange(len(y)) < len(raw.labels[0]),
-        person=None,
-        description=description,
-    )
+    train = np.arange(len(y)) < len(raw.labels[0])
+    return Dataset(description, np.concatenate(raw.images), y, groups, train=train)
 
 
 def _read_idx(path: Path) -> NDArray[np.uint8]:
