@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from published import pictures, write_dogfish
 
 from leakscope import datasets, papers
 from leakscope.core.estimate import Estimate
@@ -322,13 +323,13 @@ def test_fish_and_carnivores_stand_in_where_there_is_no_dogfish(monkeypatch):
         check_pictures(shokri.load("pictures"))
 
 
-def check_pictures(pictures):
-    assert pictures.X.shape == (2_000, 3_072)
-    assert 0 <= pictures.X.min() < pictures.X.max() <= 1
+def check_pictures(source):
+    assert source.X.shape == (2_000, 3_072)
+    assert 0 <= source.X.min() < source.X.max() <= 1
     fish = ["aquarium fish", "flatfish", "ray", "shark", "trout"]
-    assert (np.any([pictures.groups[name] for name in fish], axis=0) == (pictures.y == 1)).all()
-    assert all(pictures.groups[name].sum() == 200 for name in pictures.groups if name != "whole set")
-    assert "Dog vs. Fish" in pictures.stands_in
+    assert (np.any([source.groups[name] for name in fish], axis=0) == (source.y == 1)).all()
+    assert all(source.groups[name].sum() == 200 for name in source.groups if name != "whole set")
+    assert "cifar100_20k" in source.stands_in
 
 
 # --- on real data ---------------------------------------------------------------------------------------------------
@@ -354,13 +355,7 @@ def test_fish_and_carnivores_stand_in(monkeypatch):
 def test_dogs_and_fish_are_used_where_their_files_are(tmp_path, monkeypatch):
     monkeypatch.setitem(DESCRIPTIONS, "dogfish", replace(DESCRIPTIONS["dogfish"], rows=16, record=(5,)))
     monkeypatch.setenv("LEAKSCOPE_DATA", str(tmp_path))
-    (tmp_path / "dogfish").mkdir()
-    for part, rows in (("train", 12), ("test", 4)):
-        np.savez(
-            tmp_path / "dogfish" / f"dogfish_900_300_inception_features_{part}.npz",
-            inception_features_val=np.random.default_rng(rows).random((rows, 5)),
-            labels=np.repeat([0, 1], rows // 2),
-        )
+    write_dogfish(tmp_path, pictures(12), pictures(4))
     source = shokri.load("pictures")
     assert (source.name, source.stands_in, source.X.shape) == ("Dog vs. Fish", "", (16, 5))
     assert Case(source, 1.0, 1, 1800).stated(0) == 16

@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from leakscope.core.checks import check_count
 from leakscope.datasets.dataset import Dataset, Description
 from leakscope.datasets.encoding import integer_codes, of_columns, one_hot, principal_components
 from leakscope.datasets.store import open_payload
@@ -55,8 +56,8 @@ def prepare(
     """
     if components is not None and preparation != "codes":
         raise InputError('components goes with preparation="codes": add it or leave components out')
-    if components is not None and not 1 <= components <= len(COLUMNS):
-        raise InputError(f"components is {components}: give a number from 1 to {len(COLUMNS)}")
+    if components is not None:
+        check_count("components", components, most=len(COLUMNS))
     table = pd.concat(parts, ignore_index=True)
     income = table.pop("income").str.removesuffix(".")
     X = table

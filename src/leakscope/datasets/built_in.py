@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from leakscope.core.checks import check_count
 from leakscope.datasets.dataset import Dataset, Description, no_groups
 from leakscope.errors import InputError
 
@@ -34,8 +35,9 @@ def make_classification(
     """
     from sklearn.datasets import make_classification
 
-    if features < 1 or classes < 2 or samples < classes:
-        raise InputError("make_classification needs a feature, two classes and a sample for each: give larger numbers")
+    check_count("features", features)
+    check_count("classes", classes, 2)
+    check_count("samples", samples, classes)
     if classes > 2**features:
         raise InputError(f"{classes} classes need as many corners of a hypercube: give more features than {features}")
     values, labels = make_classification(

@@ -49,7 +49,7 @@ def _read_part(path: Path, columns: int) -> Part:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             values, labels = arrays[FEATURES], np.ravel(arrays[LABELS])
     except KeyError:
-        raise InputError(f"{path} has no arrays {FEATURES} and {LABELS}: fetch it again") from None
+        raise InputError(f"{path} has no arrays {FEATURES!r} and {LABELS!r}: fetch it again") from None
     except (*_BROKEN, AttributeError, TypeError) as error:
         raise InputError(
             f"{path} is not a whole file of plain numpy arrays ({type(error).__name__}): delete it and fetch it again"
@@ -61,10 +61,10 @@ def _read_part(path: Path, columns: int) -> Part:
 def _check(path: Path, values: NDArray[Any], labels: NDArray[Any], columns: int) -> None:
     if values.shape != (len(labels), columns) or not np.issubdtype(values.dtype, np.floating):
         raise InputError(
-            f"{path} holds features of shape {values.shape} and {len(labels):,} labels, not a row of {columns:,} numbers "
-            "for each label: fetch it again"
+            f"{path} has an array {FEATURES!r} of shape {values.shape} and {len(labels):,} labels, not a row of {columns:,} "
+            "numbers for each label: fetch it again"
         )
     if not np.isfinite(values).all():
-        raise InputError(f"{path} holds features that are not finite: fetch it again")
+        raise InputError(f"{path} has an array {FEATURES!r} with values that are not finite: fetch it again")
     if labels.dtype.kind not in "biuf" or not np.array_equal(np.unique(labels), [0, 1]):
-        raise InputError(f"{path} doesn't have the labels 0 and 1: fetch it again")
+        raise InputError(f"{path} has an array {LABELS!r} with other values than 0 and 1: fetch it again")
