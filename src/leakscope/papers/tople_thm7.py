@@ -189,9 +189,6 @@ def _models(
     ]
 
 
-# --- the answer -------------------------------------------------------------------------------------------------------
-
-
 def _row(case: Case, found: AttributeFinding, figures: Sequence[str]) -> list[Cell]:
     cells: list[Cell] = [case.network, case.model, case.role, case.feature, case.attacker, found.attack]
     return [*cells, case.found.baseline_advantage, *(getattr(found, figure) for figure in figures)]
