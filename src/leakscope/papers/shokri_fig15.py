@@ -11,7 +11,7 @@ from leakscope.core.wording import write
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.shokri import LEVELS, Case, Study
-from leakscope.papers.trends import Series, follows, slope
+from leakscope.papers.trends import follows, slope
 from leakscope.papers.work import Work
 
 ID = "shokri-fig15"
@@ -39,26 +39,25 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
     ]
     numbers = [[shokri.mean_count([draw[place] for draw in drawn]) for place in range(len(LEVELS))] for drawn in counts]
     percent, counted = (
-        {f"k = {k}": _series(sizes, table, place) for place, k in enumerate(LEVELS)} for table in (shares, numbers)
+        {f"k = {k}": [row[place] for row in table] for place, k in enumerate(LEVELS)} for table in (shares, numbers)
     )
+    names = [f"n = {size:,}" for size in sizes]
     return work.result(
         settings=shokri.settings(found, k=LEVELS),
-        columns=["n", "k", "revealed", "records",
-                 "draws", "note"],
+        columns=["n", "k", "revealed", "records", "draws", "note"],
         rows=[
             [case.size, k, shares[row][place], numbers[row][place], case.draws, None]
             for row, case in enumerate(found)
             for place, k in enumerate(LEVELS)
         ],
         statements=[
-            *(follows(f"share for {name}", "falls", series) for name, series in percent.items()),
-            *(follows(f"number for {name}", "rises", series) for name, series in counted.items()),
+            *(follows(f"share for {name}", "falls", list(zip(names, series, strict=True))) for name, series in percent.items()),
+            *(follows(f"number for {name}", "rises", list(zip(names, series, strict=True))) for name, series in counted.items()),
         ],
         notes=_slopes(sizes, percent),
         panels=[panels.lines(
             TITLE,
-            {f"k = {k}": [(size, values[place]) for size, values in zip(sizes, shares, strict=True)]
-             for place, k in enumerate(LEVELS)},
+            {name: list(zip(sizes, series, strict=True)) for name, series in percent.items()},
             x_label="Training records",
             y_label="Training records revealed (%)",
             log_y=False,
@@ -71,14 +70,10 @@ def _counts(drawn: Study) -> list[int]:
     return [int(np.sum(place < k)) for k in LEVELS]
 
 
-def _slopes(sizes: Sequence[int], percent: dict[str, Series]) -> list[str]:
+def _slopes(sizes: Sequence[int], percent: dict[str, list[Estimate]]) -> list[str]:
     """State how slowly the shares fall."""
     return [
         f"The share for {name} falls as n to the power {write(found)}."
         for name, series in percent.items()
-        if (found := slope(sizes, [point for _, point in series])) is not None
+        if (found := slope(sizes, series)) is not None
     ]
-
-
-def _series(sizes: Sequence[int], table: Sequence[Sequence[Estimate]], place: int) -> Series:
-    return [(f"n = {size:,}", row[place]) for size, row in zip(sizes, table, strict=True)]

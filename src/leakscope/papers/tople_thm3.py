@@ -186,19 +186,11 @@ def _statements(settings: Sequence[Setting], found: Sequence[Found]) -> list[Cla
     """Whether ε_c ≤ ε_a: refuted by one setting in which it is significantly above."""
     ratios = _ratios(found, 0, 1)
     less, more = sides(ratios)
-    told = {
-        f"largest ratio, {_place(settings[at])}": ratios[at] for at in sorted(more, key=lambda at: -ratios[at].low)[:1]
-    }
-    told |= {
-        f"smallest ratio, {_place(settings[at])}": ratios[at] for at in sorted(less, key=lambda at: ratios[at].high)[:1]
-    }
-    return [
-        statement(
-            "ε of the causal learner is not above that of the associational one",
-            False if more else True if less else None,
-            told,
-        )
-    ]
+    most, least = sorted(more, key=lambda at: -ratios[at].low)[:1], sorted(less, key=lambda at: ratios[at].high)[:1]
+    ends = [*(("largest", at) for at in most), *(("smallest", at) for at in least)]
+    told = {f"{end} ratio, {_place(settings[at])}": ratios[at] for end, at in ends}
+    holds = False if more else True if less else None
+    return [statement("ε of the causal learner is not above that of the associational one", holds, told)]
 
 
 def _place(at: Setting) -> str:

@@ -255,20 +255,14 @@ def _decide(settings: Sequence[Setting], found: Sequence[Found], effort: Effort)
     }
     less = {where: ratio for where, ratio in compared.items() if ratio.high < 1}
     more = {where: ratio for where, ratio in compared.items() if ratio.low > 1}
-    told = dict(
-        sorted(less.items(), key=lambda pair: pair[1].high)[:1]
-        + sorted(more.items(), key=lambda pair: -pair[1].low)[:1]
-    )
+    least = sorted(less.items(), key=lambda pair: pair[1].high)[:1]
+    most = sorted(more.items(), key=lambda pair: -pair[1].low)[:1]
+    holds = False if more else True if less else None
+    said = "ε of the causal ensemble is not above that of an associational one"
     pairs = ((ON_CAUSES, ON_ALL), (ON_OTHERS, ON_ALL), (NOTHING, CAUSAL))
     (alike, unlike), (few, _), (blank, _) = (sides(ratios(*pair)) for pair in pairs)
     return {
-        "statements": [
-            statement(
-                "ε of the causal ensemble is not above that of an associational one",
-                False if more else True if less else None,
-                told,
-            )
-        ],
+        "statements": [statement(said, holds, dict(least + most))],
         "notes": [
             f"ε of the causal ensemble is significantly below that of an associational one in {len(less)} of {len(compared)} comparisons, and "
             f"above in {len(more)}.",
