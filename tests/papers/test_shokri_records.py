@@ -1,6 +1,5 @@
 """Record-based explanations made anew: the shared steps against literal ones, every table and figure, and the paper's Adult."""
 
-import math
 import re
 from dataclasses import replace
 from functools import partial
@@ -46,17 +45,14 @@ def made_up(key, rows=120, columns=5):
     return Source(key, f"Made up {key}", X, y, groups, 40, "made up" if key == "pictures" else "")
 
 
-@pytest.fixture
-def small_world(monkeypatch):
-    monkeypatch.setattr(shokri, "load", made_up)
-
-
 def table(result):
     return result.to_frame().to_dict("records")
 
 
 def small_run(name, seed=0):
-    return Work(papers.reproductions()[name], SMALL[name], seed, workers=1).run()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shokri, "load", made_up)
+        return Work(papers.reproductions()[name], SMALL[name], seed, workers=1).run()
 
 
 # --- the shared steps -----------------------------------------------------------------------------------------------
@@ -171,12 +167,10 @@ def test_only_the_papers_sets_and_sizes_are_compared():
 
 
 @pytest.mark.parametrize("name", ["shokri-fig6", "shokri-fig9", "shokri-fig10"])
-@pytest.mark.usefixtures("small_world")
 def test_the_seed_decides_the_numbers(name):
     check_seed(partial(small_run, name))
 
 
-@pytest.mark.usefixtures("small_world")
 def test_shares_are_those_of_a_literal_count():
     result = small_run("shokri-fig6")
     assert result.settings["stands_in"] == "made up"
@@ -196,7 +190,6 @@ def test_shares_are_those_of_a_literal_count():
             assert row["paper"] == case.stated(LEVELS.index(k))
 
 
-@pytest.mark.usefixtures("small_world")
 def test_influences_of_members_and_others_are_compared_pair_by_pair():
     result = table(small_run("shokri-fig7"))
     drawn = shokri.study(Case(made_up("hospital"), 1.0, 1, 40), 0, 0)
@@ -210,7 +203,6 @@ def test_influences_of_members_and_others_are_compared_pair_by_pair():
     assert row["revealed"] == pytest.approx(100 * own.mean())
 
 
-@pytest.mark.usefixtures("small_world")
 def test_groups_are_counted_by_their_records():
     rows = table(small_run("shokri-tab2"))
     case = Case(made_up("adult"), 1.0, 2, 40)
@@ -231,7 +223,6 @@ def test_groups_are_counted_by_their_records():
     assert empty["note"]
 
 
-@pytest.mark.usefixtures("small_world")
 def test_static_queries_reveal_no_less_with_more_of_them_or_larger_k():
     rows = table(small_run("shokri-fig9"))
     by = {(row["data"], row["kind"], row["k"], row["queries"]): row["revealed"] for row in rows}
@@ -245,7 +236,6 @@ def test_static_queries_reveal_no_less_with_more_of_them_or_larger_k():
     assert [data for data, note in notes.items() if "made up" in note] == ["Made up pictures"]
 
 
-@pytest.mark.usefixtures("small_world")
 def test_subspace_reduction_ends_with_the_dimension():
     rows = table(small_run("shokri-tab3"))
     for row in rows[:2]:
@@ -258,7 +248,6 @@ def test_subspace_reduction_ends_with_the_dimension():
     assert pd.isna(rows[2]["paper"])
 
 
-@pytest.mark.usefixtures("small_world")
 def test_the_graph_is_that_of_literal_explanations():
     rows = table(small_run("shokri-tab4"))
     case = Case(made_up("adult"), 1.0, 2, 40)
@@ -277,7 +266,6 @@ def test_the_graph_is_that_of_literal_explanations():
     assert all(pd.isna(row["paper"]) for row in rows)  # it has k = 5
 
 
-@pytest.mark.usefixtures("small_world")
 def test_all_queries_are_at_least_those_needed():
     for row in table(small_run("shokri-fig10")):
         for order in ("breadth_first", "depth_first", "random"):
@@ -285,7 +273,6 @@ def test_all_queries_are_at_least_those_needed():
         assert 0 < row["median"] <= 100
 
 
-@pytest.mark.usefixtures("small_world")
 def test_the_number_is_the_share_of_all():
     for row in table(small_run("shokri-fig15")):
         assert row["records"] == pytest.approx(row["revealed"] / 100 * row["n"])
@@ -305,13 +292,11 @@ def test_generated_sets_have_the_groups_of_the_paper_and_are_not_compared_with_i
         assert all(source.groups[group].any() for group in shokri.TABLE_2[source.key])
 
 
-def test_fish_and_carnivores_stand_in_where_there_is_no_dogfish(monkeypatch):
+@pytest.mark.parametrize("synthetic", [True, pytest.param(False, marks=pytest.mark.data)])
+def test_fish_and_carnivores_stand_in_where_there_is_no_dogfish(monkeypatch, synthetic):
     monkeypatch.setattr(datasets, "available", lambda name: name == "cifar100_20k")
-    with datasets.local_only(synthetic=True):
-        check_pictures(shokri.load("pictures"))
-
-
-def check_pictures(source):
+    with datasets.local_only(synthetic):
+        source = shokri.load("pictures")
     assert source.X.shape == (2_000, 3_072)
     assert 0 <= source.X.min() < source.X.max() <= 1
     fish = ["aquarium fish", "flatfish", "ray", "shark", "trout"]
@@ -334,12 +319,6 @@ def test_the_sets_are_those_of_the_paper_or_say_what_stands_in():
             assert 100 * source.groups[group].mean() == pytest.approx(percent, rel=0.1, abs=0.2)
 
 
-@pytest.mark.data
-def test_fish_and_carnivores_stand_in(monkeypatch):
-    monkeypatch.setattr(datasets, "available", lambda name: name == "cifar100_20k")
-    check_pictures(shokri.load("pictures"))
-
-
 def test_dogs_and_fish_are_used_where_their_files_are(tmp_path, monkeypatch):
     monkeypatch.setitem(DESCRIPTIONS, "dogfish", replace(DESCRIPTIONS["dogfish"], rows=16, record=(5,)))
     monkeypatch.setenv("LEAKSCOPE_DATA", str(tmp_path))
@@ -353,19 +332,17 @@ def test_dogs_and_fish_are_used_where_their_files_are(tmp_path, monkeypatch):
 def test_adult_gives_the_numbers_of_the_paper():
     """Table 2 and Table 4: two draws of ten, so that a mean of shares may miss by a point more than the verdict allows."""
     case = Case(shokri.load("adult"), 1.0, 2, 2000)
-    [answers] = shokri.over_draws(Work(None, {}, workers=1), [case], _shares_and_graph)
+    [answers] = shokri.over_draws(Work(None, {}, workers=1), [case], shares_and_graph)
     shares, components, unreached = (np.mean(column, axis=0) for column in zip(*answers, strict=True))
     np.testing.assert_allclose(shares, [10, 21, 28], atol=shokri.CLOSE + 1)
     assert components == pytest.approx(1742, rel=0.05)
     assert unreached == pytest.approx(1568, rel=0.05)
 
 
-def _shares_and_graph(drawn):
+def shares_and_graph(drawn):
     from leakscope.influence import RecordExplanation
     from leakscope.influence.graph import influence_graph
 
     graph = influence_graph(drawn.loo, drawn.X, RecordExplanation(k=5))
-    rank = shokri.own_rank(drawn)
-    shares = [100 * float(np.mean(rank < k)) for k in LEVELS]
-    assert not any(map(math.isnan, shares))
+    shares = [100 * float(np.mean(shokri.own_rank(drawn) < k)) for k in LEVELS]
     return shares, len(graph.component_sizes), int(np.sum(graph.in_degrees == 0))

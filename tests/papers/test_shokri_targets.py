@@ -436,15 +436,15 @@ def test_signals_are_variance_and_norm(overfitted):
 # --- the figures on made-up data ------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def small_world(monkeypatch):
-    monkeypatch.setattr(shokri_curves, "load", made_up)
+def small_run(name, seed=0, **changed):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(shokri_curves, "load", made_up)
+        return Work(papers.reproductions()[name], SETTINGS[name] | changed, seed, workers=1).run()
 
 
 @pytest.mark.parametrize("name", SETTINGS)
-@pytest.mark.usefixtures("small_world")
 def test_targets_reach_the_gap_that_a_row_names(name):
-    result = Work(papers.reproductions()[name], SETTINGS[name], workers=1).run()
+    result = small_run(name)
     assert result.settings["stands_in"] == ["made up"]
     for row in result.rows:
         assert row["reached"] >= row["gap"] - 1e-4
@@ -452,16 +452,13 @@ def test_targets_reach_the_gap_that_a_row_names(name):
 
 
 @pytest.mark.parametrize("name", ["shokri-fig2", "shokri-fig3"])
-@pytest.mark.usefixtures("small_world")
 def test_the_seed_decides_the_numbers(name):
-    fewer = SETTINGS[name] | {"gaps": (0.1,), "draws": 1}
-    check_seed(lambda seed: Work(papers.reproductions()[name], fewer, seed, workers=1).run())
+    check_seed(lambda seed: small_run(name, seed, gaps=(0.1,), draws=1))
 
 
-@pytest.mark.usefixtures("small_world")
 def test_a_figure_without_any_target_is_refused():
     with pytest.raises(InputError, match=r"0\.99"):
-        Work(shokri_fig3, SETTINGS["shokri-fig3"] | {"gaps": (0.99,), "draws": 1}, workers=1).run()
+        small_run("shokri-fig3", gaps=(0.99,), draws=1)
 
 
 def test_sets_that_are_not_here_are_named(monkeypatch):

@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 from pathlib import PurePosixPath
+from typing import Any
 
 from leakscope.datasets.dataset import Description, File
 
 _UCI = "https://archive.ics.uci.edu"
 _SHOKRI_PAGE = "https://github.com/privacytrustlab/datasets"
 _SHOKRI_PAPER = "R. Shokri, M. Stronati, C. Song, V. Shmatikov, IEEE S&P 2017"
-_CIFAR_PAPER = "A. Krizhevsky, technical report, University of Toronto, 2009"
-_CIFAR_LICENCE = "none stated; research use with citation is customary"
+_CIFAR: dict[str, Any] = {
+    "record": (32, 32, 3),
+    "classes": 100,
+    "task": "object (100 classes in 20 superclasses)",
+    "licence": "none stated; research use with citation is customary",
+    "source": "A. Krizhevsky, technical report, University of Toronto, 2009",
+    "page": "https://www.cs.toronto.edu/~kriz/cifar.html",
+}
 _DOGFISH_HOST = "http://mitra.stanford.edu/kundaje/pangwei/"
 _SHA256 = "sha256 of the payload"
 _SHAPE_ONLY = "no digest is published: numbers of rows, columns and classes, and every value 0 or 1"
@@ -150,12 +157,7 @@ _KNOWN = (
         name="cifar100",
         title="CIFAR-100",
         rows=60_000,
-        record=(32, 32, 3),
-        classes=100,
-        task="object (100 classes in 20 superclasses)",
-        licence=_CIFAR_LICENCE,
-        source=_CIFAR_PAPER,
-        page="https://www.cs.toronto.edu/~kriz/cifar.html",
+        **_CIFAR,
         check="md5 of the archive, the only digest the publisher gives; its pickles are read without running them",
         files=(
             File(
@@ -171,12 +173,7 @@ _KNOWN = (
         name="cifar100_20k",
         title="CIFAR-100, a fixed subset of 20,000 images",
         rows=20_000,
-        record=(32, 32, 3),
-        classes=100,
-        task="object (100 classes in 20 superclasses)",
-        licence=_CIFAR_LICENCE,
-        source=_CIFAR_PAPER,
-        page="https://www.cs.toronto.edu/~kriz/cifar.html",
+        **_CIFAR,
         check="sha256 of the file, which only a mirror holds",
         files=(
             File(

@@ -111,12 +111,12 @@ def parse_cifar_archive(path: Path, members: tuple[str, ...]) -> dict[str, dict[
 def _unpickle(stream: IO[bytes], what: str) -> dict[bytes, Any]:
     try:
         content = _InertUnpickler(stream, encoding="bytes").load()
+        if not isinstance(content, dict):
+            raise pickle.UnpicklingError("no dict")
     except (pickle.UnpicklingError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{what} is not a plain pickle of CIFAR-100 ({error}): delete the file and fetch it again"
         ) from error
-    if not isinstance(content, dict):
-        raise InputError(f"{what} is not a plain pickle of CIFAR-100 (no dict): delete the file and fetch it again")
     return content
 
 
