@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from deciding import around, holds
+from deciding import around, decisions, holds
 
 from leakscope.evidence import Guesses
 from leakscope.learners import MLP
@@ -234,23 +234,19 @@ def test_figure_4_tells_failure_from_a_sign_that_turns_and_from_an_attack_that_c
     assert all(len(row.cells()) == len(shokri_fig4.COLUMNS) for row in rows)
 
 
-def guessed(rng, rate, count=1000):
-    """An attack that is right so often."""
-    member = np.repeat([True, False], count)
-    says = np.where(rng.random(2 * count) < rate, member, ~member).astype(float)
-    half = np.arange(2 * count) % 2
-    return Judged(Guesses(says, says), member, Scale(half, np.zeros(2 * count, np.intp)))
-
-
 def test_the_statements_of_figure_12_follow_the_accuracies():
     rng = np.random.default_rng(0)
     rates = {"gradient": 0.7, "integrated_gradients": 0.7, "lrp": 0.55, "deeplift": 0.75, "smoothgrad": 0.5}
-    found = {(method, name): guessed(rng, rate) for method, rate in rates.items() for name in ("network", "tree")}
+    found = {
+        (method, name): decisions(rng, rate, 2000) for method, rate in rates.items() for name in ("network", "tree")
+    }
     said = shokri_fig12._statements(0.25, found)
     assert holds(said) == [True, None, True, False, True]
-    found["smoothgrad", "tree"] = guessed(rng, 0.65)  # another attack does what the network can't: not the paper's
+    found["smoothgrad", "tree"] = decisions(
+        rng, 0.65, 2000
+    )  # another attack does what the network can't: not the paper's
     assert holds(shokri_fig12._statements(0.25, found))[-1] is True
-    found["gradient", "network"] = guessed(rng, 0.5)
+    found["gradient", "network"] = decisions(rng, 0.5, 2000)
     assert holds(shokri_fig12._statements(0.25, found)) == [None]
 
 
@@ -260,7 +256,7 @@ def test_the_interval_of_the_best_attack_allows_for_the_choice():
     missed = 0
     for _ in range(300):
         _, best = shokri_fig12._strongest(
-            {("smoothgrad", name): guessed(rng, 0.5, 100) for name in "abc"}, "smoothgrad"
+            {("smoothgrad", name): decisions(rng, 0.5, 200) for name in "abc"}, "smoothgrad"
         )
         missed += best.low > 0.5
     assert missed / 300 < 0.05 + 3.2 * np.sqrt(0.05 * 0.95 / 300)

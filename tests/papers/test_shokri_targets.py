@@ -4,7 +4,7 @@ import copy
 
 import numpy as np
 import pytest
-from deciding import around, check_seed, holds
+from deciding import around, check_seed, decisions, holds
 
 from leakscope import datasets, papers
 from leakscope.attacks import explanation_norm, loss_threshold
@@ -15,7 +15,6 @@ from leakscope.papers.shokri_curves import Group
 from leakscope.papers.shokri_fig3 import Signals
 from leakscope.papers.shokri_targets import Source, Training
 from leakscope.papers.work import Work
-from leakscope.ranking import Scale
 from leakscope.risk import Judged
 
 torch = pytest.importorskip("torch")
@@ -228,14 +227,6 @@ def test_fewer_records_are_the_first_ones(overfitted):
     assert sorted(few.labels[: few.sample.judged]) == sorted(
         overfitted.members.y[:30][few.sample.members[: few.sample.judged]]
     )
-
-
-def decisions(rng, right, records=200):
-    """Decisions that are right with a given probability, in two halves of one target."""
-    member = np.arange(records) % 2 == 0
-    says = np.where(rng.random(records) < right, member, ~member).astype(float)
-    half = np.arange(records) // 2 % 2
-    return Judged(Guesses(rng.normal(size=records) + says, says), member, Scale(half, np.zeros(records, np.intp)))
 
 
 def test_pooled_targets_are_compared_within_each():

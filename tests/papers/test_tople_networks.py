@@ -1,7 +1,5 @@
 """The experiments of tople2020, section 4.1: worlds, means over draws, the rules that decide statements, and bad settings."""
 
-from __future__ import annotations
-
 import math
 from functools import partial
 from types import SimpleNamespace
