@@ -43,7 +43,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.http.server_port}"
 
     def offer(self, name, content):
-        """Answer with this content where the data set's first file is asked for, and let the catalogue name this server."""
+        """Let the catalogue name this server for a data set, and answer with this content."""
         point(self.monkeypatch, name, self.url)
         self.content[DESCRIPTIONS[name].files[0].urls[0].removeprefix(self.url)] = content
 

@@ -293,7 +293,7 @@ def five(gradient=0.6, label=0.6, prediction=0.6, both=0.6, loss=0.7):
 
 
 def first_findings(*groups, key="purchase100"):
-    """Observations 4.1 (it rises, and linearly, where that can be decided), 4.2 and 4.3, and of the hospital data labels."""
+    """Observations 4.1 (accuracy rises, and linearly), 4.2, 4.3, and of the hospital data 4.2 on labels."""
     by_gap = {0.05 * place: answers for place, answers in enumerate(groups)}
     return holds(shokri_fig1._findings(made_up(key), by_gap))
 

@@ -85,7 +85,7 @@ class Dataset:
     Parameters
     ----------
     description
-        The description of the data set, which says that records are generated where they are.
+        Title, source, licence and files of the data set; it states if the records are generated.
     X
         One row per record: a DataFrame for a table, an array of bytes (record, height, width[, colour]) for images.
         The index of a DataFrame is the record's place in the publisher's files, counted from 0.

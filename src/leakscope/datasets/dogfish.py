@@ -61,8 +61,8 @@ def _read_part(path: Path, columns: int) -> Part:
 def _check(path: Path, values: NDArray[Any], labels: NDArray[Any], columns: int) -> None:
     if values.shape != (len(labels), columns) or not np.issubdtype(values.dtype, np.floating):
         raise InputError(
-            f"{path} has an array {FEATURES!r} of shape {values.shape} and {len(labels):,} labels, not a row of {columns:,} "
-            "numbers for each label: fetch it again"
+            f"{path} has an array {FEATURES!r} of shape {values.shape} and {len(labels):,} labels, not a row of "
+            f"{columns:,} numbers for each label: fetch it again"
         )
     if not np.isfinite(values).all():
         raise InputError(f"{path} has an array {FEATURES!r} with values that are not finite: fetch it again")

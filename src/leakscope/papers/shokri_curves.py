@@ -36,8 +36,8 @@ def cases(
 ) -> tuple[list[Case], list[str]]:
     """The sets that are here, and words for those that are not.
 
-    At most ``size`` records train and as many test; sets of `SIZE` training records are drawn ``large_draws`` times, the
-    others ``draws`` times. ``widths`` and ``epochs`` replace those of the set.
+    At most ``size`` records train and as many test. Sets of `SIZE` training records are drawn ``large_draws`` times, and
+    the others ``draws`` times. ``widths`` and ``epochs`` replace those of the set.
     """
     found, absent = [], []
     for key in keys:
@@ -142,9 +142,9 @@ def attack_figure(
 ) -> Reproduction:
     """Run every attack on every target, by the degree of overfitting.
 
-    ``control`` is also run with shuffled memberships, as `CONTROL`. `cases` takes ``drawn``. ``columns`` has by name what
-    else a row of an attack has, given the answers of all attacks, and ``findings`` decides the statements of one set. At most
-    ``judged`` members are attacked, of sets with `SIZE` training records ``large_judged``.
+    ``control`` is also run with shuffled memberships, as `CONTROL`. `cases` takes ``drawn``. ``columns`` gives further
+    columns from the name of an attack and the answers of all attacks, and ``findings`` decides the statements of one set.
+    At most ``judged`` members are attacked, of sets with `SIZE` training records ``large_judged``.
     """
     found, absent = cases(**drawn)
     releases = list(dict.fromkeys(release for attack in attacks.values() for release in attack.releases))

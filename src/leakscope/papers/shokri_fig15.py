@@ -11,7 +11,7 @@ from leakscope.core.wording import write
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.shokri import LEVELS, Case, Study
-from leakscope.papers.trends import follows, slope
+from leakscope.papers.trends import Series, follows, slope
 from leakscope.papers.work import Work
 
 ID = "shokri-fig15"
@@ -41,7 +41,10 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
     percent, counted = (
         {f"k = {k}": [row[place] for row in table] for place, k in enumerate(LEVELS)} for table in (shares, numbers)
     )
-    names = [f"n = {size:,}" for size in sizes]
+
+    def placed(series: Sequence[Estimate]) -> Series:
+        return [(f"n = {size:,}", point) for size, point in zip(sizes, series, strict=True)]
+
     return work.result(
         settings=shokri.settings(found, k=LEVELS),
         columns=["n", "k", "revealed", "records", "draws", "note"],
@@ -51,8 +54,8 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
             for place, k in enumerate(LEVELS)
         ],
         statements=[
-            *(follows(f"share for {name}", "falls", list(zip(names, series, strict=True))) for name, series in percent.items()),
-            *(follows(f"number for {name}", "rises", list(zip(names, series, strict=True))) for name, series in counted.items()),
+            *(follows(f"share for {name}", "falls", placed(series)) for name, series in percent.items()),
+            *(follows(f"number for {name}", "rises", placed(series)) for name, series in counted.items()),
         ],
         notes=_slopes(sizes, percent),
         panels=[panels.lines(

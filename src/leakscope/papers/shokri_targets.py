@@ -206,8 +206,8 @@ def targets(
 ) -> list[Stopped]:
     """Train one network and stop it at each of the gaps that it reaches, in their order.
 
-    ``number`` says which draw of records and of the network's start this is. By default ``size`` is as in the paper or half
-    of the set, and ``training`` the source's own. With ``to_end`` the network at the end comes too, with ``wanted`` None.
+    ``number`` says which draw of records and of the network's start this is. By default ``size`` is as in the paper or
+    half of the set, and ``training`` the source's own. ``to_end`` adds the network at the end, with ``wanted`` None.
     """
     try:
         import torch  # noqa: F401

@@ -260,14 +260,14 @@ def _decide(settings: Sequence[Setting], found: Sequence[Found], effort: Effort)
     holds = False if more else True if less else None
     said = "ε of the causal ensemble is not above that of an associational one"
     pairs = ((ON_CAUSES, ON_ALL), (ON_OTHERS, ON_ALL), (NOTHING, CAUSAL))
-    (alike, unlike), (few, _), (blank, _) = (sides(ratios(*pair)) for pair in pairs)
+    (lower, higher), (few, _), (blank, _) = (sides(ratios(*pair)) for pair in pairs)
     return {
         "statements": [statement(said, holds, dict(least + most))],
         "notes": [
             f"ε of the causal ensemble is significantly below that of an associational one in {len(less)} of {len(compared)} comparisons, and "
             f"above in {len(more)}.",
-            f"With logistic regression for both, the causes are below all columns in {len(alike)} of {len(places)} and above in "
-            f"{len(unlike)}.",
+            f"With logistic regression for both, the causes are below all columns in {len(lower)} of {len(places)} and above in "
+            f"{len(higher)}.",
             f"The same number of variables that are no causes is below all columns in {len(few)}.",
             f"A table of no columns, which does not depend on x, is below the causal table in {len(blank)} of {len(places)}.",
         ],
