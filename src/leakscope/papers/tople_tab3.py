@@ -323,15 +323,11 @@ def _figures(found: Mapping[str, Found]) -> list[panels.Panel]:
 
 
 def _attack_panel(found: Mapping[str, Found], attacker: str) -> panels.Panel:
-    series: dict[str, list[Estimate | None]] = {"attack": [], "blind": [], "control": []}
-    stated: list[float | None] = []
-    for name, kind in found.items():
-        for law in LAWS:
-            stated.append(STATED[name][2] if (attacker, law) == ("confidences", "P*") else None)
-            for part, values in series.items():
-                values.append(kind.attacks[attacker, law][part])
+    places = [(name, law) for name in found for law in LAWS]
+    stated = [STATED[name][2] if (attacker, law) == ("confidences", "P*") else None for name, law in places]
     title = f"Attack on {attacker}: training images against those of the test (P*) or fresh ones (P)"
     return panels.bars(
-        title, [f"{name} against {law}" for name in found for law in LAWS], series,
+        title, [f"{name} against {law}" for name, law in places],
+        {part: [found[name].attacks[attacker, law][part] for name, law in places] for part in ("attack", "blind", "control")},
         x_label="Model and non-members", y_label="Right decisions (%; a coin: 50)", paper={"attack": stated},
     )  # fmt: skip
