@@ -95,11 +95,11 @@ def influence_functions(
     for name, value in (("damping", damping), *([] if callable(penalty) else [("penalty", penalty)])):
         check_number(name, value, 0)
     with one_thread():
-        records, targets = _tensors(X, y, "training records")
-        asked, wanted = _tensors(points, labels, "points")
+        records, targets = _tensors(X, y, "X and y")
+        asked, wanted = _tensors(points, labels, "points and labels")
         objective = _Objective(module, loss, penalty, records, targets, curvature == "gauss-newton", float(damping))
-        objective.check(records, targets, loss, "training records")
-        objective.check(asked, wanted, point_loss or loss, "points")
+        objective.check(records, targets, loss, "X and y")
+        objective.check(asked, wanted, point_loss or loss, "points and labels")
         gradients = objective.gradients(asked, wanted, point_loss or loss)
         moves = _solve_explicit(objective, gradients) if objective.size <= EXPLICIT else _solve_cg(objective, gradients)
         found = np.empty((len(asked), len(records)))
@@ -183,8 +183,8 @@ class _Objective:
             value = loss(self.outputs(self.theta, records[:1]), targets[:1])
         except Exception as error:
             raise InputError(
-                f"the module and the loss fail on the first of the {what} ({describe(error)}): give records and labels "
-                "of the shapes and types that they take"
+                f"{what} do not fit the module and the loss, which fail on the first record ({describe(error)}): pass the "
+                "shapes and types that they take"
             ) from cause(error)
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
             raise InputError("the loss of a batch of one record is not one number: give loss(outputs, labels)")
@@ -253,16 +253,14 @@ def _tensors(X: Any, y: Any, what: str) -> tuple[Any, Any]:
         if not isinstance(values, torch.Tensor):
             values = np.array(values)
             if values.dtype.kind not in "biuf":
-                raise InputError(f"{what} and their labels must be numbers, not {values.dtype}: encode them first")
+                raise InputError(f"{what} must be numbers, not {values.dtype}: encode them first")
         found = torch.as_tensor(values).detach().cpu()
         if not torch.isfinite(found).all():
-            raise InputError(f"some of the {what} or their labels are not finite: fill or drop them")
+            raise InputError(f"{what} must be finite: fill or drop other values")
         tensors.append(found.double() if found.is_floating_point() else found)
     records, labels = tensors
     if not records.ndim or not labels.ndim or not len(records) or len(records) != len(labels):
-        raise InputError(
-            f"{what} have shape {tuple(records.shape)} and their labels {tuple(labels.shape)}: give one label for each"
-        )
+        raise InputError(f"{what} have shapes {tuple(records.shape)} and {tuple(labels.shape)}: pass one label per record")
     return records, labels
 
 
