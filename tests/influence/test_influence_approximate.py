@@ -215,7 +215,7 @@ def test_a_hessian_that_is_not_positive_definite_is_refused(solver: str, monkeyp
     if solver != "explicit":
         monkeypatch.setattr(functions, "EXPLICIT", 0)
     X, y = records(30)
-    with pytest.raises(InputError, match="Hessian.*damping.*curvature='gauss-newton'"):
+    with pytest.raises(InputError, match=r"Hessian.*damping.*curvature='gauss-newton'"):
         influence_functions(network(4, 5, 1), log_loss, X, y, X, 1 - y)
     assert influence_functions(network(4, 5, 1), log_loss, X, y, X, y, damping=50.0).shape == (30, 30)
 

@@ -215,5 +215,5 @@ def test_wrong_input_is_refused():
             revealable(*models)
     with pytest.raises(InputError, match="intercept"):
         case(math.nan, 0.0, [1.0], [1.0])
-    with pytest.raises(InputError, match="^m"):
+    with pytest.raises(InputError, match=r"^m"):
         tangents(0)

@@ -262,9 +262,9 @@ def _array(X: Any, name: str) -> NDArray[Any]:
 def _numbers(X: Any, name: str) -> NDArray[Any]:
     table = _array(X, name)
     if table.dtype.kind not in "biuf":
-        raise InputError(f"{name} takes numbers, and the records hold something else: encode their columns first")
+        raise InputError(f"{name} takes numbers, not {table.dtype}: encode the columns of X first")
     if not len(table):
-        raise InputError("there are no records to explain: pass one or more")
+        raise InputError("X has no records to explain: pass one or more")
     return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
 
 

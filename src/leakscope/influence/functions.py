@@ -260,7 +260,7 @@ def _tensors(X: Any, y: Any, what: str) -> tuple[Any, Any]:
         tensors.append(found.double() if found.is_floating_point() else found)
     records, labels = tensors
     if not records.ndim or not labels.ndim or not len(records) or len(records) != len(labels):
-        raise InputError(f"{what} have shapes {tuple(records.shape)} and {tuple(labels.shape)}: pass one label per record")
+        raise InputError(f"{what} have shapes {tuple(records.shape)}, {tuple(labels.shape)}: pass a label per record")
     return records, labels
 
 

@@ -308,7 +308,9 @@ def _coordinates(with_record: Floats, without: Floats, noise: float) -> _Coordin
     values, vectors = values[::-1], vectors[:, ::-1]
     kept = int((values > FIXED * max(values[0], 1.0)).sum())
     if not kept:
-        raise InputError("all models are equal, so there is no leakage to measure: check X and y, or theta_in and theta_out")
+        raise InputError(
+            "all models are equal, so there is no leakage to measure: check X and y, or theta_in, theta_out"
+        )
     spread = np.concatenate([np.sqrt(values[:kept]), np.ones(len(values) - kept)])
     return _Coordinates(centre, vectors / unit[:, None] / spread / largest, kept, None)
 
