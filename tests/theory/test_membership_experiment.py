@@ -1,12 +1,10 @@
-# ruff: noqa: ARG002  # a learner's methods take what the interface gives them
 """farokhi2020, section 6.2, and Yeom et al. 2018: adversaries on models whose errors have a known law."""
 
 import math
-from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pytest
+from mean_learner import Mean
 
 from leakscope.bounds import advantage_from_kl
 from leakscope.errors import InputError
@@ -18,40 +16,6 @@ RECORDS = 40_000
 ADVERSARIES = ["mean loss", "fixed threshold", "likelihood ratio"]
 
 
-@dataclass(frozen=True)
-class Mean:
-    """Predicts the mean label of its training set, whatever the record."""
-
-    name = "mean"
-    task = "regression"
-    chunk = 1000
-
-    def prepare(self, X: Any, y: Any) -> Any:
-        return self, X, y
-
-    def check(self, X: Any, y: Any, size: int) -> None:
-        pass
-
-    def fit(self, X: Any, y: Any, rng: Any) -> Any:
-        return np.array([y.mean()])
-
-    def fit_many(self, X: Any, y: Any, indices: Any, rngs: Any) -> Any:
-        return [np.array([y[drawn].mean()]) for drawn in indices]
-
-    def parameters(self, model: Any) -> Any:
-        return model
-
-    def from_parameters(self, theta: Any) -> Any:
-        return theta
-
-    def outputs(self, model: Any, X: Any) -> Any:
-        return np.full((len(X), 1), model[0])
-
-    def losses(self, model: Any, X: Any, y: Any) -> Any:
-        return (y - model[0]) ** 2
-
-
-@dataclass(frozen=True)
 class WithoutParameters(Mean):
     """The same, but as a model that can't be given parameters."""
 
