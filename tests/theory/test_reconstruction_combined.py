@@ -72,7 +72,7 @@ def test_without_a_budget_it_ends_with_algorithm_1():
     oracle = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(2))
     found = combined().run(oracle, Prior.box(X.shape[1]), np.random.default_rng(0))
     assert found.notes["descents"] == 1
-    assert found.notes["why"] != "the budget is spent"
+    assert found.notes["why"] != BudgetSpent.why
     np.testing.assert_array_equal(found.rows, X[found.records])
     np.testing.assert_array_equal(found.labels, y[found.records])
 
@@ -96,23 +96,6 @@ def test_every_revealed_row_is_queried_once_of_a_bare_oracle():
         assert (points == row).all(axis=1).sum() == copies
 
 
-def test_the_same_seed_gives_the_same_records():
-    X, y = people(100, 2)
-    models = leave_one_out(X, y)
-    one, two = (
-        combined().run(
-            Oracle.of(models, X, y, RecordExplanation(3), budget=300), Prior.box(X.shape[1]), np.random.default_rng(5)
-        )
-        for _ in range(2)
-    )
-    assert one.records.tolist() == two.records.tolist()
-    assert one.at.tolist() == two.at.tolist()
-
-
 def test_wrong_settings_are_one_sentence():
-    with pytest.raises(InputError, match="dimensions must be"):
+    with pytest.raises(InputError, match="dimensions"):
         combined(dimensions=2.5)
-    X, y = people(30, 0)
-    silent = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(1), values=False)
-    with pytest.raises(InputError, match="needs the influences"):
-        combined().run(silent, Prior.box(X.shape[1]), np.random.default_rng(0))

