@@ -159,6 +159,6 @@ def test_wrong_points_and_records_are_told(world, oracle_of):
         Oracle.of(loo, X[:-1], y, RecordExplanation())
     oracle = oracle_of()
     for points in (np.zeros((1, 2)), np.full((1, 3), np.inf), [["a", "b", "c"]]):
-        with pytest.raises(InputError, match="^points"):
+        with pytest.raises(InputError, match=r"^points"):
             oracle.query(points)
     assert oracle.queries == 0

@@ -205,10 +205,7 @@ def _solve_explicit(objective: _Objective, right: Any) -> Any:
     values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
     lowest, highest = float(values[0]), float(values[-1])
     if not lowest > objective.size * np.finfo(float).eps * highest:
-        raise InputError(
-            f"the {'Gauss-Newton matrix' if objective.gauss_newton else 'Hessian'} is not positive definite, its lowest "
-            f"eigenvalue is {lowest:.2g}: {_remedy(objective, -lowest)}"
-        )
+        raise _not_definite(objective, f", its lowest eigenvalue is {lowest:.2g}", -lowest)
     return ((right @ vectors) / values) @ vectors.T
 
 
@@ -225,10 +222,7 @@ def _solve_cg(objective: _Objective, right: Any) -> Any:
         product = objective.products(direction[active])
         bend = (direction[active] * product).sum(1)
         if (bend <= 0).any():
-            raise InputError(
-                f"the {'Gauss-Newton matrix' if objective.gauss_newton else 'Hessian'} is not positive definite: "
-                f"{_remedy(objective, 0.0)}"
-            )
+            raise _not_definite(objective)
         length = (squared[active] / bend)[:, None]
         solution[active] += length * direction[active]
         residual[active] -= length * product
@@ -238,11 +232,11 @@ def _solve_cg(objective: _Objective, right: Any) -> Any:
     raise InputError(f"conjugate gradients have not converged in {STEPS:,} steps: raise damping or penalty")
 
 
-def _remedy(objective: _Objective, missing: float) -> str:
+def _not_definite(objective: _Objective, how: str = "", missing: float = 0.0) -> InputError:
     if objective.gauss_newton:
-        return "give a damping or a penalty above 0"
+        return InputError(f"the Gauss-Newton matrix is not positive definite{how}: give a damping or a penalty above 0")
     least = f" above {objective.damping + missing:.2g}" if missing > 0 else ""
-    return f"give a damping{least}, or curvature='gauss-newton'"
+    return InputError(f"the Hessian is not positive definite{how}: give a damping{least}, or curvature='gauss-newton'")
 
 
 def _tensors(X: Any, y: Any, what: str) -> tuple[Any, Any]:

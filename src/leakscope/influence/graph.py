@@ -132,7 +132,8 @@ class InfluenceGraph:
     def _condensation(self) -> tuple[list[list[int]], list[int]]:
         """Edges between different components, and the components so ordered that edges lead forwards (Kahn 1962)."""
         count = len(self.component_sizes)
-        edges = np.unique(self._edges(), axis=0)
+        starts = np.repeat(self.components, self.targets.shape[1])
+        edges = np.unique(np.column_stack([starts, self.components[self.targets.ravel()]]), axis=0)
         edges = edges[edges[:, 0] != edges[:, 1]]
         successors: list[list[int]] = [[] for _ in range(count)]
         for one, other in edges.tolist():
@@ -152,12 +153,6 @@ class InfluenceGraph:
         cyclic = self.component_sizes > 1
         cyclic[self.components[loops]] = True
         return cyclic
-
-    def _edges(self) -> Indices:
-        """Component of the start and of the end of each edge."""
-        return np.column_stack(
-            [np.repeat(self.components, self.targets.shape[1]), self.components[self.targets.ravel()]]
-        )
 
     def traversal(self, start: int, order: Order = "breadth-first", *, seed: int = 0) -> Traversal:
         """Ask about a record, then about all that is revealed, until there is nothing left to ask about.

@@ -18,7 +18,6 @@ are written in an orthonormal basis of their span, so that no more parameters th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -35,8 +34,7 @@ from leakscope.influence.linear_models import LinearModels
 from leakscope.learners.linear import read_records
 from leakscope.records import row_name
 from leakscope.workers import one_thread
-
-Progress = Callable[[str, int, int], None]
+from leakscope.worlds import Progress
 
 TOLERANCE = 1e-8  # what is promised
 AIM = 1e-10  # what is tried: near the optimum a further pass wins two digits

@@ -97,18 +97,13 @@ def _read(table: Any, which: str) -> Floats:
 
 
 def _spearman(first: Floats, second: Floats) -> float:
-    one, other = (_centred_ranks(values) for values in (first, second))
+    from scipy.stats import rankdata
+
+    one, other = (rankdata(values) - (len(values) + 1) / 2 for values in (first, second))
     lengths = float(np.sqrt((one @ one) * (other @ other)))
     if not lengths:
         return float(not one.any() and not other.any())
     return float(np.clip(one @ other / lengths, -1.0, 1.0))
-
-
-def _centred_ranks(values: Floats) -> Floats:
-    """Ranks less their mean; equal values share the mean of their ranks."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[place] - (len(values) + 1) / 2)
 
 
 def bounded_mean(values: Floats, least: float, step: float, confidence: float) -> Estimate:
