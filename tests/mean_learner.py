@@ -26,7 +26,7 @@ class Mean:
         return np.array([y.mean() + (self.spread * rng.normal() if self.spread else 0.0)])
 
     def fit_many(self, X: Any, y: Any, indices: Any, rngs: Any) -> Any:
-        return [self.fit(None, y[drawn], rng) for drawn, rng in zip(indices, rngs, strict=True)]
+        return [self.fit(X[drawn], y[drawn], rng) for drawn, rng in zip(indices, rngs, strict=True)]
 
     def parameters(self, model: Any) -> Any:
         return model

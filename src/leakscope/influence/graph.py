@@ -173,7 +173,7 @@ class InfluenceGraph:
         >>> walk.revealed, walk.queries, walk.queries_needed
         (array([0, 2, 2, 3, 4, 5]), 5, 5)
         """
-        start = self._read_start(start)
+        start = check_count("start", start, 0, len(self) - 1)
         if order not in ORDERS:
             raise InputError(f"order must be one of {', '.join(map(repr, ORDERS))}, not {order!r}")
         rng = np.random.default_rng(seed)
@@ -207,7 +207,7 @@ class InfluenceGraph:
         >>> InfluenceGraph([[1, 2], [1, 2], [3, 1], [3, 4], [4, 0]]).greedy(0)
         4
         """
-        start = self._read_start(start)
+        start = check_count("start", start, 0, len(self) - 1)
         targets, wanted = self.targets, int(self.reachable[start])
         known, held = np.zeros(len(self), bool), np.zeros(len(self), bool)
         held[start] = True
@@ -221,9 +221,6 @@ class InfluenceGraph:
             known[shown] = held[shown] = True
             queries += 1
         return queries
-
-    def _read_start(self, start: int) -> int:
-        return check_count("start", start, 0, len(self) - 1)
 
 
 def influence_graph(models: LeftOut, X: Any, explanation: RecordExplanation, labels: Any = None) -> InfluenceGraph:
