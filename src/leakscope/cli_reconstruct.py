@@ -73,15 +73,15 @@ def reconstruct(
     from leakscope.reconstruction import RecordRelease, read_people
     from leakscope.reconstruction import reconstruct as run
 
-    shown = {
-        "k": k,
-        "values": not hide_influences,
-        "digits": digits,
-        "decimals": decimals,
-        "noise": noise,
-        "near": near,
-    }
-    release = RecordRelease(loss=cast("Any", loss), **shown)
+    release = RecordRelease(
+        k=k,
+        loss=cast("Any", loss),
+        values=not hide_influences,
+        digits=digits,
+        decimals=decimals,
+        noise=noise,
+        near=near,
+    )
     names = None if attack.strip() == "all" else [name.strip() for name in attack.split(",") if name.strip()]
     shared.check_out(out)
     people = read_people(
