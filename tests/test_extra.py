@@ -59,14 +59,19 @@ def run(model, train, holdout, releases, **options):
     return ls.audit(model, train, holdout, releases=releases, **options)
 
 
+def run_steep(releases, sure=1.0, **options):
+    train, holdout = two_sets()
+    return run(Steep(train[0], sure), train, holdout, releases, outputs="logits", **options)
+
+
 @pytest.mark.parametrize("sure", [1.0, 0.5])
 def test_an_explanation_that_tells_all_adds_what_it_must(sure):
     """The AUC beside a prediction that says nothing is 1 - (1 - sure) / 2, up from one half."""
-    train, holdout = two_sets()
-    found = run(Steep(train[0], sure), train, holdout, ["probabilities", "gradient"], outputs="logits", retrain=False)
+    found = run_steep(["probabilities", "gradient"], sure, retrain=False)
     (extra,) = found.extras
     assert (extra.release, extra.beside) == ("gradient", "probabilities")
-    share = np.mean(np.isin(train[0][:, 0], Steep(train[0], sure).steep.numpy()))
+    members = two_sets()[0][0]
+    share = np.mean(np.isin(members[:, 0], Steep(members, sure).steep.numpy()))
     assert extra.auc.low <= share / 2 <= extra.auc.high
     assert extra.advantage.low <= share <= extra.advantage.high
     assert extra.adds
@@ -75,23 +80,13 @@ def test_an_explanation_that_tells_all_adds_what_it_must(sure):
 
 
 def test_a_normalised_explanation_of_that_model_adds_nothing():
-    train, holdout = two_sets()
-    found = run(
-        Steep(train[0]), train, holdout, ["probabilities", "gradient:normalised"], outputs="logits", retrain=False
-    )
-    (extra,) = found.extras
+    (extra,) = run_steep(["probabilities", "gradient:normalised"], retrain=False).extras
     assert not extra.adds
     assert extra.auc.low <= 0 <= extra.auc.high
 
 
 def test_where_the_model_never_saw_the_members_nothing_is_added():
-    train, holdout = two_sets()
-
-    def fit(X, y, rng):  # noqa: ARG001
-        return Steep(X)
-
-    found = run(Steep(train[0]), train, holdout, ["probabilities", "gradient"], outputs="logits", fit=fit)
-    (extra,) = found.extras
+    (extra,) = run_steep(["probabilities", "gradient"], fit=lambda X, y, rng: Steep(X)).extras
     assert extra.adds
     assert extra.control.low <= 0 <= extra.control.high
 
@@ -168,10 +163,7 @@ def test_without_reference_models_the_trees_are_asked(options, references):
 
 def test_explanations_of_another_kind_of_model_are_not_compared():
     """A network that can't be trained again has reference models of another kind, which say nothing of its slopes."""
-    train, holdout = two_sets()
-    found = run(
-        Steep(train[0]), train, holdout, ["probabilities", "gradient"], outputs="logits", references=2, workers=1
-    )
+    found = run_steep(["probabilities", "gradient"], references=2, workers=1)
     left_out = {one.attack: one.reason for one in found.not_run}
     assert "fit=" in left_out[LEARNED_WITH_PREDICTION]
     assert "fit=" in left_out[explanation_references("gradient").name]
@@ -225,17 +217,12 @@ def test_a_layer_that_a_method_cannot_handle_is_named_before_anything_is_trained
 
 
 def test_attacks_and_releases_exclude_each_other():
-    train, holdout = two_sets()
     with pytest.raises(InputError, match=r"attacks.*releases"):
-        ls.audit(
-            Steep(train[0]), train, holdout, outputs="logits", releases=["labels"], attacks=[loss_threshold("log_loss")]
-        )
+        run_steep(["labels"], attacks=[loss_threshold("log_loss")])
 
 
 def test_a_claim_states_what_adds_and_none_what_may_not(tmp_path):
-    train, holdout = two_sets()
-    releases = ["probabilities", "gradient", "gradient:normalised"]
-    found = run(Steep(train[0]), train, holdout, releases, outputs="logits", retrain=False)
+    found = run_steep(["probabilities", "gradient", "gradient:normalised"], retrain=False)
     outcomes = {
         claim.subject["explanation"]: claim.outcome for claim in found.claims if claim.code == "explanation_adds"
     }

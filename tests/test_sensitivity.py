@@ -79,7 +79,7 @@ def test_many_sets_of_nearly_all_records():
     values = np.random.default_rng(0).normal(size=60)
     found = sensitivity(Ridge(intercept=False), np.ones((60, 1)), values, 59)
     assert found.value == pytest.approx(np.ptp(values) / 59, rel=1e-9)
-    assert found.method.startswith("all 60 ")
+    assert "60" in found.method
 
 
 # --- absolute distance ---

@@ -87,17 +87,10 @@ def test_refused_queries_are_counted_as_unanswered(world, useful_of):
     assert useful.found.value == pytest.approx((1 - refused) / 2)
 
 
-@pytest.mark.parametrize(
-    ("release", "words"),
-    [
-        (RecordRelease(), "5 records"),
-        (RecordRelease(k=1, values=False), "1 record, influences hidden"),
-        (RecordRelease(digits=1, decimals=2, noise=0.01, near=0.99),
-         "5 records, influence to 1 digit, prediction to 2 decimals, noise 0.01, distant queries refused (0.99)"),
-    ],
-)  # fmt: skip
-def test_releases_say_what_they_are(release, words):
-    assert release.words == words
+def test_every_option_is_in_the_name_of_a_release():
+    options = {"k": 1, "values": False, "digits": 3, "decimals": 2, "noise": 0.01, "near": 0.99}
+    names = {RecordRelease(**{option: value}).words for option, value in options.items()}
+    assert len(names | {RecordRelease().words}) == 1 + len(options)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from scipy.special import expit
+from rare_categories import rare_categories
 
 from leakscope.attacks.reconstruction_combined import combined
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
@@ -12,15 +12,7 @@ from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior
 
 
 def people(n, seed):
-    """One-hot columns with rare categories and two numbers, labels from a logistic model."""
-    rng = np.random.default_rng(seed)
-    parts = []
-    for count in (2, 5, 7, 6, 9, 12):
-        share = np.arange(1, count + 1) ** -1.5
-        parts.append(np.eye(count)[rng.choice(count, n, p=share / share.sum())])
-    X = np.hstack([*parts, rng.beta(2, 5, (n, 2))])
-    scores = X @ rng.normal(0, 1.5, X.shape[1])
-    return X, (rng.random(n) < expit(scores - scores.mean() - 1)).astype(int)
+    return rare_categories(n, seed, levels=(2, 5, 7, 6, 9, 12), numbers=2, shift=-1.0)
 
 
 def traverse(oracle, prior, rng):

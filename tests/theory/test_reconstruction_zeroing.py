@@ -4,6 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
+from rare_categories import rare_categories
 from scipy.special import expit
 
 from leakscope.attacks.reconstruction_zeroing import IDLE, zero_found_influences
@@ -59,15 +60,7 @@ class Networks:
 
 
 def categories(n, seed):
-    """One-hot columns with rare categories, and three numbers: few records dominate, as in tables of people."""
-    rng = np.random.default_rng(seed)
-    parts = []
-    for count in (2, 3, 4, 5, 6, 4):
-        share = np.arange(1, count + 1) ** -1.5
-        parts.append(np.eye(count)[rng.choice(count, n, p=share / share.sum())])
-    X = np.hstack([*parts, rng.beta(2, 5, (n, 3))])
-    scores = X @ rng.normal(0, 1.5, X.shape[1])
-    return X, (rng.random(n) < expit(scores - scores.mean())).astype(int)
+    return rare_categories(n, seed, levels=(2, 3, 4, 5, 6, 4), numbers=3)
 
 
 def uniform(oracle, budget, seed):

@@ -90,13 +90,7 @@ class _Maximum(torch.autograd.Function):  # type: ignore[misc]
 
 
 class Rules(TorchFunctionMode):  # type: ignore[misc]
-    """While active, activations have the slopes of a method; see `EpsilonRule` and `RescaleRule`.
-
-    Parameters
-    ----------
-    record
-        The tensor on which the network is called, which requires its gradient.
-    """
+    """While active, activations have the slopes of a method; ``record`` is the tensor on which the network is called."""
 
     method: str
     activations: frozenset[str]
@@ -177,13 +171,7 @@ Reference = list[tuple[Any, Any, Any]]
 
 
 class RescaleRule(Rules):
-    """DeepLIFT by the rescale rule.
-
-    Parameters
-    ----------
-    reference
-        What `RescaleRule` of the baseline alone has noted; without it, this is what is noted.
-    """
+    """DeepLIFT by the rescale rule; ``reference`` is what the rule noted at the baseline, None while it does so."""
 
     method, activations = "deeplift", ACTIVATIONS
 
