@@ -147,10 +147,7 @@ def test_with_reference_models_the_strongest_attacker_is_asked_what_an_explanati
     assert extra.together.value == by_name[LEARNED_WITH_PREDICTION, "gradient"]
 
 
-@pytest.mark.parametrize(
-    ("options", "references"),
-    [({"retrain": False}, False), ({"random_split": True}, True)],
-)
+@pytest.mark.parametrize(("options", "references"), [({"retrain": False}, False), ({"random_split": True}, True)])
 def test_without_reference_models_the_trees_are_asked(options, references):
     """A random split needs no control, but has reference models."""
     found = run(*logistic(), ["probabilities", "gradient"], workers=1, **options)

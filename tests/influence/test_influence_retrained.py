@@ -18,6 +18,7 @@ from leakscope.learners import MLP, Logistic
 from leakscope.oracle import Oracle
 
 torch = pytest.importorskip("torch")
+from leakscope.explanations.scikit_networks import module_of  # noqa: E402
 
 
 def records(n: int = 40, d: int = 4, seed: int = 0) -> tuple[Any, Any]:
@@ -92,18 +93,6 @@ def test_it_explains_and_answers_queries() -> None:
     assert (oracle.query(X).records == explanation.records).all()
 
 
-def as_module(parameters: Any) -> Any:
-    """A network of one hidden layer of 5 as a torch module; weights stand by inputs there and by outputs here."""
-    theta = torch.tensor(np.asarray(parameters, np.float64))
-    module = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1)).double()
-    with torch.no_grad():
-        module[0].weight.copy_(theta[:20].view(4, 5).T)
-        module[0].bias.copy_(theta[20:25])
-        module[2].weight.copy_(theta[25:30].view(5, 1).T)
-        module[2].bias.copy_(theta[30:])
-    return module
-
-
 def test_influence_functions_of_a_heavily_penalised_network_are_near() -> None:
     # With λθᵀθ beside the mean loss the sum of losses has the penalty 2nλ/2·|θ|², and each row is less its mean.
     X, y = records()
@@ -111,7 +100,7 @@ def test_influence_functions_of_a_heavily_penalised_network_are_near() -> None:
     models = retrain_without_each(small_network(steps=600, l2=0.05), X, y)
     exact = influences(models, points, labels)
     found = influence_functions(
-        as_module(models.full),
+        module_of(models.learner, np.asarray(models.full, np.float64))[:-1],  # without the constant of the first class
         lambda outputs, targets: torch.nn.functional.binary_cross_entropy_with_logits(outputs[:, 0], targets.double()),
         X, y, points, labels, penalty=2 * 40 * 0.05,
         point_loss=lambda outputs, targets: torch.sigmoid(outputs[:, 0] * (1 - 2 * targets)),
