@@ -65,11 +65,6 @@ def test_any_number_of_workers_gives_the_same_numbers():
     assert one.rho_kl == two.rho_kl
 
 
-def test_scikit_learn_and_own_least_squares_agree():
-    own, theirs = measured(records=4, draws=80), measured(LinearRegression(), records=4, draws=80)
-    np.testing.assert_allclose(own.records["kl"], theirs.records["kl"], rtol=1e-6)
-
-
 def test_an_estimator_without_coefficients_is_measured_by_its_outputs():
     forest = RandomForestRegressor(5, max_depth=3)
     with pytest.raises(InputError, match="function"):

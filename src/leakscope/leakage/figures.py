@@ -58,7 +58,7 @@ class Summary:
             rho_kl_median=self._quantile(0.5).finite(),
             rho_kl_quantiles={level: self._quantile(level).finite() for level in QUANTILES},
             rho_kl_worst=self._worst().finite(),
-            rho_mi=_capped(self._mean(self.information), float(entropy(share))),
+            rho_mi=self._mean(self.information).mapped(lambda value: min(float(entropy(share)), value), NATS),
             rho_mi_ceiling=Estimate(ceiling, 0.0, ceiling, self.confidence, "upper bound", NATS, method="Corollary 1"),
             advantage_bound=self._bound(),
             attack=self._attack(),
@@ -218,12 +218,6 @@ def positive(value: float, low: float, high: float, confidence: float, n: int, m
     """A divergence is never negative, though an estimate without bias may be."""
     low, value, high = (max(0.0, end) for end in (min(low, value), value, max(high, value)))
     return Estimate(value, low, high, confidence, unit=NATS, n=n, method=method)
-
-
-def _capped(estimate: Estimate, most: float) -> Estimate:
-    return replace(
-        estimate, value=min(most, estimate.value), low=min(most, estimate.low), high=min(most, estimate.high)
-    )
 
 
 def _doubts(found: LeakagePoint, space: str, checks: Checks, divergences: Floats, universe: int) -> Iterator[Caveat]:

@@ -142,7 +142,7 @@ def information_per_divergence(pair: Pair, share: float, points: int = POINTS) -
         parts = _information_and_divergence(np.concatenate(sides, axis=1), share)
         information, divergence = (part.mean(axis=1) for part in parts)
         np.divide(information, 2 * divergence, out=values[rows], where=divergence > 0)
-    return np.minimum(values, 2 * limit).reshape(shape)  # [farokhi2020, Cor. 1, before its last step]
+    return np.asarray(np.minimum(values, 2 * limit)).reshape(shape)  # [farokhi2020, Cor. 1, before its last step]
 
 
 def _log_ratios(scale: Floats, shift: Floats, normals: Floats, from_in: bool) -> Floats:

@@ -8,7 +8,7 @@ answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -127,9 +127,7 @@ class RecordRelease:
             error = intervals.median(np.median(off, axis=1), confidence)
         return Usefulness(
             answered=intervals.proportion(int(answered.sum()), len(answered), confidence),
-            found=replace(
-                found, value=found.value * most / best, low=found.low * most / best, high=found.high * most / best
-            ),
+            found=found.mapped(lambda share: share * most / best),
             best=best,
             error=error,
         )
