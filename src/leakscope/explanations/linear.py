@@ -25,13 +25,8 @@ MOST_STEPS = 20_000
 
 _SOFTMAX = ("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")
 _SCORES = (
-    "LinearSVC",
-    "RidgeClassifier",
-    "RidgeClassifierCV",
-    "Perceptron",
-    "SGDClassifier",
-    "PassiveAggressiveClassifier",
-)
+    "LinearSVC", "RidgeClassifier", "RidgeClassifierCV", "Perceptron", "SGDClassifier", "PassiveAggressiveClassifier",
+)  # fmt: skip
 _VALUES = (
     "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "Lars", "LassoLars",
     "BayesianRidge", "ARDRegression", "HuberRegressor", "SGDRegressor", "LinearSVR", "QuantileRegressor",
