@@ -222,27 +222,6 @@ def test_noise_from_the_sensitivity_keeps_its_promise_for_all_swaps(epsilon, del
     assert (np.array(spent) <= delta * (1 + 1e-6)).all()
 
 
-def test_noisy_parameters_of_the_worst_swap_are_private_by_simulation():
-    epsilon, delta, draws = 1.0, 0.05, 200_000
-    X, y = universe(7, 2, seed=6)
-    parameters = literal_parameters(X, y, 3, 0.1)
-    sigma = gaussian_noise(epsilon, delta, sensitivity(Ridge(l2=0.1), X, y, 3).value)
-    first, second = max(
-        (pair for pair in combinations(parameters, 2) if len(set(pair[0]) & set(pair[1])) == 2),
-        key=lambda pair: np.linalg.norm(parameters[pair[0]] - parameters[pair[1]]),
-    )
-    rng = np.random.default_rng(0)
-    p, q = (parameters[drawn] + sigma * rng.normal(size=(draws, 3)) for drawn in (first, second))
-
-    def in_worst_set(theta):
-        """Where the log-likelihood ratio is above ε: no other set spends more of δ."""
-        to_first, to_second = (((theta - parameters[drawn]) ** 2).sum(axis=1) for drawn in (first, second))
-        return (to_second - to_first) / (2 * sigma**2) > epsilon
-
-    spent = in_worst_set(p).mean() - math.exp(epsilon) * in_worst_set(q).mean()
-    assert spent == pytest.approx(delta, abs=4 * math.sqrt((0.25 + math.exp(2 * epsilon) * 0.05) / draws))
-
-
 # --- what is chosen, and what is refused ---
 
 

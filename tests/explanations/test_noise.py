@@ -86,22 +86,6 @@ def test_smoothgrad_of_a_quadratic_function() -> None:
     assert np.abs(np.cov(delta) - np.eye(3)).max() < 4.5 * np.sqrt(2 / len(X))
 
 
-def test_smoothgrad_of_a_logistic_model_has_the_mean_of_theory() -> None:
-    r"""The score moves by N(0, σ²|w|²): the mean slope is an integral over one number, here by Gauss-Hermite."""
-    model, sigma, samples = logistic(RECORDS), 0.5, 20_000
-    found = explain_model(model, RECORDS[:5], parse(f"smoothgrad:sigma={sigma}:samples={samples}"))
-    estimator = model.predict.estimator  # type: ignore[attr-defined]
-    weights = estimator.coef_[0]
-    nodes, masses = np.polynomial.hermite_e.hermegauss(80)
-    score = estimator.decision_function(RECORDS[:5])
-    moved = score[:, None] + sigma * np.linalg.norm(weights) * nodes
-    slopes = 1 / (2 + 2 * np.cosh(moved))
-    mean = slopes @ masses / masses.sum()
-    spread = np.sqrt(slopes**2 @ masses / masses.sum() - mean**2)
-    expected = np.where(score > 0, 1, -1)[:, None] * mean[:, None] * weights
-    assert (np.abs(found - expected) < 4.5 * (spread / np.sqrt(samples))[:, None] * np.abs(weights)).all()
-
-
 def test_closed_form_draws_the_noise_of_the_definition() -> None:
     """The literal mean over draws at moved records, with the same noise."""
     model, how = logistic(RECORDS), parse("smoothgrad:sigma=0.4:samples=6:seed=3")
