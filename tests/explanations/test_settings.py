@@ -125,7 +125,8 @@ OUT_OF_RANGE = {
     "integrated_gradients": ["baseline=nan", "baseline=mean", "baseline=1e999", "steps=1", "steps=10.5"],
     "smoothgrad": ["sigma", "sigma=-1", "samples=0", "samples=2.0"],
     "gradient": [
-        "top=3:top=4", "output=loss", "normalised=yes", "noise=-0.1", "top=0", "top=many", "decimals=-1", "digits=0", "seed=-1",
+        "top=3:top=4", "top=0", "top=many", "output=loss", "normalised=yes", "noise=-0.1", "decimals=-1", "digits=0",
+        "seed=-1",
     ],
     "deeplift": ["baseline=mean"],
     "lrp": ["epsilon=0"],

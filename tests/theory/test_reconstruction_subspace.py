@@ -16,7 +16,7 @@ from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior
 
 
 def made_up(n, d, seed, span=None, change=0.03):
-    """Models with generic weights, and no data; with ``span``, changes of the weights lie in a space of that many dimensions."""
+    """Models with generic weights, and no data; with ``span``, their changes lie in a space of that many dimensions."""
     rng = np.random.default_rng([n, d, seed])
     full = rng.normal(size=d) / np.sqrt(d)
     moves = (

@@ -90,7 +90,7 @@ class _Maximum(torch.autograd.Function):  # type: ignore[misc]
 
 
 class Rules(TorchFunctionMode):  # type: ignore[misc]
-    """While active, activations have the slopes of a method; ``record`` is the tensor on which the network is called."""
+    """While active, activations have the slopes of a method; ``record`` is the tensor that the network gets."""
 
     method: str
     activations: frozenset[str]

@@ -35,7 +35,7 @@ def network_view(estimator: Any) -> NetworkView:
 
 
 def fully_connected(layers: list[tuple[Any, Any]], activation: str, *, reference_class: bool = False) -> Any:
-    """A module of the given weights (inputs, outputs) and biases; ``reference_class`` puts a logit of 0 before the others.
+    """A module of the given weights (inputs, outputs) and biases; ``reference_class`` puts a logit of 0 first.
 
     Examples
     --------

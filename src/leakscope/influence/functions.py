@@ -183,8 +183,8 @@ class _Objective:
             value = loss(self.outputs(self.theta, records[:1]), targets[:1])
         except Exception as error:
             raise InputError(
-                f"{what} do not fit the module and the loss, which fail on the first record ({describe(error)}): pass the "
-                "shapes and types that they take"
+                f"{what} do not fit the module and the loss, which fail on the first record ({describe(error)}): "
+                "pass the shapes and types that they take"
             ) from cause(error)
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
             raise InputError("the loss of a batch of one record is not one number: give loss(outputs, labels)")

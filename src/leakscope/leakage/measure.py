@@ -278,7 +278,7 @@ class _Coordinates(NamedTuple):
     noise: Floats | None
 
     def of(self, draws: Floats, side: str | None = None) -> Floats:
-        """The coordinates that vary. With the name of a side, a record whose models vary where no other model does is refused."""
+        """The coordinates that vary; of a named side, models that vary where no other does are refused."""
         moved = np.asarray((draws - self.centre) @ self.map)
         if side is not None and np.abs(moved[..., self.kept :]).max(initial=0.0) > 10 * math.sqrt(FIXED):
             raise InputError(ENDLESS.format(side))
