@@ -91,13 +91,9 @@ def environments(
     grey, numbers = np.asarray(images), np.asarray(digits)
     _check(grey, numbers)
     if len(flips) != len(sizes) or min(sizes, default=0) < 1:
-        raise InputError(
-            "every environment needs a share of flipped colours and a size from 1 on: give as many of both."
-        )
+        raise InputError("flips and sizes must have one entry for each environment, and sizes must be 1 or more")
     if sum(sizes) > len(grey):
-        raise InputError(
-            f"the environments ask for {sum(sizes):,} images, and there are {len(grey):,}: make them smaller."
-        )
+        raise InputError(f"sizes ask for {sum(sizes):,} images, and there are {len(grey):,}: make them smaller")
     parts = np.split(rng.permutation(len(grey))[: sum(sizes)], np.cumsum(sizes)[:-1])
     return [environment(grey[part], numbers[part], flip, rng, noise) for part, flip in zip(parts, flips, strict=True)]
 
@@ -105,8 +101,8 @@ def environments(
 def _check(images: NDArray[Any], digits: NDArray[Any]) -> None:
     if images.ndim != 3 or digits.shape != images.shape[:1]:
         raise InputError(
-            f"there are grey images of shape {images.shape} and digits of shape {digits.shape}: give images as (images, "
-            "height, width) and one digit each."
+            f"images have shape {images.shape} and digits {digits.shape}: give images as (images, height, width) and one "
+            "digit each"
         )
     if images.dtype != np.uint8 and not (images.dtype.kind in "buif" and ((images >= 0) & (images <= 1)).all()):
-        raise InputError("grey images hold bytes (uint8) or numbers from 0 to 1: convert them.")
+        raise InputError("images must be bytes (uint8) or numbers from 0 to 1: convert them")
