@@ -262,7 +262,7 @@ def test_too_few_records_are_one_sentence(members, nonmembers):
     pair = pair_of(lambda X: X[:, 1], lambda X: X[:, 2], samples)
     others = people(nonmembers, IN_P, rng)
     for ask in (lambda: try_membership(pair, others, [TREE]), lambda: try_blind(samples, others)):
-        with pytest.raises(InputError, match=f"there are {members} members and {nonmembers} non-members"):
+        with pytest.raises(InputError, match=f"{members}.*{nonmembers}"):
             ask()
 
 

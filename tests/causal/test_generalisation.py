@@ -8,7 +8,6 @@ import pytest
 
 from leakscope.causal.advantages import advantage_by_size, all_configurations, worst_case_advantage
 from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy, transfer_bound
-from leakscope.errors import InputError
 from leakscope.learners import Logistic, Ridge
 from leakscope.sensitivity import sensitivity
 
@@ -281,8 +280,6 @@ def test_theorem_5_holds_for_full_tables_and_the_brier_loss():
 
 def test_all_configurations_are_counted_in_order():
     assert all_configurations([2, 3, 2]).tolist() == [list(codes) for codes in product(range(2), range(3), range(2))]
-    with pytest.raises(InputError, match="take fewer"):
-        all_configurations([10] * 7)
 
 
 # --- [tople2020, Cor. 2] ---
@@ -315,35 +312,3 @@ def test_the_advantage_against_p_goes_to_zero_and_that_against_p_star_to_the_shi
         advantage_by_size(Logistic(l2=1e-6), coins([0.5, 0.5]), coins([0.9, 0.1]), [20], repeats=30, test=4000)
         == found[:1]
     )
-
-
-# --- refusals ---
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: generalisation_errors([], [1.0], [1.0]),
-        lambda: generalisation_errors([1.0], [np.nan], [1.0]),
-        lambda: discrepancy([np.ravel], np.ones((3, 1)), np.ones((3, 1)), squared),
-        lambda: discrepancy([np.ravel, lambda X: [0.0]], np.ones((3, 1)), np.ones((3, 1)), squared),
-        lambda: linear_discrepancy(np.ones((3, 1)), np.ones((3, 2)), 1.0),
-        lambda: linear_discrepancy(np.ones((3, 1)), np.ones((3, 1)), 0.0),
-        lambda: linear_discrepancy(np.ones(3), np.ones((3, 1)), 1.0),
-        lambda: linear_discrepancy(np.ones((3, 1)), np.ones((3, 1)), 1.0, resamples=1),
-        lambda: worst_case_advantage([0.0], [[0.0, 2.0]], [[0.5, 0.5]]),
-        lambda: worst_case_advantage([0.0], [[0.0, np.nan]], [[0.5, 0.5]]),
-        lambda: worst_case_advantage([0.0], [[0.0, 1.0]], [[0.5, 0.6]]),
-        lambda: worst_case_advantage([0.0], [[0.0, 1.0]], [[1.0]]),
-        lambda: worst_case_advantage([0.0], [[0.0, 1.0]], [[0.5, 0.5]], causes=[0, 1]),
-        lambda: worst_case_advantage([0.0], [[0.0, 1.0]] * 2, [[0.5, 0.5], [1.0, 0.0]], causes=[0, 0]),
-        lambda: worst_case_advantage([0.0], [[0.0, 1.0]], [[0.5, 0.5]], bound=0.0),
-        lambda: advantage_by_size(Ridge(), coins([0.5, 0.5]), coins([0.5, 0.5]), [10]),
-        lambda: advantage_by_size(Logistic(), coins([0.5, 0.5]), coins([0.5, 0.5]), [10], repeats=1),
-        lambda: advantage_by_size(Logistic(), coins([0.5, 0.5]), coins([0.5, 0.5]), []),
-    ],
-)
-def test_wrong_input_is_refused_in_one_sentence(wrong):
-    with pytest.raises(InputError) as refusal:
-        wrong()
-    assert "\n" not in str(refusal.value)

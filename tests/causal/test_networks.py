@@ -94,41 +94,6 @@ def test_tables_are_copies_and_stay_the_same_to_the_last_bit():
     np.testing.assert_array_equal(network.replace_tables({}).tables["x"], network.tables["x"])
 
 
-@pytest.mark.parametrize(
-    ("levels", "parents", "tables", "sentence"),
-    [
-        ({}, {}, {}, "has no variables"),
-        ({"x": ("a", "b")}, {"x": ("x",)}, {"x": np.full((2, 2), 0.5)}, "cycle through 'x'"),
-        ({"x": ("a",), "y": ("a",)}, {"x": ("y",), "y": ("x",)}, {}, "cycle through 'x', 'y'"),
-        ({"x": ("a", "b")}, {"x": ("z",)}, {}, "parent 'z', which is no variable"),
-        ({"x": ("a", "b")}, {"z": ()}, {}, "no variable 'z'"),
-        ({"x": ("a", "b")}, {}, {"z": [[1.0]]}, "no variable 'z'"),
-        ({"x": ("a", "b"), "y": ("a",)}, {"x": ("y", "y")}, {}, "a parent twice"),
-        ({"x": ("a", "a")}, {}, {}, "different levels"),
-        ({"x": ()}, {}, {}, "1 to 256 different levels"),
-        ({"x": tuple(map(str, range(257)))}, {}, {}, "1 to 256 different levels, not 257"),
-        ({"x": ("a", "b")}, {}, {}, "x has no table"),
-        ({"x": ("a", "b")}, {}, {"x": np.array([0.5, 0.5])}, "shape"),
-        ({"x": ("a", "b")}, {}, {"x": np.array([[0.5, 0.6]])}, "row 1 of the table of x sums to 1.1, not 1"),
-        ({"x": ("a", "b")}, {}, {"x": np.array([[1.5, -0.5]])}, "no probabilities"),
-        ({"x": ("a", "b")}, {}, {"x": np.array([[np.nan, 1.0]])}, "no probabilities"),
-        ({name: tuple(map(str, range(256))) for name in "abcde"}, {"a": tuple("bcde")}, {"a": [[1]]}, "fewer parents"),
-    ],
-)  # fmt: skip
-def test_a_bad_network_is_refused_in_one_sentence(levels, parents, tables, sentence):
-    with pytest.raises(InputError, match=sentence) as refused:
-        Network("bad", levels, parents, {**{name: [[1.0]] for name in levels if name == "y"}, **tables})
-    assert "\n" not in str(refused.value)
-
-
-def test_unknown_variables_are_refused():
-    for call in (made().children, made().markov_blanket, lambda name: made().replace_tables({name: np.ones((1, 1))})):
-        with pytest.raises(InputError, match="no variable 'z'"):
-            call("z")
-    with pytest.raises(InputError, match="'z', which is no variable"):
-        topological_order({"a": ("z",)})
-
-
 # --- what data can orient ---------------------------------------------------------------------------------------------
 
 
@@ -195,16 +160,3 @@ def test_without_pgmpy_they_come_from_the_mirror_and_are_the_same(name, monkeypa
         for axis, parent in enumerate(bundled.parents[variable]):
             other = other.take([mirrored.levels[parent].index(level) for level in bundled.levels[parent]], axis=axis)
         np.testing.assert_allclose(other[..., order].reshape(table.shape), table, rtol=0, atol=1e-15)
-
-
-def test_the_right_name_on_another_network_is_refused(monkeypatch, tmp_path):
-    path = tmp_path / "child.bif"
-    path.write_text("variable x { type discrete [ 1 ] { a }; } probability ( x ) { table 1.0; }")
-    monkeypatch.setattr(named, "_bundled", lambda key: path)
-    with pytest.raises(InputError, match="holds another network"):
-        load_network("child")
-
-
-def test_an_unknown_name_is_refused():
-    with pytest.raises(InputError, match="no network 'asia': choose child, alarm, sachs, water"):
-        load_network("asia")

@@ -12,7 +12,6 @@ from scipy.special import softmax
 from leakscope.causal import CausalTable, draw, load_network
 from leakscope.causal.kinds import TableKind
 from leakscope.causal.table_model import FLOOR
-from leakscope.errors import InputError
 from leakscope.learners import Learner
 from leakscope.records import Records
 from leakscope.worlds import leave_one_out, random_halves, retrain
@@ -145,34 +144,3 @@ def test_a_kind_of_model_answers_with_the_table():
     (model,) = TableKind((0, 1), LEVELS).train([people], np.array(["a", "b", "c"]), np.random.SeedSequence(0))
     np.testing.assert_array_equal(model.predict(X), literal(X, y, (0, 1), X))
     assert (model.name, model.gives_probabilities) == ("causal table", True)
-
-
-@pytest.mark.parametrize(
-    ("columns", "levels", "X", "y", "words"),
-    [
-        ((0, 0), None, [[0]], [0], "columns are different positions"),
-        ((-1,), None, [[0]], [0], "columns are different positions"),
-        ((0,), None, [[0.5], [1.0]], [0, 1], "takes codes"),
-        ((0,), None, [[-1], [1]], [0, 1], "takes codes"),
-        ((0,), None, [[0], [1]], [0], "2 records and 1 labels"),
-        ((3,), None, [[0], [1]], [0, 1], "no column 3"),
-        ((0,), (2,), [[0], [2]], [0, 1], "codes beyond the levels"),
-        ((0,), (2, 2), [[0], [1]], [0, 1], "codes beyond the levels"),
-        ((0,), None, [[0], [1]], [1, 1], "classification needs two classes"),
-        ((0, 1), (10_000, 10_000), [[0, 0], [1, 1]], [0, 1], "too many configurations"),
-    ],
-)
-def test_what_it_can_not_take_is_one_sentence(columns, levels, X, y, words):
-    with pytest.raises(InputError, match=words) as refusal:
-        CausalTable(columns, levels).prepare(np.array(X), np.array(y))
-    assert str(refusal.value).count(". ") == 0
-
-
-def test_what_it_does_not_know_yet_and_sizes_are_refused():
-    learner, X, y, _ = fitted()
-    with pytest.raises(InputError, match="prepare"):
-        CausalTable((0,)).fit(X, y, np.random.default_rng(0))
-    for size in (0, 61):
-        with pytest.raises(InputError, match="size of a training set"):
-            learner.check(X, y, size)
-    learner.check(X, y, 60)

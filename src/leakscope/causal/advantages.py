@@ -172,7 +172,7 @@ def advantage_by_size(
     check_count("test", test)
     check_share("confidence", confidence)
     if not sizes or min(sizes) < 1:
-        raise InputError(f"training sets hold 1 record or more, not {', '.join(map(str, sizes)) or 'none'}")
+        raise InputError(f"sizes must be 1 or more, not {', '.join(map(str, sizes)) or 'none'}")
     found = []
     for size in sizes:
         children = np.random.SeedSequence((seed, int(size))).spawn(repeats)
