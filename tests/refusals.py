@@ -9,4 +9,6 @@ def check_refused(call, name):
     """Check that a call is refused in one sentence that holds a name: a regular expression."""
     with pytest.raises(InputError, match=name) as refused:
         call()
-    assert "\n" not in str(refused.value)
+    message = str(refused.value)
+    assert "\n" not in message
+    assert len(message) < 250

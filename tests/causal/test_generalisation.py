@@ -67,7 +67,6 @@ def test_the_discrepancy_is_the_largest_over_pairs_by_a_literal_loop():
     found = discrepancy(models, P, Pstar, squared)
     assert found.value == pytest.approx(max(gaps), rel=1e-12)
     assert found.low <= found.value <= found.high
-    assert "lower bound for a larger class" in found.method
 
 
 def test_bounded_linear_models_reach_the_eigenvalue_and_never_pass_it():

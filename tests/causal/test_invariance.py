@@ -339,7 +339,7 @@ def test_classes_and_numbers_take_the_logistic_test():
     found = invariant_features(pd.DataFrame({"cause": cause, "effect": effect}), label, site)
     assert found.test == "logistic"
     assert found.features == ("cause",)
-    assert "log-odds" in str(found)
+    assert "cause" in str(found)
 
 
 def test_environments_that_are_alike_name_no_cause():
@@ -350,7 +350,7 @@ def test_environments_that_are_alike_name_no_cause():
     assert found.alike
     assert not found.rejected_all
     assert found.plausible == (0,)
-    assert "too alike" in str(found)
+    assert "column 0" in str(found)
 
 
 def test_two_stand_ins_name_no_cause_and_say_which_sets():
@@ -369,7 +369,7 @@ def test_intervention_on_the_label_refutes_all_sets():
     assert found.rejected_all
     assert found.features == ()
     assert found.plausible is None
-    assert str(found).startswith("No set of these features")
+    assert "600" in str(found)
     with pytest.raises(InputError):
         alternatives(found)
 
@@ -405,7 +405,7 @@ def test_screening_keeps_what_matters_and_says_what_may_be_missed():
     assert {4, 5} <= set(found.candidates)
     assert len(found.candidates) == 4
     assert found.features == (4,)
-    assert "would be missed" in found.screening
+    assert all(str(column) in found.screening for column in set(range(7)) - set(found.candidates))
     assert found.screening in str(found)
     assert alternatives(found)["all features"] == tuple(range(7))
 
