@@ -311,7 +311,7 @@ def _read(
     if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
         raise InputError("environments must be a list of pairs (features, labels), one for each environment")
     if len(pairs) < needed:
-        raise InputError(f"environments must be {needed} or more, not {len(pairs)}: give more, or penalty=0 for one")
+        raise InputError(f"a penalty needs several environments, not {len(pairs)}: give two or more, or penalty=0")
     read = [read_records(_flat(X), y, "a network") for X, y in pairs]
     for number, (table, labels, columns) in enumerate(read):
         if columns != read[0][2]:

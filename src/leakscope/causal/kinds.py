@@ -4,6 +4,9 @@ The causal model of a discrete world is the table of Y given its parents; the as
 [tople2020, section 4.1] on all columns: 128-512-128 ReLU, Adam with step 1e-4, 10,000 steps. The paper does not state the
 batch, which is 128 here, nor how levels are encoded: each is a column of zeros and ones. A third, the same network on the
 parents alone, tells what the choice of columns does from what the kind of model does.
+
+A kind is trained on several samples at once and gives a model for each. Labels are positions of ``classes``, or values where
+``classes`` is None.
 """
 
 from __future__ import annotations
@@ -12,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,22 +30,6 @@ from leakscope.records import Records
 from leakscope.workers import one_thread
 
 WIDTHS, RATE, STEPS, BATCH = (128, 512, 128), 1e-4, 10_000, 128
-
-
-class Kind(Protocol):
-    """A kind of model: trained on several samples at once, it gives a model for each."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def columns(self) -> tuple[int, ...]: ...
-
-    def train(
-        self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
-    ) -> list[Model]:
-        """Train one model on each sample; labels are positions of ``classes``, or values where that is None."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -173,3 +160,6 @@ class _Lookup:
 
     def __call__(self, X: NDArray[Any]) -> Floats:
         return self.learner.probabilities(self.table, self.kind.codes(X))
+
+
+Kind = TableKind | NetworkKind | EstimatorKind
