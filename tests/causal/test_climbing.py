@@ -9,20 +9,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from leakscope.causal import (
-    NETWORKS,
-    Network,
-    bic,
-    climb,
-    compelled_arcs,
-    draw,
-    learned_parents,
-    load_network,
-    parent_confidence,
-    to_frame,
-)
-from leakscope.causal.climbing import LEAST_GAIN, WEIGHTS, _Families
-from leakscope.causal.network import topological_order
+from leakscope.causal.climbing import LEAST_GAIN, WEIGHTS, _Families, bic, climb, learned_parents, parent_confidence
+from leakscope.causal.named import NETWORKS, load_network
+from leakscope.causal.network import Network, compelled_arcs, topological_order
+from leakscope.causal.sampling import draw, to_frame
 from leakscope.errors import InputError
 
 

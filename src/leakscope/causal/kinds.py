@@ -34,15 +34,7 @@ WIDTHS, RATE, STEPS, BATCH = (128, 512, 128), 1e-4, 10_000, 128
 
 @dataclass(frozen=True)
 class TableKind:
-    """The maximum-likelihood table of the label given some columns of codes.
-
-    Parameters
-    ----------
-    columns
-        Positions of the columns.
-    levels
-        Number of levels of every column.
-    """
+    """The maximum-likelihood table of the label given some columns of codes; ``levels`` are those of every column."""
 
     columns: tuple[int, ...]
     levels: tuple[int, ...]
