@@ -277,10 +277,6 @@ def test_theorem_5_holds_for_full_tables_and_the_brier_loss():
         assert found[0] <= found[1] + 1e-12
 
 
-def test_all_configurations_are_counted_in_order():
-    assert all_configurations([2, 3, 2]).tolist() == [list(codes) for codes in product(range(2), range(3), range(2))]
-
-
 # --- [tople2020, Cor. 2] ---
 
 

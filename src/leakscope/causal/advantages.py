@@ -107,8 +107,8 @@ def all_configurations(levels: Sequence[int]) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> all_configurations([2, 2])
-    array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> all_configurations([2, 3]).tolist()
+    [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
     """
     if math.prod(levels) > MOST_CONFIGURATIONS:
         raise InputError(

@@ -17,6 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -224,16 +225,17 @@ def topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     """
     if unknown := [parent for of in parents.values() for parent in of if parent not in parents]:
         raise InputError(f"the graph has the parent {list_names(unknown)}, which is no variable of it")
+    place = {name: number for number, name in enumerate(parents)}
+    sorter = TopologicalSorter(parents)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise InputError(f"the graph has a cycle through {list_names(error.args[1][1:])}: leave out an arc") from None
     order: list[str] = []
-    placed: set[str] = set()
-    waiting = list(parents)
-    while waiting:
-        free = [name for name in waiting if placed.issuperset(parents[name])]
-        if not free:
-            raise InputError(f"the graph has a cycle through {list_names(_cycle(parents, waiting))}: leave out an arc")
+    while sorter.is_active():
+        free = sorted(sorter.get_ready(), key=place.__getitem__)
         order += free
-        placed.update(free)
-        waiting = [name for name in waiting if name not in placed]
+        sorter.done(*free)
     return tuple(order)
 
 
@@ -265,13 +267,3 @@ def compelled_arcs(parents: Mapping[str, Sequence[str]]) -> frozenset[tuple[str,
     while new := {(a, b) for a, b in arcs - known if follows(a, b)}:
         known |= new
     return frozenset(known)
-
-
-def _cycle(parents: Mapping[str, Sequence[str]], waiting: Sequence[str]) -> list[str]:
-    """The variables of one cycle: whoever waits has a parent that waits."""
-    walk = [waiting[0]]
-    while True:
-        ahead = next(parent for parent in parents[walk[-1]] if parent in waiting)
-        if ahead in walk:
-            return walk[walk.index(ahead) :]
-        walk.append(ahead)
