@@ -47,10 +47,6 @@ class Encoded:
     levels: tuple[int, ...]
     classes: NDArray[Any] | None
 
-    @property
-    def task(self) -> Task:
-        return "regression" if self.classes is None else "classification"
-
     def columns(self, names: Sequence[str], what: str) -> tuple[int, ...]:
         """Positions of some columns."""
         if unknown := [name for name in names if name not in self.names]:

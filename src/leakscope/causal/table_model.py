@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,6 +57,7 @@ class CausalTable:
     levels: tuple[int, ...] | None = None
     classes: int | None = field(default=None, repr=False)
     task: Literal["classification"] = field(default="classification", repr=False)
+    name: ClassVar[str] = "causal table"
 
     def __post_init__(self) -> None:
         columns = tuple(map(int, self.columns))
@@ -64,16 +65,6 @@ class CausalTable:
             raise InputError(f"columns are different positions from 0 on, not {self.columns!r}")
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "levels", None if self.levels is None else tuple(map(int, self.levels)))
-
-    @property
-    def name(self) -> str:
-        """What a report calls it."""
-        return "causal table"
-
-    @property
-    def identified(self) -> bool:
-        """Whether two sets of parameters are two functions."""
-        return True
 
     def prepare(self, X: Any, y: Any) -> tuple[CausalTable, NDArray[Any], Indices]:
         """Codes as they are, and labels as positions in the sorted classes."""
