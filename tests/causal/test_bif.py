@@ -1,7 +1,5 @@
 """The BIF reader: equal to pgmpy's on the four networks, and one sentence for what is no network."""
 
-from __future__ import annotations
-
 import gzip
 import warnings
 

@@ -4,8 +4,6 @@ Column 0 of a record is a value that P and P* have in different shares; columns 
 and of the second model; column 3 is a number that no other record has.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Hill climbing: scores by hand and by pgmpy, the path of a literal climber, tops of hills, and what data can't orient."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections import Counter

@@ -1,7 +1,5 @@
 """Networks: graph, tables, probabilities, and the four of [tople2020, Table 1] by name."""
 
-from __future__ import annotations
-
 from itertools import combinations, product
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Wrong input to `leakscope.causal` ends in one sentence that names what is wrong."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

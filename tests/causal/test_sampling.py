@@ -1,7 +1,5 @@
 """Samples: the law of the tables and of pgmpy, a literal loop, prefixes; codes and frames; tables by counting."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import product
 
@@ -10,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy.special import chdtri
 
-from leakscope.causal import NETWORKS, Network, draw, fit_table, fit_tables, load_network, to_codes, to_frame
+from leakscope.causal import NETWORKS, Network, draw, fit_table, fit_tables, load_network, redraw, to_codes, to_frame
 from leakscope.causal.counting import BLOCK, count_table
 from leakscope.causal.sampling import CHUNK
 
@@ -60,6 +58,16 @@ def test_each_family_has_the_law_of_its_table(name):
         if freedom:
             assert square < chdtri(freedom, LEVEL / len(network.names)), variable
     assert np.isfinite(network.log_probability(codes)).all()
+
+
+@pytest.mark.parametrize("name", ["child", "sachs"])
+def test_the_label_given_its_parents_keeps_its_law_in_a_shifted_world(name):
+    """And another variable does not, so that the comparison can tell."""
+    network, label = load_network(name), NETWORKS[name].label
+    codes = draw(redraw(network, [label], seed=7), 100_000, seed=8)
+    for variable, least, most in ((label, 0, 1), (network.parents[label][0], 10, np.inf)):
+        square, freedom = distance(counts_of(network, codes, variable), network.tables[variable])
+        assert least < square / chdtri(freedom, LEVEL) < most
 
 
 def test_the_joint_law_is_the_product_of_the_tables():

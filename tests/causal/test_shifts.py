@@ -1,13 +1,10 @@
-"""Other worlds: which tables stay, what the others become, and that Y given its causes keeps its law."""
-
-from __future__ import annotations
+"""Other worlds: which tables stay, and what the others become."""
 
 import numpy as np
 import pytest
-from scipy.special import bdtrc, chdtri
+from scipy.special import bdtrc
 
-from leakscope.causal import NETWORKS, Network, draw, intervene, load_network, perturb, redraw
-from leakscope.causal.counting import count_table
+from leakscope.causal import NETWORKS, Network, intervene, load_network, perturb, redraw
 
 
 def moved(before, after):
@@ -87,24 +84,3 @@ def test_a_table_gets_the_same_draw_whatever_else_is_exchanged():
     np.testing.assert_array_equal(one.tables["Raf"], whole.tables["Raf"])
     assert moved(whole, redraw(sachs, "Akt", seed=5)) == []
     assert moved(whole, redraw(sachs, ["Akt"], seed=6)) == [name for name in sachs.names if name != "Akt"]
-
-
-@pytest.mark.parametrize("name", ["child", "sachs"])
-def test_the_label_given_its_parents_keeps_its_law_in_a_shifted_world(name):
-    """And another variable does not, so that the comparison can tell."""
-    network, label = load_network(name), NETWORKS[name].label
-    shifted = redraw(network, [label], seed=7)
-    codes = draw(shifted, 100_000, seed=8)
-
-    def distance(variable):
-        parents = [network.place[parent] for parent in network.parents[variable]]
-        counts, table = count_table(codes, network.place[variable], parents, network.sizes), network.tables[variable]
-        expected = counts.sum(axis=1, keepdims=True) * table
-        rows = expected.min(axis=1) >= 5
-        freedom = int(rows.sum()) * (table.shape[1] - 1)
-        return ((counts - expected)[rows] ** 2 / expected[rows]).sum(), chdtri(freedom, 1e-6)
-
-    square, threshold = distance(label)
-    assert square < threshold
-    square, threshold = distance(network.parents[label][0])
-    assert square > 10 * threshold
