@@ -243,7 +243,7 @@ REFUSED = {
     "few records": ({"data": people(200), "parents": ["rain"]}, "360"),
     "unknown model": ({"graph": garden(), "model": "oracle"}, "model"),
     "model for numbers": ({"graph": garden(), "model": "ridge"}, "ridge"),
-    "too many wrong": ({"graph": garden(), "wrong": 9}, "9"),
+    "too many wrong": ({"graph": garden(), "wrong": 9}, "wrong.*9"),
     "sensitive unknown": ({"graph": garden(), "sensitive": ["snow"]}, "snow"),
     "unknown column": ({"data": people(400).assign(snow="no"), "graph": garden()}, "snow"),
     "missing column": ({"data": people(400).drop(columns="boots"), "graph": garden()}, "boots"),
@@ -280,7 +280,7 @@ def test_record_that_cannot_occur_is_refused_by_number():
 def test_environment_with_one_class_is_refused():
     data = people(600).assign(site=np.repeat(["a", "b"], 300))
     data.loc[data["site"] == "a", "flood"] = "no"
-    check_refused(lambda: causal.study(data, "flood", environments="site", model="logistic"), "0")
+    check_refused(lambda: causal.study(data, "flood", environments="site", model="logistic"), r"\b0\b")
 
 
 def test_encoding_reads_levels_numbers_and_missing_texts():

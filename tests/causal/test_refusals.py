@@ -54,8 +54,8 @@ CALLS = {
     "label": (lambda: learned_parents(CODES, "ab", [2, 2], "y"), "'y'"),
     "label of resamples": (lambda: parent_confidence(CODES, "ab", [2, 2], "y"), "'y'"),
     "resamples": (lambda: parent_confidence(CODES, "ab", [2, 2], "a", resamples=0), "resamples"),
-    "code beyond levels": (lambda: fit_table(np.array([[0, 1], [1, 3]]), 0, [1], [2, 3]), "2"),
-    "negative code": (lambda: fit_table(np.array([[0, 1], [1, -1]]), 0, [1], [2, 3]), "2"),
+    "code beyond levels": (lambda: fit_table(np.array([[0, 1], [1, 3]]), 0, [1], [2, 3]), r"2.*\b0\b.*\b2\b"),
+    "negative code": (lambda: fit_table(np.array([[0, 1], [1, -1]]), 0, [1], [2, 3]), r"2.*\b0\b.*\b2\b"),
     "parent of no variable": (lambda: topological_order({"a": ("z",)}), "'z'"),
     "unknown network": (lambda: load_network("asia"), "'asia'.*child"),
     "keep": (lambda: redraw(load_network("sachs"), ["Nobody"]), "'Nobody'"),
@@ -70,10 +70,10 @@ CALLS = {
     "no losses": (lambda: generalisation_errors([], [1.0], [1.0]), "losses"),
     "missing loss": (lambda: generalisation_errors([1.0], [np.nan], [1.0]), "losses"),
     "one model": (lambda: discrepancy([np.ravel], ONE, ONE, squared), "models"),
-    "too few predictions": (lambda: discrepancy([np.ravel, lambda X: [0.0]], ONE, ONE, squared), "3"),
-    "other columns": (lambda: linear_discrepancy(ONE, np.ones((3, 2)), 1.0), "2"),
+    "too few predictions": (lambda: discrepancy([np.ravel, lambda X: [0.0]], ONE, ONE, squared), r"\b1\b.*\b3\b"),
+    "other columns": (lambda: linear_discrepancy(ONE, np.ones((3, 2)), 1.0), r"\b1\b.*\b2\b"),
     "radius": (lambda: linear_discrepancy(ONE, ONE, 0.0), "radius"),
-    "no table": (lambda: linear_discrepancy(np.ones(3), ONE, 1.0), "P"),
+    "no table": (lambda: linear_discrepancy(np.ones(3), ONE, 1.0), r"\bP\b"),
     "resamples of moments": (lambda: linear_discrepancy(ONE, ONE, 1.0, resamples=1), "resamples"),
     "loss above the bound": (lambda: worst_case_advantage([0.0], [[0.0, 2.0]], FAIR), "bound"),
     "loss that is missing": (lambda: worst_case_advantage([0.0], [[0.0, np.nan]], FAIR), "bound"),
@@ -171,8 +171,8 @@ def test_columns_and_levels_of_other_tables(change, name):
         ((-1,), None, [[0]], [0], "columns"),
         ((0,), None, [[0.5], [1.0]], [0, 1], "X"),
         ((0,), None, [[-1], [1]], [0, 1], "X"),
-        ((0,), None, [[0], [1]], [0], "2.*1"),
-        ((3,), None, [[0], [1]], [0, 1], "3"),
+        ((0,), None, [[0], [1]], [0], r"\b2\b.*\b1\b"),
+        ((3,), None, [[0], [1]], [0, 1], r"\b1\b.*\b3\b"),
         ((0,), (2,), [[0], [2]], [0, 1], "levels"),
         ((0,), (2, 2), [[0], [1]], [0, 1], "levels"),
         ((0,), None, [[0], [1]], [1, 1], r"\by\b"),
@@ -202,12 +202,12 @@ FRAME, TURNED = pd.DataFrame(X0, columns=["a", "b"]), pd.DataFrame(X0, columns=[
         ([(X0, Y0)], "environments"),
         ([], "environments"),
         ((X0, Y0), "environments"),
-        ([(X0, Y0), (X0, np.ones(40, int))], "1"),
-        ([(X0, Y0), (X0, np.arange(40) % 3)], "3"),
-        ([(X0, Y0), (X0[:, :1], Y0)], "1.*0"),
-        ([(FRAME, Y0), (TURNED, Y0)], "1.*0"),
-        ([(X0, Y0), (X0, Y0[:-1])], "39"),
-        ([(X0, Y0), (X0 * np.nan, Y0)], "columns"),
+        ([(X0, Y0), (X0, np.ones(40, int))], r"\b1\b"),
+        ([(X0, Y0), (X0, np.arange(40) % 3)], r"\b3\b"),
+        ([(X0, Y0), (X0[:, :1], Y0)], r"\b1\b.*\b0\b.*\b1\b.*\b2\b"),
+        ([(FRAME, Y0), (TURNED, Y0)], r"\b1\b.*\b0\b.*\b2\b.*\b2\b"),
+        ([(X0, Y0), (X0, Y0[:-1])], "40.*39"),
+        ([(X0, Y0), (X0 * np.nan, Y0)], r"0,\s1"),
         ([(X0, Y0), (X0 * 1e30, Y0)], r"e\+30"),
     ],
 )
@@ -227,7 +227,11 @@ def test_settings_of_invariant_training(setting):
 def test_records_of_an_invariant_model_and_training_that_diverges():
     learner = IRM(penalty=0.0, steps=2)
     plain, named_columns = (learner.fit([(X, Y0)], np.random.default_rng(0)) for X in (X0, FRAME))
-    for model, X, name in ((plain, np.ones((4, 3)), "3"), (plain, [["a", "b"]], "X"), (named_columns, TURNED, "'a'")):
+    for model, X, name in (
+        (plain, np.ones((4, 3)), r"\b2\b.*\b3\b"),
+        (plain, [["a", "b"]], "X"),
+        (named_columns, TURNED, "'a'"),
+    ):
         check_refused(lambda model=model, X=X: learner.outputs(model, X), name)
     check_refused(lambda: IRM(penalty=0.0, steps=50, rate=1e30).fit([(X0, Y0)], np.random.default_rng(0)), "rate")
 
@@ -259,7 +263,7 @@ CHANGES = {
     "one environment": ({"environment": np.repeat("p", 200)}, "environment"),
     "missing environment": ({"environment": np.array(["p", None] * 100, dtype=object)}, "100"),
     "one class": ({"y": np.tile([0, 1], 100) | (np.arange(200) >= 100)}, "100"),
-    "small environment": ({"environment": np.repeat(["p", "q"], [190, 10])}, "10"),
+    "small environment": ({"environment": np.repeat(["p", "q"], [190, 10])}, "10.*20"),
     "one label": ({"y": np.zeros(200, int)}, r"\by\b"),
     "constant column": ({"X": pd.DataFrame({"a": NORMAL, "b": np.ones(200)})}, "'b'"),
     "environments by classes": ({"y": np.tile([0, 1, 2, 3], 50), "environment": np.tile([0, 0, 1, 1], 50)}, "environment"),
@@ -267,7 +271,7 @@ CHANGES = {
     "environment as column": ({"X": pd.DataFrame({"a": np.repeat(["x", "y"], 100)})}, "'a'"),
     "label as column": ({"X": pd.DataFrame({"a": NORMAL}), "y": 3 * NORMAL + 1}, "'a'"),
     "missing values": ({"X": pd.DataFrame({"a": np.where(NORMAL > 9, NORMAL, np.nan), "b": NORMAL})}, "'a'"),
-    "few labels": ({"y": np.zeros(10)}, "10"),
+    "few labels": ({"y": np.zeros(10)}, "200.*10"),
     "no records": ({"X": np.zeros((0, 2)), "y": np.zeros(0)}, "X"),
     "one number": ({"environment": 3}, "environment"),
     "seed": ({"seed": -1}, "seed"),
@@ -287,7 +291,7 @@ CHANGES = {
     "too many sets": ({"X": WIDE, "candidates": range(30)}, "1,073,741,824"),
     "too many levels": ({"X": pd.DataFrame({"a": NORMAL, "b": np.arange(200).astype(str)})}, "'b'"),
     "too many coefficients": ({"X": pd.DataFrame({"a": NORMAL, "b": (np.arange(200) % 40).astype(str)}),
-                               "environment": np.repeat([0, 1], [160, 40])}, "41"),
+                               "environment": np.repeat([0, 1], [160, 40])}, "40.*41"),
 }  # fmt: skip
 
 
