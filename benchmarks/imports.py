@@ -28,11 +28,11 @@ def run() -> Iterator[Line]:
 
 
 def _saved() -> Iterator[Line]:
-    """Commands on saved audits of 3,000 training records, which pipelines run often."""
+    """Commands on saved audits of 10,000 training records, which pipelines run often."""
     yardstick = [sys.executable, "-c", "import numpy, pandas"]
     with tempfile.TemporaryDirectory() as folder:
         rng = np.random.default_rng(0)
-        member = np.arange(6000) % 2 == 0
+        member = np.arange(20_000) % 2 == 0
         for name, shift in (("old", 0.0), ("new", 0.5)):
             scores = rng.normal(shift * member)
             leakscope.audit_scores(scores, member, random_split=True).save(Path(folder) / name)

@@ -7,7 +7,6 @@ import json
 import zipfile
 
 import numpy as np
-import skops.io
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.dummy import DummyClassifier
@@ -29,6 +28,7 @@ from sklearn.tree._tree import Tree
 rng = np.random.default_rng(5)
 X = np.abs(rng.normal(size=(80, 3)))
 y = np.digitize(X[:, 0], [0.4, 0.9])
+FLOAT, INT64, BOOL = 1, 7, 9  # onnx.TensorProto
 TRUST = [
     "sklearn.tree._tree.Tree",
     "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor",
@@ -36,6 +36,12 @@ TRUST = [
     "sklearn.metrics._dist_metrics.EuclideanDistance64",
     "scipy.sparse._csr.csr_matrix",
 ]
+
+
+def changed(model, **attributes):
+    for name, value in attributes.items():
+        setattr(model, name, value)
+    return model
 
 
 def change_tree(estimator, **fields):
@@ -46,12 +52,11 @@ def change_tree(estimator, **fields):
         state["nodes"][field][node] = number
     estimator.tree_ = Tree(tree.n_features, tree.n_classes, tree.n_outputs)
     estimator.tree_.__setstate__(state)
+    return estimator
 
 
 def decision_tree(**fields):
-    model = DecisionTreeClassifier(random_state=0).fit(X, y)
-    change_tree(model, **fields)
-    return model
+    return change_tree(DecisionTreeClassifier(random_state=0).fit(X, y), **fields)
 
 
 def deep_in_a_pipeline():
@@ -71,18 +76,14 @@ def forest_with_a_wider_tree():
 
 def tree_that_is_not_asked_for_its_features(value):
     """Scikit-learn compares records with n_features_in_ if it is there, and nothing differs from a masked number."""
-    model = decision_tree()
     wide = DecisionTreeClassifier(random_state=0).fit(np.hstack([np.zeros((80, 10**5)), X]), y)
-    model.tree_ = wide.tree_
-    model.n_features_in_ = value
-    return model
+    return changed(decision_tree(), tree_=wide.tree_, n_features_in_=value)
 
 
 def gradient_boosting_with_too_few_columns():
     """The first prediction has one column, and the trees of the other classes are added beyond it."""
     model = GradientBoostingClassifier(n_estimators=2, random_state=0).fit(X, y)
-    model.init_ = DummyClassifier(strategy="prior").fit(X, np.zeros(80))
-    return model
+    return changed(model, init_=DummyClassifier(strategy="prior").fit(X, np.zeros(80)))
 
 
 def isolation_forest():
@@ -101,36 +102,26 @@ def boosting(**fields):
 
 
 def svc(**attributes):
-    model = SVC().fit(X, y)
-    for name, value in attributes.items():
-        setattr(model, name, value)
-    return model
+    return changed(SVC().fit(X, y), **attributes)
 
 
 def sparse_svc():
     """Scikit-learn checks the number of support vectors of dense machines only."""
     model = SVC().fit(sparse.csr_matrix(X), y)
-    model._n_support = (model._n_support + 10**6).astype(np.int32)
-    return model
-
-
-def svc_without_its_check():
-    model = svc(_n_support=np.array([10**6] * 3, dtype=np.int32))
-    model._validate_for_predict = np.positive
-    return model
+    return changed(model, _n_support=(model._n_support + 10**6).astype(np.int32))
 
 
 def precomputed_svr():
     model = SVR(kernel="precomputed").fit(X @ X.T, y)
-    model.support_ = model.support_ + np.int32(10**8)
-    return model
+    return changed(model, support_=model.support_ + np.int32(10**8))
 
 
 def neighbors(**attributes):
-    model = KNeighborsClassifier(algorithm="brute").fit(X, y)
-    for name, value in attributes.items():
-        setattr(model, name, value)
-    return model
+    return changed(KNeighborsClassifier(algorithm="brute").fit(X, y), **attributes)
+
+
+def k_means(**attributes):
+    return changed(KMeans(2, n_init=1, random_state=0).fit(X), **attributes)
 
 
 def search_tree():
@@ -153,21 +144,7 @@ def random_state():
     state["state"]["pos"] = 10**8
     source = np.random.RandomState()
     source.set_state(state)
-    model = DummyClassifier(strategy="stratified", random_state=0).fit(X, y)
-    model.random_state = source
-    return model
-
-
-def centers():
-    model = KMeans(2, n_init=1, random_state=0).fit(X)
-    model.cluster_centers_ = np.zeros((2, 1))
-    return model
-
-
-def threads():
-    model = KMeans(2, n_init=1, random_state=0).fit(X)
-    model._n_threads = 10**6
-    return model
+    return changed(DummyClassifier(strategy="stratified", random_state=0).fit(X, y), random_state=source)
 
 
 #: What is wrong, and the model that has it.
@@ -198,7 +175,9 @@ MODELS = {
         _intercept_=np.zeros(1), _n_support=np.array([len(SVC().fit(X, y).support_)] + [0] * 20_000, dtype=np.int32)
     ),
     "svc of another kind": lambda: svc(_impl="epsilon_svr"),
-    "svc without its check": svc_without_its_check,
+    "svc without its check": lambda: svc(
+        _n_support=np.array([10**6] * 3, dtype=np.int32), _validate_for_predict=np.positive
+    ),
     "svc kernel of any shape": lambda: svc(
         kernel=np.multiply, _BaseLibSVM__Xfit=np.zeros((1, 1)), support_=np.array([10**8], dtype=np.int32)
     ),
@@ -209,28 +188,28 @@ MODELS = {
     "search tree": search_tree,
     "sparse coefficients": sparse_coefficients,
     "random state": random_state,
-    "centres": centers,
-    "threads": threads,
+    "centres": lambda: k_means(cluster_centers_=np.zeros((2, 1))),
+    "threads": lambda: k_means(_n_threads=10**6),
 }
 
 
-def with_schema(content, change):
-    """Return a skops file with its schema changed by a function."""
+def zipped(parts):
+    """Return an archive of files by name."""
     target = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(content)) as old, zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as new:
-        for name in old.namelist():
-            part = old.read(name)
-            new.writestr(name, change(part) if name == "schema.json" else part)
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
     return target.getvalue()
+
+
+def node(kind, module, loader, **more):
+    """An object in the schema of a skops file."""
+    return {"__class__": kind, "__module__": module, "__loader__": loader, "protocol": 2, **more}
 
 
 def zip_bomb():
     """A file of 20 kB that says that it unpacks to 4 GB."""
-    target = io.BytesIO()
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
-        archive.writestr("schema.json", "{}")
-        archive.writestr("0.npy", bytes(20_000_000))
-    content = bytearray(target.getvalue())
+    content = bytearray(zipped({"schema.json": "{}", "0.npy": bytes(20_000_000)}))
     at = content.rindex(b"PK\x01\x02")
     content[at + 24 : at + 28] = (4_000_000_000).to_bytes(4, "little")  # the declared size
     return bytes(content)
@@ -238,86 +217,50 @@ def zip_bomb():
 
 def repeated_array():
     """One array of 80 MB, read a hundred times: the declared sizes look harmless."""
-    target = io.BytesIO()
-    node = {
-        "__class__": "ndarray",
-        "__module__": "numpy",
-        "__loader__": "NdArrayNode",
-        "type": "numpy",
-        "file": "0.npy",
-    }
-    schema = {
-        "__class__": "list",
-        "__module__": "builtins",
-        "__loader__": "ListNode",
-        "content": [node] * 100,
-        "protocol": 2,
-    }
+    array = node("ndarray", "numpy", "NdArrayNode", type="numpy", file="0.npy")
+    schema = node("list", "builtins", "ListNode", content=[array] * 100)
     buffer = io.BytesIO()
     np.save(buffer, np.zeros(10_000_000))
-    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
-        archive.writestr("schema.json", json.dumps(schema))
-        archive.writestr("0.npy", buffer.getvalue())
-    return target.getvalue()
+    return zipped({"schema.json": json.dumps(schema), "0.npy": buffer.getvalue()})
 
 
 def deep_nesting():
     """A list in a list, 100,000 times."""
-    start = '{"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "protocol": 2, "content": ['
-    return with_schema(skops.io.dumps([1]), lambda _: start * 100_000 + "]}" * 100_000)
+    start = json.dumps(node("list", "builtins", "ListNode", content=[])).removesuffix("]}")
+    return zipped({"schema.json": start * 100_000 + "]}" * 100_000})
 
 
 def onnx_loop(rounds=2**62):
     """An ONNX model whose Loop node runs practically for ever."""
-    from onnx import TensorProto, helper
+    from onnx.helper import make_graph, make_node, make_tensor, make_tensor_value_info
 
-    body = helper.make_graph(
-        [helper.make_node("Identity", ["go"], ["go_on"]), helper.make_node("Add", ["sum", "one"], ["next"])],
+    body = make_graph(
+        [make_node("Identity", ["go"], ["go_on"]), make_node("Add", ["sum", "one"], ["next"])],
         "body",
         [
-            helper.make_tensor_value_info("round", TensorProto.INT64, []),
-            helper.make_tensor_value_info("go", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("sum", TensorProto.FLOAT, ["n", 3]),
+            make_tensor_value_info("round", INT64, []),
+            make_tensor_value_info("go", BOOL, []),
+            make_tensor_value_info("sum", FLOAT, ["n", 3]),
         ],
-        [
-            helper.make_tensor_value_info("go_on", TensorProto.BOOL, []),
-            helper.make_tensor_value_info("next", TensorProto.FLOAT, ["n", 3]),
-        ],
-        [helper.make_tensor("one", TensorProto.FLOAT, [1], [1.0])],
+        [make_tensor_value_info("go_on", BOOL, []), make_tensor_value_info("next", FLOAT, ["n", 3])],
+        [make_tensor("one", FLOAT, [1], [1.0])],
     )
-    nodes = [helper.make_node("Loop", ["rounds", "yes", "x"], ["y"], body=body)]
-    constants = [
-        helper.make_tensor("rounds", TensorProto.INT64, [], [rounds]),
-        helper.make_tensor("yes", TensorProto.BOOL, [], [True]),
-    ]
-    return onnx_model(nodes, constants)
+    constants = [make_tensor("rounds", INT64, [], [rounds]), make_tensor("yes", BOOL, [], [True])]
+    return onnx_model([make_node("Loop", ["rounds", "yes", "x"], ["y"], body=body)], constants)
 
 
 def onnx_allocation(size=2**42):
     """An ONNX model that expands a record to terabytes."""
-    from onnx import TensorProto, helper
+    from onnx.helper import make_node, make_tensor
 
-    nodes = [
-        helper.make_node("Expand", ["x", "shape"], ["large"]),
-        helper.make_node("ReduceSum", ["large", "axes"], ["y"]),
-    ]
-    constants = [
-        helper.make_tensor("shape", TensorProto.INT64, [3], [size // 12, 1, 3]),
-        helper.make_tensor("axes", TensorProto.INT64, [1], [0]),
-    ]
+    nodes = [make_node("Expand", ["x", "shape"], ["large"]), make_node("ReduceSum", ["large", "axes"], ["y"])]
+    constants = [make_tensor("shape", INT64, [3], [size // 12, 1, 3]), make_tensor("axes", INT64, [1], [0])]
     return onnx_model(nodes, constants)
 
 
 def onnx_model(nodes, constants):
-    from onnx import TensorProto, helper
+    from onnx.helper import make_graph, make_model, make_opsetid, make_tensor_value_info
 
-    graph = helper.make_graph(
-        nodes,
-        "hostile",
-        [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 3])],
-        [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)],
-        constants,
-    )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
-    model.ir_version = 8
-    return model.SerializeToString()
+    inputs, outputs = [make_tensor_value_info("x", FLOAT, ["n", 3])], [make_tensor_value_info("y", FLOAT, None)]
+    graph = make_graph(nodes, "hostile", inputs, outputs, constants)
+    return make_model(graph, opset_imports=[make_opsetid("", 17)], ir_version=8).SerializeToString()

@@ -25,10 +25,7 @@ def write_all(folder: Path) -> dict[str, Description]:
         target = folder / path
         target.parent.mkdir(parents=True, exist_ok=True)
         if path.endswith(".tgz"):
-            with tarfile.open(target, "w:gz") as archive:
-                entry = tarfile.TarInfo("bangkok")
-                entry.size = len(payload)
-                archive.addfile(entry, io.BytesIO(payload))
+            target.write_bytes(tar({"bangkok": payload}))
         else:
             target.write_bytes(gzip.compress(payload, 1) if path.endswith(".gz") else payload)
         digests[path] = f"sha256:{hashlib.sha256(payload).hexdigest()}"
@@ -39,6 +36,31 @@ def write_all(folder: Path) -> dict[str, Description]:
                 description, files=tuple(replace(file, digest=digests[file.path]) for file in description.files)
             )
     return found
+
+
+def tar(members: dict[str, bytes]) -> bytes:
+    """A compressed tar archive."""
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w:gz") as archive:
+        for name, content in members.items():
+            entry = tarfile.TarInfo(name)
+            entry.size = len(content)
+            archive.addfile(entry, io.BytesIO(content))
+    return stream.getvalue()
+
+
+def pictures(rows: int, columns: int = 5) -> dict[str, Any]:
+    """The arrays of one file of Dog vs. Fish."""
+    values = np.random.default_rng(rows).random((rows, columns)).astype(np.float32)
+    return {"inception_features_val": values, "labels": np.repeat([0.0, 1.0], rows // 2)}
+
+
+def write_dogfish(folder: Path, train: dict[str, Any], test: dict[str, Any]) -> Path:
+    """Write the two files of Dog vs. Fish under a mirror folder, and give the folder."""
+    (folder / "dogfish").mkdir()
+    for file, arrays in zip(DESCRIPTIONS["dogfish"].files, (train, test), strict=True):
+        np.savez(folder / file.path, **arrays)
+    return folder
 
 
 def _adult() -> dict[str, bytes]:

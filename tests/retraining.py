@@ -12,6 +12,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.worlds import Worlds
 
 HERE = Path(__file__).parent
 FOLDERS = [str(folder) for folder in (HERE.parent / "src", HERE.parent, HERE)]  # where other processes find this module
@@ -68,6 +71,11 @@ def records(count: int = 40, columns: int = 5) -> tuple[Any, Any]:
     return rng.normal(size=(count, columns)), np.arange(count, dtype=float)
 
 
+def matrix(worlds: Worlds) -> NDArray[np.bool_]:
+    """Row w, column i: whether world w holds record i."""
+    return np.array([np.isin(np.arange(worlds.records), worlds.indices(world)) for world in range(len(worlds))])
+
+
 def same_bits(first: list[dict[str, Any]], second: list[dict[str, Any]]) -> bool:
     return len(first) == len(second) and all(
         a.keys() == b.keys() and all(a[k].dtype == b[k].dtype and a[k].tobytes() == b[k].tobytes() for k in a)
@@ -84,6 +92,14 @@ class Keyed(Ridge):
     """A learner that is told in the cache by its key alone, so that its log does not matter."""
 
     key: str = "ridge"
+
+
+class Slow(Keyed):
+    """A learner that takes long enough to be interrupted."""
+
+    def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
+        time.sleep(0.05)
+        return super().fit(X, y, rng)
 
 
 @contextmanager

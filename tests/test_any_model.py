@@ -1,8 +1,5 @@
 """Models as people have them: boosters, texts, categories; each is audited, or refused with a sentence that helps."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -37,9 +34,13 @@ def seeds():
 # --- LightGBM ---------------------------------------------------------------------------------------------------------
 
 
-def test_lightgbm_finds_the_columns_that_it_renamed():
+def fitted_lightgbm(X):
     lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(TABLE[:HALF], y[:HALF])
+    return lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(X[:HALF], y[:HALF])
+
+
+def test_lightgbm_finds_the_columns_that_it_renamed():
+    model = fitted_lightgbm(TABLE)
     assert list(model.feature_names_in_) == ["the_age", "hours", "the_city"]
     shuffled = TABLE[["hours", "the city", "the age"]].assign(extra=1)
     target = make_target(model, *halves(shuffled))
@@ -50,20 +51,18 @@ def test_lightgbm_finds_the_columns_that_it_renamed():
 
 
 def test_an_exact_name_goes_before_a_renamed_one_and_a_lacking_column_is_named():
-    lightgbm = pytest.importorskip("lightgbm")
     both = pd.DataFrame({"a b": NUMBERS[:, 1], "a_b": NUMBERS[:, 0]})
-    model = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(both[["a_b"]][:HALF], y[:HALF])
+    model = fitted_lightgbm(both[["a_b"]])
     assert np.array_equal(make_target(model, *halves(both)).members.X["a_b"], NUMBERS[:HALF, 0])
-    with pytest.raises(InputError, match="lack columns that the model was trained on: 'a_b'"):
+    with pytest.raises(InputError, match="'a_b'"):
         make_target(model, *halves(both[["a b"]].rename(columns={"a b": "c"})))
 
 
 def test_lightgbm_fitted_on_an_array_takes_a_table():
-    lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(NUMBERS[:HALF], y[:HALF])
+    model = fitted_lightgbm(NUMBERS)
     target = make_target(model, *halves(pd.DataFrame(NUMBERS, columns=["age", "sex", "hours"])))
     assert np.array_equal(target.model.predict(target.nonmembers.X), model.predict_proba(NUMBERS[HALF:]))
-    with pytest.raises(InputError, match="trained on 3 columns, and the data have 2"):
+    with pytest.raises(InputError, match=r"\b3\b.*\b2\b"):
         make_target(model, *halves(pd.DataFrame(NUMBERS[:, :2], columns=["age", "sex"])))
 
 
@@ -82,24 +81,19 @@ def lightgbm_booster(X, labels, **settings):
     return lightgbm.train(settings, lightgbm.Dataset(X, labels), 5)
 
 
-def test_an_xgboost_booster_gives_what_the_estimator_gives():
+def fitted_xgboost(X):
     xgboost = pytest.importorskip("xgboost")
-    booster = xgboost_booster(TABLE[:HALF], y[:HALF])
-    estimator = xgboost.XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True).fit(TABLE[:HALF], y[:HALF])
-    native, wrapped = (make_target(model, *halves(TABLE)) for model in (booster, estimator))
-    assert native.model.name == "xgboost Booster"
-    assert native.learner is None
-    assert wrapped.learner is not None
-    np.testing.assert_allclose(native.model.predict(TABLE), wrapped.model.predict(TABLE), atol=1e-6)
+    return xgboost.XGBClassifier(n_estimators=5, n_jobs=1, enable_categorical=True).fit(X[:HALF], y[:HALF])
 
 
-def test_a_lightgbm_booster_gives_what_the_estimator_gives():
-    lightgbm = pytest.importorskip("lightgbm")
-    booster = lightgbm_booster(TABLE[:HALF], y[:HALF])
-    estimator = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(TABLE[:HALF], y[:HALF])
-    target = make_target(booster, *halves(TABLE))
-    assert target.model.name == "lightgbm Booster"
-    np.testing.assert_allclose(target.model.predict(TABLE), estimator.predict_proba(TABLE), atol=1e-12)
+@pytest.mark.parametrize(
+    ("library", "train", "estimator", "tolerance"),
+    [("xgboost", xgboost_booster, fitted_xgboost, 1e-6), ("lightgbm", lightgbm_booster, fitted_lightgbm, 1e-12)],
+)
+def test_a_booster_gives_what_the_estimator_gives(library, train, estimator, tolerance):
+    target = make_target(train(TABLE[:HALF], y[:HALF]), *halves(TABLE))
+    assert (target.model.name, target.learner) == (f"{library} Booster", None)
+    np.testing.assert_allclose(target.model.predict(TABLE), estimator(TABLE).predict_proba(TABLE), atol=tolerance)
 
 
 @pytest.mark.parametrize("train", [xgboost_booster, lightgbm_booster])
@@ -119,9 +113,7 @@ def test_boosters_of_several_classes_need_probabilities():
     probable = xgboost_booster(NUMBERS[:HALF], THREE[:HALF], objective="multi:softprob", num_class=3)
     assert make_target(probable, *halves(NUMBERS, THREE)).model.predict(NUMBERS).shape == (2 * HALF, 3)
     labels = xgboost_booster(NUMBERS[:HALF], THREE[:HALF], objective="multi:softmax", num_class=3)
-    with pytest.raises(
-        InputError, match=r"one number per record, and the training set has 3 different labels.*column of prob"
-    ):
+    with pytest.raises(InputError, match=r"\b3\b.*--task"):
         make_target(labels, *halves(NUMBERS, THREE))
     raw = xgboost_booster(NUMBERS[:HALF], y[:HALF], objective="binary:logitraw")
     with pytest.raises(InputError, match='outputs="logits"'):
@@ -134,14 +126,8 @@ def test_training_that_needs_more_than_records_and_labels_points_to_fit():
     model = xgboost.XGBClassifier(n_estimators=5, n_jobs=1, early_stopping_rounds=2)
     model.fit(NUMBERS[:HALF], y[:HALF], eval_set=[(NUMBERS[:HALF], y[:HALF])], verbose=False)
     target = make_target(model, *halves(NUMBERS))
-    with pytest.raises(InputError, match=r"validation dataset for early stopping \(fit= can say"):
+    with pytest.raises(InputError, match=r"XGBClassifier.*fit="):
         target.learner.fit(target.members.X, target.members.y, seeds())
-
-
-def test_neither_library_is_imported_for_others():
-    code = "import sys, leakscope.adapters as a; a.as_function(len); print({'xgboost', 'lightgbm'} & set(sys.modules))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert run.stdout.strip() == "set()"
 
 
 # --- texts and categories ---------------------------------------------------------------------------------------------
@@ -151,7 +137,7 @@ def test_neither_library_is_imported_for_others():
 def test_a_pipeline_of_texts_takes_a_table_with_that_one_column(vectorizer):
     model = make_pipeline(vectorizer, LogisticRegression()).fit(TEXTS[:HALF], y[:HALF])
     expected = model.predict_proba(TEXTS[HALF:])
-    for records in (TEXTS, pd.DataFrame({"note": TEXTS}), np.array(TEXTS, dtype=object)[:, None]):
+    for records in (TEXTS, pd.Series(TEXTS), pd.DataFrame({"note": TEXTS}), np.array(TEXTS, dtype=object)[:, None]):
         target = make_target(model, *halves(records))
         assert np.array_equal(target.model.predict(target.nonmembers.X), expected)
         again = target.learner.fit(target.members.X, target.members.y, seeds())
@@ -164,7 +150,7 @@ def test_a_search_over_a_pipeline_of_texts_takes_a_table_too_and_two_columns_are
     table = pd.DataFrame({"note": TEXTS})
     target = make_target(model, *halves(table))
     assert np.array_equal(target.model.predict(table), model.predict_proba(TEXTS))
-    with pytest.raises(InputError, match="one text per record, and the data have 2 columns"):
+    with pytest.raises(InputError, match=r"\b2\b.*--drop"):
         make_target(model, *halves(table.assign(age=1)))
 
 
@@ -172,31 +158,17 @@ def test_categories_that_became_text_are_named():
     model = HistGradientBoostingClassifier(max_iter=5).fit(TABLE[:HALF], y[:HALF])
     target = make_target(model, *halves(TABLE))
     texts = TABLE.astype({"the city": str})
-    with pytest.raises(InputError, match="the columns 'the city' hold text: encode them"):
+    with pytest.raises(InputError, match=r"'the.city'"):
         target.learner.fit(texts[:HALF], target.members.y, seeds())
 
 
 def test_a_model_that_needs_categories_to_predict_names_the_text():
-    lightgbm = pytest.importorskip("lightgbm")
-    model = lightgbm.LGBMClassifier(n_estimators=5, n_jobs=1, verbose=-1).fit(TABLE[:HALF], y[:HALF])
-    with pytest.raises(InputError, match=r"fails to predict the training set: .*the columns 'the_city' hold text"):
-        make_target(model, *halves(TABLE.astype({"the city": str})))
-
-
-# --- sentences --------------------------------------------------------------------------------------------------------
-
-
-def test_a_path_in_the_place_of_a_model_and_labels_in_columns_say_what_to_do(tmp_path):
-    for path in ("model.skops", tmp_path / "model.skops"):
-        with pytest.raises(InputError, match=r"is not a model: pass what leakscope.load_model"):
-            make_target(path, *halves(NUMBERS))
-    model = LogisticRegression().fit(NUMBERS[:HALF], y[:HALF])
-    with pytest.raises(InputError, match=r"one label per record .*y.argmax"):
-        make_target(model, *halves(NUMBERS, np.eye(2)[y]))
+    with pytest.raises(InputError, match=r"LGBMClassifier.*'the_city'"):
+        make_target(fitted_lightgbm(TABLE), *halves(TABLE.astype({"the city": str})))
 
 
 def test_a_model_file_in_another_format_is_sent_to_python(tmp_path):
     path = tmp_path / "model.json"
     xgboost_booster(NUMBERS, y).save_model(path)
-    with pytest.raises(InputError, match=r"is not a model file: .* loaded in Python and passed to leakscope.audit"):
+    with pytest.raises(InputError, match=r"model\.json'.*leakscope\.audit"):
         load_model(path)

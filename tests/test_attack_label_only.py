@@ -26,7 +26,7 @@ from leakscope.defenses.temperature import Temperature
 from leakscope.evidence import Evidence, Known
 from leakscope.releases import RELEASES, observe
 from leakscope.selection import select
-from leakscope.stability import COPIES, NOISE, REPLACED, changed_copies
+from leakscope.stability import COPIES, NOISE, REPLACED, _changes
 from leakscope.target import Model, Records, make_target
 
 RELEASE = RELEASES["label_stability"]
@@ -58,7 +58,7 @@ def pipeline(X, y, trees=10):
 def test_numbers_get_a_tenth_of_their_spread_and_other_columns_another_record_s_value():
     X = people()
     before = X.copy()
-    copies = changed_copies(X)
+    copies = _changes(X)(np.arange(len(X)))
     pd.testing.assert_frame_equal(X, before)
     assert (copies.dtypes == X.dtypes).all()
     assert len(copies) == COPIES * len(X)
@@ -81,7 +81,7 @@ def test_numbers_get_a_tenth_of_their_spread_and_other_columns_another_record_s_
 def test_a_record_gets_the_same_noise_wherever_it_stands():
     X = np.random.default_rng(0).normal(size=(300, 4))
     order = np.random.default_rng(1).permutation(300)
-    there, here = (changed_copies(part).reshape(COPIES, 300, 4) for part in (X[order], X))
+    there, here = (_changes(part)(np.arange(len(part))).reshape(COPIES, 300, 4) for part in (X[order], X))
     np.testing.assert_allclose(there, here[:, order], rtol=1e-12)
     assert len(np.unique(here[:, 0], axis=0)) == COPIES
 
@@ -90,7 +90,7 @@ def test_a_record_gets_the_same_noise_wherever_it_stands():
 @pytest.mark.parametrize("shape", [(), (3,), (2, 2)])
 def test_arrays_of_any_kind_keep_their_kind(dtype, shape):
     X = (10 * np.random.default_rng(0).random((50, *shape)) - 5).clip(0).astype(dtype)
-    copies = changed_copies(X)
+    copies = _changes(X)(np.arange(len(X)))
     assert copies.dtype == X.dtype
     assert copies.shape == (COPIES * 50, *shape)
     if len(np.unique(X.reshape(50, -1).astype(float), axis=0)) > 5:  # equal records have equal copies
@@ -100,7 +100,7 @@ def test_arrays_of_any_kind_keep_their_kind(dtype, shape):
 @pytest.mark.filterwarnings("error")
 def test_missing_and_infinite_values_are_no_trouble():
     X = np.column_stack([np.full(20, np.nan), np.r_[np.inf, np.arange(19) + 0.5]])
-    copies = changed_copies(X)
+    copies = _changes(X)(np.arange(len(X)))
     assert np.isnan(copies[:, 0]).all()
     assert np.isinf(copies[:, 1]).sum() == COPIES
 
@@ -114,7 +114,7 @@ def test_the_stability_is_the_share_of_right_labels(cells, monkeypatch):
     X = people(80)
     y = np.random.default_rng(0).integers(0, 3, 80)
     target = make_target(pipeline(X, y, trees=3), (X, y), (X, y))
-    copies, predict = changed_copies(X), target.model.predict
+    copies, predict = _changes(X)(np.arange(len(X))), target.model.predict
     stable = RELEASE(target.model, X, y)[:, 0]
     for i in range(0, 80, 11):
         labels = [predict(X.iloc[[i]]).argmax(), *(predict(copies.iloc[[m * 80 + i]]).argmax() for m in range(COPIES))]

@@ -6,13 +6,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from refusals import check_refused
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
-from leakscope import InputError
 from leakscope.attacks import ATTRIBUTE_ATTACKS, inversion, learned_attribute
 from leakscope.attribute import attribute_inference, attributes, measures
 from leakscope.attribute.columns import as_numbers, replaced
@@ -189,9 +189,7 @@ def test_arrays_torch_modules_labels_alone_and_regression():
     found = attribute_inference(network, X, y, 1, outputs="logits")
     assert found.records.attack("inversion of the output").advantage.value == 1.0
     labels = attribute_inference(LinearSVC().fit(X, y), X, y, 1, knows_label=False, confidence=0.999).records
-    gain = labels.attack(
-        "inversion of the output"
-    ).gain  # the label is 1 unless both are 0: it tells all where the first is 0
+    gain = labels.attack("output").gain  # the label is 1 unless both are 0: it tells all where the first is 0
     assert gain.low <= 0.5 <= gain.high
     values = attribute_inference(LinearRegression().fit(X, X @ [1.0, 2.0, 0.5]), X, X @ [1.0, 2.0, 0.5], 1).records
     assert values.attack("inversion of the output").advantage.value == 1.0
@@ -320,45 +318,41 @@ def test_texts_become_codes_without_an_order_and_gaps_stay_gaps():
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "name"),
     [
-        ({"sensitive": "age"}, "there is no sensitive column 'age'"),
-        ({"sensitive": ["sex"]}, "there is no sensitive column"),
-        ({"sensitive": "income"}, "is the label itself"),
-        ({"sensitive": "label"}, "is the label itself"),
-        ({"sensitive": "height"}, "has 100 different values, more than 20: train the model on bins"),
-        ({"sensitive": "constant"}, "the same value in all records"),
-        ({"sensitive": "gap"}, "has 3 missing values"),
-        ({"sensitive": "rare"}, "fewer than 4 records of 1 of the 3 levels"),
-        ({"known": ["age", "town"]}, "columns that the records don't have: 'age'"),
-        ({"known": "town"}, "known is a list"),
-        ({"known": ["sex"]}, "leave it out of known"),
-        ({"rows": 39}, "the data has 39 records: give at least 40"),
-        ({"confidence": 2}, "confidence must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"most": 3}, "most must be"),
-        ({"digits": 1.5}, "digits must be"),
-        ({"attacks": ["inversion"]}, "attacks must be attribute attacks"),
-        ({"attacks": []}, "attacks must be attribute attacks"),
-        ({"attacks": [inversion("label")], "knows_label": False}, "needs true labels"),
-        ({"model": "a name"}, "a str is not a model"),
+        ({"sensitive": "age"}, "'age'"),
+        ({"sensitive": ["sex"]}, "'sex'"),
+        ({"sensitive": "income"}, "'income'"),
+        ({"sensitive": "label"}, "'label'"),
+        ({"sensitive": "height"}, "'height'.*100"),
+        ({"sensitive": "constant"}, "'constant'"),
+        ({"sensitive": "gap"}, "'gap'.*3"),
+        ({"sensitive": "rare"}, "'rare'"),
+        ({"known": ["age", "town"]}, "'age'"),
+        ({"known": "town"}, "known"),
+        ({"known": ["sex"]}, "'sex'"),
+        ({"rows": 39}, "39.*40"),
+        ({"confidence": 2}, "confidence"),
+        ({"seed": -1}, "seed"),
+        ({"most": 3}, "most"),
+        ({"digits": 1.5}, "digits"),
+        ({"attacks": ["inversion"]}, "attacks"),
+        ({"attacks": []}, "attacks"),
+        ({"attacks": [inversion("label")], "knows_label": False}, "knows_label"),
+        ({"model": "a name"}, "str"),
     ],
 )
-def test_bad_input_is_refused_in_one_sentence(change, words):
+def test_bad_input_is_refused_in_one_sentence(change, name):
     X, y = people(100)
     model = LogisticRegression().fit(X[["height"]], y)
     X = X.assign(label=y, constant=1, gap=["a", "b"] * 50, rare=["z"] + ["x", "y", "x"] * 33)
     X.loc[:2, "gap"] = None
     settings = {"sensitive": "sex", "model": model} | change
     rows = settings.pop("rows", 100)
-    with pytest.raises(InputError, match=words) as refusal:
-        attribute_inference(settings.pop("model"), X[:rows], y[:rows], settings.pop("sensitive"), **settings)
-    assert len(str(refusal.value).splitlines()) == 1
-    assert len(str(refusal.value)) < 250
+    check_refused(lambda: attribute_inference(X=X[:rows], y=y[:rows], **settings), name)
 
 
 def test_pictures_and_other_sees_are_refused():
-    with pytest.raises(InputError, match="have no columns"):
-        attribute_inference(lambda X: X[:, 0, 0], np.zeros((50, 3, 3)), np.zeros(50), 0)
-    with pytest.raises(InputError, match="'output' or 'label'"):
-        inversion("loss")
+    X, y = np.zeros((50, 3, 3)), np.zeros(50)
+    check_refused(lambda: attribute_inference(lambda X: X[:, 0, 0], X, y, 0), r"\(3,\s3\)")
+    check_refused(lambda: inversion("loss"), "'loss'")

@@ -1,7 +1,4 @@
-"""The cache goes by content, and nothing but what it stored itself is read from it.
-
-Names newer than the faults are looked up while a test runs, so that the file can be run on older code.
-"""
+"""The cache goes by content, and nothing but what it stored itself is read from it."""
 
 import errno
 import os
@@ -15,16 +12,15 @@ import numpy as np
 import pytest
 from retraining import Keyed, Ridge, StackedRidge, observe, records, same_bits, trainings
 
-import leakscope as ls
-from leakscope import errors
-from leakscope.errors import InputError
-from leakscope.worlds import Worlds, leave_one_out, random_halves, retrain
+from leakscope.cache import SECRET, open_cache
+from leakscope.errors import InputError, ResourceError
+from leakscope.worlds import Worlds, leave_one_out, random_sets, retrain
 
 
 def test_the_cache_goes_by_content(tmp_path: Path) -> None:
     X, y = records()
     log = tmp_path / "log"
-    worlds = random_halves(40, 4, seed=0)
+    worlds = random_sets(40, 20, 4, seed=0)
 
     def count(learner: Any, X: Any = X, y: Any = y, worlds: Worlds = worlds, seed: int = 0, see: Any = observe) -> int:
         before = trainings(log)
@@ -35,14 +31,14 @@ def test_the_cache_goes_by_content(tmp_path: Path) -> None:
     assert count(ridge) == 4
     assert count(Ridge(log=str(log))) == 0
     assert count(ridge, X=np.asfortranarray(X), y=y.copy()) == 0
-    assert count(ridge, worlds=random_halves(40, 6, seed=0)) == 2  # the first four worlds are the same
+    assert count(ridge, worlds=random_sets(40, 20, 6, seed=0)) == 2  # the first four worlds are the same
     changed = X.copy()
     changed[3, 2] += 1e-12
     assert count(ridge, X=changed) == 4
     assert count(ridge, y=y + 1) == 4
     assert count(Ridge(penalty=2.0, log=str(log))) == 4
     assert count(ridge, seed=1) == 4
-    assert count(ridge, worlds=random_halves(40, 4, seed=1)) == 4
+    assert count(ridge, worlds=random_sets(40, 20, 4, seed=1)) == 4
     assert count(ridge, see=lambda model, *_: {"weights": model * 2}) == 4
     assert count(ridge) == 0
     assert count(Keyed(log=str(log))) == 4
@@ -62,27 +58,6 @@ def test_what_comes_from_the_cache_is_the_same_to_the_last_bit(learner: Any, tmp
         assert same_bits(fresh, retrain(learner, X, y, leave_one_out(40), see, seed=0, workers=1, cache=tmp_path))
 
 
-@pytest.mark.parametrize("damage", ["empty", "truncated", "garbage", "flipped", "pickle"])
-def test_a_damaged_file_is_trained_again_and_rewritten(damage: str, tmp_path: Path) -> None:
-    X, y = records(6)
-    log = tmp_path / "log"
-    run = partial(retrain, Ridge(log=str(log)), X, y, leave_one_out(6), observe, seed=0, workers=1, cache=tmp_path)
-    first = run()
-    victim = sorted(tmp_path.glob("*.npz"))[2]
-    good = victim.read_bytes()
-    if damage == "pickle":
-        np.savez(victim, names=np.array([print], object), allow_pickle=True)
-    else:
-        flipped = good[:150] + bytes([good[150] ^ 1]) + good[151:]
-        victim.write_bytes(
-            {"empty": b"", "truncated": good[: len(good) // 2], "garbage": b"x" * 500, "flipped": flipped}[damage]
-        )
-    assert same_bits(first, run())
-    assert trainings(log) == 7
-    assert same_bits(first, run())
-    assert trainings(log) == 7
-
-
 @pytest.fixture
 def filled(tmp_path: Path) -> tuple[Path, Any, Path]:
     """Give a filled cache folder, a function that retrains with it, and the log of trainings (6 so far)."""
@@ -93,12 +68,28 @@ def filled(tmp_path: Path) -> tuple[Path, Any, Path]:
     return folder, run, log
 
 
-def rewritten(folder: Path, change: Any) -> None:
+def entry(folder: Path) -> Path:
+    return min(folder.glob("*.npz"))
+
+
+def overwritten(change: Any) -> Any:
+    """Change the bytes of an entry."""
+    return lambda folder: entry(folder).write_bytes(change(entry(folder).read_bytes()))
+
+
+def rewritten(change: Any) -> Any:
     """Replace an entry by a valid archive of the same names without its digest, as an editor of the file would."""
-    victim = min(folder.glob("*.npz"))
-    with np.load(victim) as stored:
-        arrays = {name: change(stored[name]) if name == "0.0" else stored[name] for name in stored}
-    np.savez(victim, **arrays)
+
+    def rewrite(folder: Path) -> None:
+        with np.load(entry(folder)) as stored:
+            arrays = {name: change(stored[name]) if name == "0.0" else stored[name] for name in stored}
+        np.savez(entry(folder), **arrays)
+
+    return rewrite
+
+
+def pickled(folder: Path) -> None:
+    np.savez(entry(folder), names=np.array([print], object), allow_pickle=True)
 
 
 def swapped(folder: Path) -> None:
@@ -107,34 +98,36 @@ def swapped(folder: Path) -> None:
 
 
 def linked(folder: Path) -> None:
-    victim = min(folder.glob("*.npz"))
-    shutil.copy(victim, folder.parent / "elsewhere")
-    victim.unlink()
-    victim.symlink_to(folder.parent / "elsewhere")
+    victim = entry(folder)
+    victim.symlink_to(shutil.move(victim, folder.parent / "elsewhere"))
 
 
 def piped(folder: Path) -> None:
-    victim = min(folder.glob("*.npz"))
+    victim = entry(folder)
     victim.unlink()
     os.mkfifo(victim)
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        lambda folder: rewritten(folder, lambda values: values * np.nan),
-        lambda folder: rewritten(folder, lambda values: values[:2]),
-        lambda folder: rewritten(folder, lambda values: values + 1),
-        swapped,
-        linked,
-        piped,
-    ],
-    ids=["not finite", "shape", "values", "renamed", "symbolic link", "named pipe"],
-)
-def test_a_changed_entry_is_trained_again_with_the_same_result(change: Any, filled: Any) -> None:
+CHANGES = {
+    "empty": overwritten(lambda _: b""),
+    "truncated": overwritten(lambda good: good[: len(good) // 2]),
+    "garbage": overwritten(lambda _: b"x" * 500),
+    "flipped": overwritten(lambda good: good[:150] + bytes([good[150] ^ 1]) + good[151:]),
+    "pickle": pickled,
+    "not finite": rewritten(lambda values: values * np.nan),
+    "shape": rewritten(lambda values: values[:2]),
+    "values": rewritten(lambda values: values + 1),
+    "renamed": swapped,
+    "symbolic link": linked,
+    "named pipe": piped,
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_changed_entry_is_trained_again_with_the_same_result(change: str, filled: Any) -> None:
     folder, run, log = filled
     before = run()
-    change(folder)
+    CHANGES[change](folder)
     assert same_bits(before, run())
     assert trainings(log) == 7
     assert same_bits(before, run())
@@ -149,7 +142,7 @@ def test_entries_of_another_folder_or_a_lost_secret_are_trained_again(filled: An
         shutil.copy(path, tmp_path / "other")
     run(cache=tmp_path / "other")
     assert trainings(log) == 12
-    (folder / ls.cache.SECRET).unlink()
+    (folder / SECRET).unlink()
     run()
     assert trainings(log) == 18
     run()
@@ -157,7 +150,7 @@ def test_entries_of_another_folder_or_a_lost_secret_are_trained_again(filled: An
 
 
 def test_infinite_and_missing_values_come_back_as_they_were(tmp_path: Path) -> None:
-    cache = ls.cache.open_cache(tmp_path)
+    cache = open_cache(tmp_path)
     stored = [{"loss": np.array([np.inf, -np.inf, np.nan, 0.0])}, {}]
     cache.store("key", stored)
     found = cache.load("key", worlds=2)
@@ -172,7 +165,7 @@ def test_a_folder_that_others_may_write_to_is_refused_before_training(mode: int,
     folder.mkdir()
     folder.chmod(mode)
     X, y = records(6)
-    with pytest.raises(InputError, match="other users may write to it") as error:
+    with pytest.raises(InputError, match="go-w") as error:
         retrain(Ridge(log=str(log)), X, y, leave_one_out(6), observe, seed=0, workers=1, cache=folder)
     assert "\n" not in str(error.value)
     assert trainings(log) == 0
@@ -180,10 +173,10 @@ def test_a_folder_that_others_may_write_to_is_refused_before_training(mode: int,
 
 
 def test_a_folder_of_another_user_is_refused(filled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    _, run, log = filled
+    folder, run, log = filled
     user = os.geteuid() + 1
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    with pytest.raises(InputError, match="belongs to another user"):
+    with pytest.raises(InputError, match=str(folder)):
         run()
     assert trainings(log) == 6
 
@@ -207,26 +200,14 @@ def test_temporary_files_of_killed_runs_are_removed(filled: Any) -> None:
     assert [path.exists() for path in (before, old, foreign, young)] == [False, False, True, True]
 
 
-def test_a_link_under_a_name_that_can_be_predicted_is_not_followed(filled: Any) -> None:
-    """Temporary files were named by the entry and the process, and a link of that name was written through."""
-    folder, run, _ = filled
-    entry, victim = min(folder.glob("*.npz")), folder.parent / "victim"
-    victim.write_bytes(b"precious")
-    entry.with_name(f"{entry.stem}.{os.getpid()}.part").symlink_to(victim)
-    entry.unlink()
-    run()
-    assert victim.read_bytes() == b"precious"
-    assert not entry.is_symlink()
-
-
 def test_a_link_under_the_temporary_name_is_not_followed(filled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     folder, run, _ = filled
     victim = folder.parent / "victim"
     victim.write_text("precious")
     monkeypatch.setattr("secrets.token_hex", lambda _: "guessed")
     (folder / ".guessed.part").symlink_to(victim)
-    min(folder.glob("*.npz")).unlink()
-    with pytest.raises(InputError, match="can't write to the cache folder"):
+    entry(folder).unlink()
+    with pytest.raises(InputError, match=str(folder)):
         run()
     assert victim.read_text() == "precious"
 
@@ -241,7 +222,7 @@ def test_two_runs_that_start_at_once_use_the_same_secret(
         """Let another run start, and finish, while this one makes its secret."""
         monkeypatch.undo()
         if hard_links:
-            others.append(ls.cache.open_cache(tmp_path))
+            others.append(open_cache(tmp_path))
         else:
             monkeypatch.setattr(os, "link", no_link)
         return os.urandom(size)
@@ -250,29 +231,29 @@ def test_two_runs_that_start_at_once_use_the_same_secret(
         raise PermissionError(errno.EPERM, os.strerror(errno.EPERM))
 
     monkeypatch.setattr("secrets.token_bytes", make_secret)
-    secret = ls.cache.open_cache(tmp_path).secret
+    secret = open_cache(tmp_path).secret
     assert [other.secret for other in others] == [secret] * hard_links
-    assert ls.cache.open_cache(tmp_path).secret == secret
-    assert [path.name for path in tmp_path.iterdir()] == [ls.cache.SECRET]
+    assert open_cache(tmp_path).secret == secret
+    assert [path.name for path in tmp_path.iterdir()] == [SECRET]
 
 
 def test_a_damaged_secret_is_replaced(tmp_path: Path) -> None:
-    (tmp_path / ls.cache.SECRET).write_bytes(b"short")
-    secret = ls.cache.open_cache(tmp_path).secret
-    assert ls.cache.open_cache(tmp_path).secret == secret
+    (tmp_path / SECRET).write_bytes(b"short")
+    secret = open_cache(tmp_path).secret
+    assert open_cache(tmp_path).secret == secret
 
 
-@pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, "ResourceError"), (errno.EACCES, "InputError")])
+@pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, ResourceError), (errno.EACCES, InputError)])
 def test_an_entry_that_can_not_be_written_is_one_sentence(
-    number: int, kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    number: int, kind: type[Exception], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    cache = ls.cache.open_cache(tmp_path)
+    cache = open_cache(tmp_path)
 
     def fail(descriptor: int, _: str) -> None:
         os.close(descriptor)
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, "fdopen", fail)
-    with pytest.raises(getattr(errors, kind), match="can't write to the cache folder"):
+    with pytest.raises(kind, match=str(tmp_path)):
         cache.store("key", [{"loss": np.zeros(3)}])
-    assert [path.name for path in tmp_path.iterdir()] == [ls.cache.SECRET]
+    assert [path.name for path in tmp_path.iterdir()] == [SECRET]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from refusals import check_refused
 from scipy import special
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -15,7 +16,6 @@ from leakscope.causal_study.claims import decide
 from leakscope.causal_study.measuring import pool
 from leakscope.causal_study.scenarios import from_parents, tilt
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
 from leakscope.records import Records
 
 LOSS = [loss_threshold("log_loss")]
@@ -243,7 +243,7 @@ REFUSED = {
     "few records": ({"data": people(200), "parents": ["rain"]}, "360"),
     "unknown model": ({"graph": garden(), "model": "oracle"}, "model"),
     "model for numbers": ({"graph": garden(), "model": "ridge"}, "ridge"),
-    "too many wrong": ({"graph": garden(), "wrong": 9}, "9"),
+    "too many wrong": ({"graph": garden(), "wrong": 9}, "wrong.*9"),
     "sensitive unknown": ({"graph": garden(), "sensitive": ["snow"]}, "snow"),
     "unknown column": ({"data": people(400).assign(snow="no"), "graph": garden()}, "snow"),
     "missing column": ({"data": people(400).drop(columns="boots"), "graph": garden()}, "boots"),
@@ -253,42 +253,34 @@ REFUSED = {
     "one environment": ({"data": people(400).assign(site="a"), "environments": "site", "draws": None}, "environment"),
     "constant column": ({"data": people(400).assign(same="a"), "parents": ["rain"]}, "same"),
     "duplicate columns": ({"data": people(400).rename(columns={"boots": "rain"}), "parents": ["rain"]}, "rain"),
-    "constant number": ({"data": people(400).assign(flood=0.5), "parents": ["rain"], "model": "ridge"}, "same"),
+    "constant number": ({"data": people(400).assign(flood=0.5), "parents": ["rain"], "model": "ridge"}, "'flood'"),
     "a parent that is the label": ({"data": people(400), "parents": ["flood"]}, "flood"),
     "graph of another kind": ({"graph": 5}, "graph"),
     "attacks by name": ({"graph": garden(), "rows": 200, "attacks": "loss"}, "attacks"),
     "task": ({"graph": garden(), "task": "foo"}, "task"),
     "shift of environments": ({"data": people(400).assign(site="a"), "environments": "site", "shift": 1.0}, "shift"),
-    "lists in cells": ({"data": people(400).assign(many=[[1]] * 400), "parents": ["rain"]}, "neither texts nor numbers"),
+    "lists in cells": ({"data": people(400).assign(many=[[1]] * 400), "parents": ["rain"]}, "'many'"),
     "confidence": ({"graph": garden(), "confidence": 2}, "confidence"),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("case", REFUSED)
 def test_bad_input_is_refused_in_one_sentence(case):
-    settings, words = REFUSED[case]
-    with pytest.raises(InputError) as refused:
-        causal.study(**({"label": "flood", "model": "logistic", "draws": 1} | settings))
-    assert words in str(refused.value)
-    assert "\n" not in str(refused.value)
+    settings, name = REFUSED[case]
+    check_refused(lambda: causal.study(**{"label": "flood", "model": "logistic", "draws": 1} | settings), name)
 
 
 def test_record_that_cannot_occur_is_refused_by_number():
     network = garden().replace_tables({"boots": np.array([[1.0, 0.0], [0.05, 0.95]])})
     data = people(400).assign(boots="no")
     data.loc[7, ["flood", "boots"]] = "no", "yes"
-    with pytest.raises(
-        InputError,
-        match=r"the graph calls 1 of the records impossible, the first in row 7 \(counted from 0\), .* 'boots'",
-    ):
-        causal.study(data, "flood", graph=network, model="logistic")
+    check_refused(lambda: causal.study(data, "flood", graph=network, model="logistic"), r"\b1\b.*\b7\b.*'boots'")
 
 
 def test_environment_with_one_class_is_refused():
     data = people(600).assign(site=np.repeat(["a", "b"], 300))
     data.loc[data["site"] == "a", "flood"] = "no"
-    with pytest.raises(InputError, match="class"):
-        causal.study(data, "flood", environments="site", model="logistic")
+    check_refused(lambda: causal.study(data, "flood", environments="site", model="logistic"), r"\b0\b")
 
 
 def test_encoding_reads_levels_numbers_and_missing_texts():

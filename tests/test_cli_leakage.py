@@ -72,24 +72,24 @@ def test_an_estimator_from_a_file(people, capsys):
 
 
 @pytest.mark.parametrize(
-    ("more", "words"),
+    ("more", "named"),
     [
         (("--sizes", "ten"), "--sizes"),
         (("--l2", "a,b"), "--l2"),
-        (("--sizes", "500"), "size must be at most 398"),
-        (("--learner", "svm"), "ridge, logistic, mlp"),
-        (("--space", "weights"), "'parameters' or 'function'"),
-        (("--encode", "hash"), "codes, one-hot or raw"),
+        (("--sizes", "500"), "398"),
+        (("--learner", "svm"), "logistic"),
+        (("--space", "weights"), "'weights'"),
+        (("--encode", "hash"), "one-hot"),
         (("--below", "-1"), "bits"),
-        (("--components", "7"), "components must be"),
-        (("--noise", "-1"), "noise must be"),
-        (("--confidence", "7"), "confidence must be"),
+        (("--components", "7"), "components"),
+        (("--noise", "-1"), "noise"),
+        (("--confidence", "7"), "confidence"),
         (("--workers", "0"), "workers"),
     ],
 )
-def test_wrong_input_is_one_sentence_and_exit_2(people, capsys, more, words):
+def test_wrong_input_is_one_sentence_and_exit_2(people, capsys, more, named):
     arguments = more if "--sizes" in more else ("--sizes", "30", *more)
-    check_refused(capsys, words, *quick(people, *arguments))
+    check_refused(capsys, named, *quick(people, *arguments))
 
 
 def test_a_file_in_the_way_is_said_before_anything_is_trained(people, tmp_path, capsys):

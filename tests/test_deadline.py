@@ -105,6 +105,17 @@ def silent(server: Server, _client: socket.socket) -> None:
     server.over.wait(5)
 
 
+def sip(server: Server, client: socket.socket) -> None:
+    """Take the request byte by byte."""
+    while not server.over.wait(0.02) and client.recv(1):
+        pass
+
+
+def shake(server: Server, client: socket.socket) -> None:
+    """Answer a handshake by a record of 16 kB that takes minutes."""
+    server.drip(client, b"\x00", b"\x16\x03\x03\x40\x00")
+
+
 def continuing(server: Server, client: socket.socket) -> None:
     take(client)
     end = time.monotonic() + 5
@@ -137,7 +148,7 @@ def large(_part: Any) -> str:
 
 def ends_in_time(model: RemoteModel) -> None:
     start = time.monotonic()
-    with pytest.raises(EndpointError, match=r"took longer than 0\.2 seconds, the last of 2 attempts"):
+    with pytest.raises(EndpointError, match=r"\b0\.2\b.*\b2\b"):
         model(X)
     taken = time.monotonic() - start
     assert (RETRIES + 1) * TIMEOUT * 0.9 < taken < (RETRIES + 1) * TIMEOUT + SLACK
@@ -168,23 +179,13 @@ def test_a_request_ends_by_its_deadline(phase: str, serve: Any) -> None:
     assert server.connections == RETRIES + 1
 
 
-def test_a_request_that_is_not_taken_ends_by_its_deadline(serve: Any) -> None:
-    ends_in_time(model_at(serve(silent).port, encode=large))
-
-
-def test_a_request_that_is_taken_byte_by_byte_ends_by_its_deadline(serve: Any) -> None:
-    def sip(server: Server, client: socket.socket) -> None:
-        while not server.over.wait(0.02) and client.recv(1):
-            pass
-
-    ends_in_time(model_at(serve(sip).port, encode=large))
-
-
-def test_a_handshake_ends_by_its_deadline(serve: Any) -> None:
-    def shake(server: Server, client: socket.socket) -> None:
-        server.drip(client, b"\x00", b"\x16\x03\x03\x40\x00")  # a record of 16 kB that takes minutes
-
-    ends_in_time(model_at(serve(shake).port, "https"))
+@pytest.mark.parametrize(
+    ("answer", "scheme", "options"),
+    [(silent, "http", {"encode": large}), (sip, "http", {"encode": large}), (shake, "https", {})],
+    ids=["not taken", "taken byte by byte", "handshake"],
+)
+def test_sending_and_a_handshake_end_by_their_deadline(answer: Any, scheme: str, options: Any, serve: Any) -> None:
+    ends_in_time(model_at(serve(answer).port, scheme, **options))
 
 
 def test_a_connection_that_is_not_taken_ends_by_its_deadline() -> None:
@@ -217,12 +218,12 @@ def test_a_look_up_ends_by_its_deadline(monkeypatch: pytest.MonkeyPatch) -> None
                 thread.join()
 
 
-def test_an_unknown_host_is_said_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unknown_host_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_arguments: Any, **_options: Any) -> Any:
-        raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
+        raise socket.gaierror(socket.EAI_NONAME, "NXDOMAIN")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    with pytest.raises(EndpointError, match=r"can't be reached \(Name or service not known\)"):
+    with pytest.raises(EndpointError, match=r"models\.invalid.*NXDOMAIN"):
         model_at(9, host="models.invalid")(X)
 
 
@@ -259,7 +260,7 @@ def test_each_request_has_its_own_deadline(serve: Any) -> None:
 
 def test_too_many_headers_are_refused(serve: Any) -> None:
     server = serve(dripping(b" ", OK + b"Date: now\r\n" * 200))
-    with pytest.raises(EndpointError, match="the last of 2 attempts"):
+    with pytest.raises(EndpointError, match="HTTPException"):
         model_at(server.port, timeout=5.0)(X)
 
 
@@ -281,16 +282,16 @@ def test_answers_arrive_over_tls(serve: Any, secure: ssl.SSLContext) -> None:
     assert server.connections == 1
 
 
-@pytest.mark.parametrize("phase", ["no answer", "headers", "body", "trailers"])
-def test_a_request_over_tls_ends_by_its_deadline(phase: str, serve: Any, secure: ssl.SSLContext) -> None:
-    ends_in_time(model_at(serve(PHASES[phase], secure).port, "https"))
-
-
-def test_a_large_request_over_tls_ends_by_its_deadline(serve: Any, secure: ssl.SSLContext) -> None:
-    ends_in_time(model_at(serve(silent, secure).port, "https", encode=large))
+@pytest.mark.parametrize(
+    ("phase", "options"),
+    [*((phase, {}) for phase in ("no answer", "headers", "body", "trailers")), ("no answer", {"encode": large})],
+)
+def test_a_request_over_tls_ends_by_its_deadline(phase: str, options: Any, serve: Any, secure: ssl.SSLContext) -> None:
+    ends_in_time(model_at(serve(PHASES[phase], secure).port, "https", **options))
 
 
 def test_a_certificate_that_is_not_trusted_is_refused(serve: Any, secure: ssl.SSLContext, monkeypatch: Any) -> None:
     monkeypatch.delenv("SSL_CERT_FILE")
-    with pytest.raises(InputError, match="certificate"):
+    with pytest.raises(InputError) as caught:
         model_at(serve(silent, secure).port, "https", timeout=5.0)(X)
+    assert type(caught.value) is InputError  # no failure that may pass

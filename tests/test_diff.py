@@ -346,9 +346,9 @@ def test_a_verdict_that_turns_to_leaks_is_stated_and_is_not_worse() -> None:
 def test_what_has_nothing_to_compare_is_refused() -> None:
     empty = replace(BASE, risks=(), claims=())
     for sides in ((BASE, empty), (empty, BASE)):
-        with pytest.raises(InputError, match="nothing to compare"):
+        with pytest.raises(InputError, match="compare"):
             diff(*sides)
-    with pytest.raises(InputError, match="of one kind"):
+    with pytest.raises(InputError, match="kind"):
         diff(BASE, diff(BASE, BASE))
 
 

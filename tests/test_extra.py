@@ -59,14 +59,19 @@ def run(model, train, holdout, releases, **options):
     return ls.audit(model, train, holdout, releases=releases, **options)
 
 
+def run_steep(releases, sure=1.0, **options):
+    train, holdout = two_sets()
+    return run(Steep(train[0], sure), train, holdout, releases, outputs="logits", **options)
+
+
 @pytest.mark.parametrize("sure", [1.0, 0.5])
 def test_an_explanation_that_tells_all_adds_what_it_must(sure):
     """The AUC beside a prediction that says nothing is 1 - (1 - sure) / 2, up from one half."""
-    train, holdout = two_sets()
-    found = run(Steep(train[0], sure), train, holdout, ["probabilities", "gradient"], outputs="logits", retrain=False)
+    found = run_steep(["probabilities", "gradient"], sure, retrain=False)
     (extra,) = found.extras
     assert (extra.release, extra.beside) == ("gradient", "probabilities")
-    share = np.mean(np.isin(train[0][:, 0], Steep(train[0], sure).steep.numpy()))
+    members = two_sets()[0][0]
+    share = np.mean(np.isin(members[:, 0], Steep(members, sure).steep.numpy()))
     assert extra.auc.low <= share / 2 <= extra.auc.high
     assert extra.advantage.low <= share <= extra.advantage.high
     assert extra.adds
@@ -75,23 +80,13 @@ def test_an_explanation_that_tells_all_adds_what_it_must(sure):
 
 
 def test_a_normalised_explanation_of_that_model_adds_nothing():
-    train, holdout = two_sets()
-    found = run(
-        Steep(train[0]), train, holdout, ["probabilities", "gradient:normalised"], outputs="logits", retrain=False
-    )
-    (extra,) = found.extras
+    (extra,) = run_steep(["probabilities", "gradient:normalised"], retrain=False).extras
     assert not extra.adds
     assert extra.auc.low <= 0 <= extra.auc.high
 
 
 def test_where_the_model_never_saw_the_members_nothing_is_added():
-    train, holdout = two_sets()
-
-    def fit(X, y, rng):  # noqa: ARG001
-        return Steep(X)
-
-    found = run(Steep(train[0]), train, holdout, ["probabilities", "gradient"], outputs="logits", fit=fit)
-    (extra,) = found.extras
+    (extra,) = run_steep(["probabilities", "gradient"], fit=lambda X, y, rng: Steep(X)).extras
     assert extra.adds
     assert extra.control.low <= 0 <= extra.control.high
 
@@ -121,16 +116,13 @@ def test_a_regression_model_releases_predictions_and_explanations():
 
 
 def test_releases_decide_what_is_attacked():
-    rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
-    model = LogisticRegression().fit(X[:200], y[:200])
-    sets = (X[:200], y[:200]), (X[200:], y[200:])
-    labels = run(model, *sets, ["labels"], retrain=False)
+    given = logistic(n=200)
+    labels = run(*given, ["labels"], retrain=False)
     assert {risk.release for risk in labels.risks} == {"labels"}
     assert labels.extras == ()
-    beside_labels = run(model, *sets, ["labels", "gradient"], retrain=False)
+    beside_labels = run(*given, ["labels", "gradient"], retrain=False)
     assert [(extra.release, extra.beside) for extra in beside_labels.extras] == [("gradient", "labels")]
-    alone = run(model, *sets, ["gradient"], retrain=False)
+    alone = run(*given, ["gradient"], retrain=False)
     assert {risk.release for risk in alone.risks} == {"gradient"}
     assert alone.extras == ()
 
@@ -155,27 +147,20 @@ def test_with_reference_models_the_strongest_attacker_is_asked_what_an_explanati
     assert extra.together.value == by_name[LEARNED_WITH_PREDICTION, "gradient"]
 
 
-@pytest.mark.parametrize(
-    ("options", "reason"),
-    [({"retrain": False}, "retraining was left out"), ({"random_split": True}, None)],
-)
-def test_without_reference_models_the_trees_are_asked(options, reason):
+@pytest.mark.parametrize(("options", "references"), [({"retrain": False}, False), ({"random_split": True}, True)])
+def test_without_reference_models_the_trees_are_asked(options, references):
     """A random split needs no control, but has reference models."""
     found = run(*logistic(), ["probabilities", "gradient"], workers=1, **options)
-    names, left_out = [risk.attack for risk in found.risks], {one.attack: one.reason for one in found.not_run}
-    trees = learned_explanation("gradient").name
+    names, left_out = [risk.attack for risk in found.risks], [one.attack for one in found.not_run]
     assert len(found.extras) == 1
-    assert (trees in names) == (reason is not None)
-    assert (LEARNED_WITH_PREDICTION in names) == (reason is None)
-    assert left_out.get(LEARNED_WITH_PREDICTION) == reason
+    assert (learned_explanation("gradient").name in names) == (not references)
+    assert (LEARNED_WITH_PREDICTION in names) == references
+    assert (LEARNED_WITH_PREDICTION in left_out) == (not references)
 
 
 def test_explanations_of_another_kind_of_model_are_not_compared():
     """A network that can't be trained again has reference models of another kind, which say nothing of its slopes."""
-    train, holdout = two_sets()
-    found = run(
-        Steep(train[0]), train, holdout, ["probabilities", "gradient"], outputs="logits", references=2, workers=1
-    )
+    found = run_steep(["probabilities", "gradient"], references=2, workers=1)
     left_out = {one.attack: one.reason for one in found.not_run}
     assert "fit=" in left_out[LEARNED_WITH_PREDICTION]
     assert "fit=" in left_out[explanation_references("gradient").name]
@@ -195,31 +180,25 @@ def test_reference_models_explain_only_what_an_attack_compares():
 
 
 @pytest.mark.parametrize(
-    ("releases", "says"),
+    ("releases", "named"),
     [
-        (["probabilities", "saliency"], "no release 'saliency'"),
-        (["probabilities", "gradient:top=0"], "top must be a whole number"),
-        (["probabilities", "gradient:depth=3"], "no setting 'depth'"),
-        (["gradient", "gradient"], "named twice"),
-        ([], "must be names"),
-        (["predictions"], "is a release of regression models"),
+        (["probabilities", "saliency"], "'saliency'"),
+        (["probabilities", "gradient:top=0"], "top"),
+        (["probabilities", "gradient:depth=3"], "'depth'"),
+        (["gradient", "gradient"], "'gradient'"),
+        ([], "releases"),
+        (["predictions"], "predictions.*regression"),
     ],
 )
-def test_wrong_releases_are_refused_in_one_sentence(releases, says):
-    rng = np.random.default_rng(3)
-    X, y = rng.normal(size=(100, 3)), rng.integers(0, 2, 100)
-    model = LogisticRegression().fit(X[:50], y[:50])
-    with pytest.raises(InputError, match=says):
-        run(model, (X[:50], y[:50]), (X[50:], y[50:]), releases)
+def test_wrong_releases_are_refused_in_one_sentence(releases, named):
+    with pytest.raises(InputError, match=named):
+        run(*logistic(), releases)
 
 
 def test_a_model_without_gradients_is_told_what_would_work():
     train, holdout = two_sets()
     forest = RandomForestClassifier(5, random_state=0).fit(*train)
-    with pytest.raises(
-        InputError,
-        match=r"can't release gradient: leakscope knows no gradients of RandomForestClassifier.*torch module",
-    ):
+    with pytest.raises(InputError, match=r"gradient.*RandomForestClassifier.*torch"):
         run(forest, train, holdout, ["probabilities", "gradient"])
 
 
@@ -230,22 +209,17 @@ def test_a_layer_that_a_method_cannot_handle_is_named_before_anything_is_trained
     def fit(X, y, rng):  # noqa: ARG001
         raise AssertionError("nothing should be trained")
 
-    with pytest.raises(InputError, match="can't release lrp: lrp has no rule for layer_norm"):
+    with pytest.raises(InputError, match=r"lrp.*layer_norm"):
         run(network, train, holdout, ["probabilities", "lrp"], fit=fit, outputs="logits")
 
 
 def test_attacks_and_releases_exclude_each_other():
-    train, holdout = two_sets()
-    with pytest.raises(InputError, match="not both"):
-        ls.audit(
-            Steep(train[0]), train, holdout, outputs="logits", releases=["labels"], attacks=[loss_threshold("log_loss")]
-        )
+    with pytest.raises(InputError, match=r"attacks.*releases"):
+        run_steep(["labels"], attacks=[loss_threshold("log_loss")])
 
 
 def test_a_claim_states_what_adds_and_none_what_may_not(tmp_path):
-    train, holdout = two_sets()
-    releases = ["probabilities", "gradient", "gradient:normalised"]
-    found = run(Steep(train[0]), train, holdout, releases, outputs="logits", retrain=False)
+    found = run_steep(["probabilities", "gradient", "gradient:normalised"], retrain=False)
     outcomes = {
         claim.subject["explanation"]: claim.outcome for claim in found.claims if claim.code == "explanation_adds"
     }

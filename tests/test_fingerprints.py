@@ -73,6 +73,26 @@ def adder(amount: Any) -> Any:
     return lambda X: X + amount
 
 
+def padded(fill: int) -> Any:
+    """An array with bytes between its fields, which are not content."""
+    return np.frombuffer(bytes([1] * 9 + [fill] * 7), np.dtype([("a", "i8"), ("b", "u1")], align=True))
+
+
+def own_estimator(step: int) -> Any:
+    class Own(BaseEstimator):
+        def fit(self, X: Any, y: Any) -> Any:
+            return X + y + step
+
+    return Own()
+
+
+def learner(body: str) -> Any:
+    """A learner that a notebook defines."""
+    names: dict[str, Any] = {"Parent": Plain, "__name__": "notebook"}
+    exec(f"class Learner(Parent):\n    def fit(self, X, y, rng):\n        return {body}", names)
+    return names["Learner"](rate=1)
+
+
 EQUAL = [
     (np.arange(6.0).reshape(2, 3), np.asfortranarray(np.arange(6.0).reshape(2, 3))),
     (np.arange(6.0), np.arange(12.0).reshape(6, 2)[:, 0] / 2),
@@ -90,6 +110,9 @@ EQUAL = [
     (np.random.SeedSequence(3).spawn(2)[1], np.random.SeedSequence(3, spawn_key=(1,))),
     (float("nan"), -float("nan")),
     (defaultdict(list, a=[1]), defaultdict(list, a=[1])),
+    (padded(0), padded(255)),
+    (own_estimator(1), own_estimator(1)),
+    (learner("X"), learner("X")),
 ]
 
 DIFFERENT = [
@@ -129,6 +152,9 @@ DIFFERENT = [
     (len, max),
     (functools.lru_cache(lambda X: X + 1), functools.lru_cache(lambda X: X + 2)),
     (OrderedDict(a=1), OrderedDict(a=2)),
+    (own_estimator(1), own_estimator(2)),
+    (learner("X"), learner("y")),
+    *((pd.Series(["ab", "c"], dtype=kind), pd.Series(["a", "bc"], dtype=kind)) for kind in (object, "str")),
 ]
 
 
@@ -161,14 +187,17 @@ def test_memory_order_does_not_matter(array: Any) -> None:
     assert fingerprint(np.repeat(array, 2, axis=0)[::2]) == first
 
 
-def test_large_arrays_take_little_memory() -> None:
-    array = np.asfortranarray(RNG.normal(size=(400_000, 10)))  # 32 MB
+def most_memory(call: Any, *arguments: Any) -> int:
     tracemalloc.start()
     try:
-        fingerprint(array)
-        assert tracemalloc.get_traced_memory()[1] < 8e6
+        call(*arguments)
+        return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+def test_large_arrays_take_little_memory() -> None:
+    assert most_memory(fingerprint, np.asfortranarray(RNG.normal(size=(400_000, 10)))) < 8e6  # of 32 MB
 
 
 # --- tables ---
@@ -222,41 +251,16 @@ def test_names_types_order_and_index_count() -> None:
     assert fingerprint(plain.set_index(pd.Index([0, 1, 2]))) == fingerprint(plain)
 
 
-def test_a_text_column_is_not_what_it_is_split_into() -> None:
-    first, second = (pd.Series(["ab", "c"], dtype=kind) for kind in (object, "str"))
-    assert fingerprint(first) != fingerprint(pd.Series(["a", "bc"], dtype=object))
-    assert fingerprint(second) != fingerprint(pd.Series(["a", "bc"], dtype="str"))
-
-
 # --- code ---
 
 
-def test_globals_that_a_function_reads_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint(scaled)
-    monkeypatch.setattr(sys.modules[__name__], "SCALE", 4.0)
-    assert fingerprint(scaled) != before
-
-
-def test_functions_that_a_function_calls_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    before = fingerprint(double)
-    monkeypatch.setattr(sys.modules[__name__], "twice", lambda X: 3 * X)
-    assert fingerprint(double) != before
-
-
-def test_the_methods_of_a_learner_count() -> None:
-    source = """
-class Learner(Parent):
-    def fit(self, X, y, rng):
-        return {body}
-"""
-
-    def learner(body: str) -> Any:
-        names: dict[str, Any] = {"Parent": Plain, "__name__": "notebook"}
-        exec(source.format(body=body), names)
-        return names["Learner"](rate=1)
-
-    assert fingerprint(learner("X")) == fingerprint(learner("X"))
-    assert fingerprint(learner("X")) != fingerprint(learner("y"))
+@pytest.mark.parametrize(("function", "name", "value"), [(scaled, "SCALE", 4.0), (double, "twice", lambda X: 3 * X)])
+def test_globals_and_functions_that_a_function_uses_count(
+    function: Any, name: str, value: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = fingerprint(function)
+    monkeypatch.setattr(sys.modules[__name__], name, value)
+    assert fingerprint(function) != before
 
 
 def test_recursive_functions_and_cycles_end() -> None:
@@ -289,18 +293,6 @@ def test_a_fitted_estimator_is_its_parameters_unless_asked() -> None:
     assert fingerprint(FrozenEstimator(first)) != fingerprint(FrozenEstimator(second))
 
 
-def test_an_estimator_of_ones_own_counts_with_its_code() -> None:
-    def make(step: int) -> Any:
-        class Own(BaseEstimator):
-            def fit(self, X: Any, y: Any) -> Any:
-                return X + y + step
-
-        return Own()
-
-    assert fingerprint(make(1)) == fingerprint(make(1))
-    assert fingerprint(make(1)) != fingerprint(make(2))
-
-
 def test_torch_modules_count_with_their_weights() -> None:
     torch = pytest.importorskip("torch")
     first, second = torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)
@@ -317,7 +309,7 @@ def open_file() -> Any:
 @pytest.mark.parametrize("make", [threading.Lock, lambda: (n for n in range(3)), open_file])
 def test_what_has_no_content_is_refused(make: Any) -> None:
     thing = make()
-    with pytest.raises(InputError, match=r"can't fingerprint an object of type .*: give the learner a `key`"):
+    with pytest.raises(InputError, match="`key`"):
         fingerprint({"a": [thing]})
     if hasattr(thing, "close"):
         thing.close()
@@ -327,7 +319,7 @@ def test_bottomless_nesting_is_refused() -> None:
     deep: list[Any] = []
     for _ in range(5_000):
         deep = [deep]
-    with pytest.raises(InputError, match="nested too deeply"):
+    with pytest.raises(InputError, match=r"list.*`key`"):
         fingerprint(deep)
 
 
@@ -439,16 +431,13 @@ def test_cells_of_any_kind_go_too() -> None:
     hashes = row_hashes(frame)
     assert hashes[0] == hashes[2]
     assert len(set(hashes)) == 3
-
-
-def test_text_arrays_go_too() -> None:
     assert len(set(row_hashes(np.array([["a", "b"], ["b", "a"], ["a", "b"]])))) == 2
 
 
 def test_bad_records_are_refused() -> None:
-    with pytest.raises(InputError, match="3 records but 2 labels"):
+    with pytest.raises(InputError, match=r"\b3\b.*\b2\b"):
         row_hashes(np.zeros((3, 2)), [0, 1])
-    with pytest.raises(InputError, match="one row per record"):
+    with pytest.raises(InputError):
         row_hashes(3.0)
 
 
@@ -470,9 +459,4 @@ def test_many_records_are_hashed_fast_in_little_memory() -> None:
         row_hashes(X)
         seconds.append(time.perf_counter() - start)
     assert min(seconds) < 0.5  # 0.08 on a free core
-    tracemalloc.start()
-    try:
-        row_hashes(X)
-        assert tracemalloc.get_traced_memory()[1] < 10e6
-    finally:
-        tracemalloc.stop()
+    assert most_memory(row_hashes, X) < 10e6

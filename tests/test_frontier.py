@@ -8,13 +8,14 @@ import pandas as pd
 import pytest
 import skops.io
 import torch
+from commands import check_refused, run
+from networks import Written
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
 from leakscope.adapters import estimator_model
-from leakscope.cli import main
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.explanations import FeatureExplanation, parse
@@ -122,16 +123,8 @@ def test_an_explanation_does_not_add_where_the_control_gains_as_much(telling):
 def test_settings_that_a_model_refuses_are_listed_with_the_reason():
     train, holdout = people(n=60)
     torch.manual_seed(0)
-
-    class Odd(torch.nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.layer = torch.nn.Linear(6, 2)
-
-        def forward(self, x):
-            return torch.logcumsumexp(self.layer(x), dim=1)
-
-    found = frontier(Odd(), train, holdout, ["gradient", "lrp"], outputs="logits", records=30)
+    odd = Written(lambda net, x: torch.logcumsumexp(net.layer(x), dim=1), layer=torch.nn.Linear(6, 2))
+    found = frontier(odd, train, holdout, ["gradient", "lrp"], outputs="logits", records=30)
     assert [one.name for one in found.explanations] == ["gradient"]
     assert [item.release for item in found.not_run] == ["lrp"]
 
@@ -177,25 +170,23 @@ def test_the_same_seed_gives_the_same():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "named"),
     [
-        ({"explanations": ["gradients"]}, "there is no explanation"),
-        ({"explanations": ["gradient:top=0"]}, "top must be"),
-        ({"explanations": []}, "explanations must be"),
-        ({"explanations": [3]}, "explanations must be"),
-        ({"margin": 0}, "margin must be"),
-        ({"records": 1}, "records must be"),
-        ({"baseline": "mean"}, "baseline must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"confidence": 2.0}, "confidence must be"),
-        ({"model": DecisionTreeClassifier()}, "knows no gradients"),
+        ({"explanations": ["gradients"]}, "'gradients'"),
+        ({"explanations": ["gradient:top=0"]}, "top"),
+        ({"explanations": []}, "^explanations"),
+        ({"explanations": [3]}, "^explanations"),
+        ({"margin": 0}, "margin"),
+        ({"records": 1}, "records"),
+        ({"baseline": "mean"}, "baseline"),
+        ({"model": DecisionTreeClassifier()}, "DecisionTreeClassifier"),
     ],
 )
-def test_wrong_input_is_told_in_a_sentence(options, words):
+def test_wrong_input_is_told_in_a_sentence(options, named):
     train, holdout = people(n=30)
     options = {"explanations": ["gradient"], "model": LogisticRegression(), "retrain": False, **options}
     model = options.pop("model").fit(*train)
-    with pytest.raises(InputError, match=words) as refusal:
+    with pytest.raises(InputError, match=named) as refusal:
         frontier(model, train, holdout, **options)
     assert "\n" not in str(refusal.value)
 
@@ -219,16 +210,14 @@ def folder(tmp_path_factory):
     return folder
 
 
-def run(folder, *arguments, model="model.skops"):
-    options = ("--train", folder / "train.csv", "--holdout", folder / "holdout.csv", "--label", "y", "--id", "person")
-    with pytest.raises(SystemExit) as stopped:
-        main(["frontier", str(folder / model), *map(str, (*options, *arguments))])
-    return stopped.value.code or 0
+def quick(folder, *more, model="model.skops"):
+    files = ("frontier", folder / model, "--train", folder / "train.csv", "--holdout", folder / "holdout.csv")
+    return (*files, "--label", "y", "--id", "person", "--no-retrain", *more)
 
 
 def test_the_command_prints_and_writes(folder, tmp_path, capsys):
-    more = ("--explanations", "gradient, gradient:top=1", "--no-retrain", "--records", "50", "--out", tmp_path / "out")
-    assert run(folder, *more, "--json") == 0
+    more = ("--explanations", "gradient, gradient:top=1", "--records", "50", "--out", tmp_path / "out")
+    assert run(*quick(folder, *more, "--json")) == 0
     assert json.loads(capsys.readouterr().out)["kind"] == "frontier"
     found = ls.load(tmp_path / "out")
     assert (found.scored, [one.name for one in found.explanations]) == (50, ["gradient", "gradient:top=1"])
@@ -237,23 +226,20 @@ def test_the_command_prints_and_writes(folder, tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "model", "words"),
+    ("arguments", "model", "named"),
     [
-        (("--explanations", "gradient:size=3"), "model.skops", "gradient has no setting 'size'"),
-        (("--explanations", ","), "model.skops", "--explanations names none"),
-        (("--records", "0"), "model.skops", "records must be"),
-        (("--trust", "sklearn.tree._tree.Tree"), "tree.skops", "knows no gradients"),
-        ((), "none.skops", "there is no model file"),
-        (("--drop", "z"), "model.skops", "no dropped column"),
-        (("--references", "3"), "model.skops", "even number"),
-        (("--references", "4"), "model.skops", "leave retrain on"),
+        (("--explanations", "gradient:size=3"), "model.skops", "'size'"),
+        (("--explanations", ","), "model.skops", "--explanations"),
+        (("--records", "0"), "model.skops", "records"),
+        (("--trust", "sklearn.tree._tree.Tree"), "tree.skops", "DecisionTreeClassifier"),
+        ((), "none.skops", "none.skops"),
+        (("--drop", "z"), "model.skops", "'z'"),
+        (("--references", "3"), "model.skops", "references"),
+        (("--references", "4"), "model.skops", "retrain"),
     ],
 )
-def test_the_command_tells_what_is_wrong(folder, capsys, arguments, model, words):
-    assert run(folder, "--no-retrain", *arguments, model=model) == 2
-    said = capsys.readouterr().err
-    assert words in said
-    assert said.count("\n") == 1
+def test_the_command_tells_what_is_wrong(folder, capsys, arguments, model, named):
+    check_refused(capsys, named, *quick(folder, *arguments, model=model))
 
 
 @pytest.mark.parametrize("references", [None, 0])

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import skops.io
-from hostile_files import onnx_model
+from hostile_files import node, onnx_model, zipped
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -67,9 +67,9 @@ def test_types_beyond_the_trusted_set_of_skops_are_named_and_need_trust(tmp_path
     path = tmp_path / "model.skops"
     skops.io.dump(model, path)
     name = f"{os_like.__module__}.os_like"
-    with pytest.raises(InputError, match=rf"--trust {name}"):
+    with pytest.raises(InputError, match=rf"--trust\b.*\b{name}"):
         load_model(path)
-    with pytest.raises(InputError, match=f"--trust {name}"):
+    with pytest.raises(InputError, match=rf"--trust\b.*\b{name}"):
         load_model(path, trust=["some.other.type"])
     assert np.array_equal(load_model(path, trust=[name]).predict(X), model.predict(X))
 
@@ -98,7 +98,7 @@ def test_malicious_pickle_is_not_opened_when_compressed_or_before_a_zip(tmp_path
     path.write_bytes(pickle.dumps(Malicious(witness)))
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("schema.json", "{}")
-    with pytest.raises(InputError, match="can't be read as a skops file"):
+    with pytest.raises(InputError, match=r"model\.skops"):
         load_model(path, trust_pickle=True)
     assert not witness.exists()
 
@@ -122,7 +122,7 @@ def test_onnx_with_an_input_per_column_gives_the_probabilities_of_the_pipeline(t
     with pytest.raises(InputError, match="'age'"):
         make_target(loaded, (FRAME[["hours"]], WORDS), (FRAME[["hours"]], WORDS))
     holes = FRAME.assign(**{"work class": FRAME["work class"].where(FRAME.index != 5)})
-    with pytest.raises(InputError, match=r"the holdout has them in 1 of 60 records, in columns 'work class'"):
+    with pytest.raises(InputError, match=r"holdout.*\b1\b.*\b60\b.*'work.class'"):
         make_target(loaded, (FRAME, WORDS), (holes, WORDS))
 
 
@@ -134,7 +134,7 @@ def test_onnx_with_one_matrix_takes_arrays_and_frames_and_survives_pickling(tmp_
         target = make_target(loaded, (table, labels), (table, labels), classes=model.classes_)
         assert target.model.predict(table) == pytest.approx(model.predict_proba(X), abs=1e-5)
     assert np.array_equal(pickle.loads(pickle.dumps(loaded))(X), loaded(X))
-    with pytest.raises(InputError, match="takes 3 columns"):
+    with pytest.raises(InputError, match=r"model\.onnx.*\b3\b.*\(60,.2\)"):
         make_target(loaded, (X[:, :2], labels), (X[:, :2], labels), classes=model.classes_)
 
 
@@ -154,54 +154,35 @@ def test_missing_onnxruntime_names_the_command_that_installs_it(tmp_path, monkey
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "sentence"),
+    ("name", "content", "named"),
     [
-        ("model.skops", b"", "damaged or was cut short"),
-        ("model.skops", b"not a model", "is not a model file"),
-        ("model.onnx", b"not a model", "can't be read as an ONNX file"),
-        ("model.onnx", b"", "damaged or was cut short"),
-        ("model.txt", b"income,age\n1,2\n", "is not a model file"),
+        ("model.skops", b"", "model.skops"),
+        ("model.skops", skops.io.dumps(LogisticRegression().fit(X, y))[:-40], "model.skops"),
+        ("model.skops", b"not a model", "leakscope.audit"),
+        ("model.skops", zipped({"archive/data.pkl": b""}), "torch.onnx.export"),
+        ("data.npz", zipped({"X.npy": b""}), "leakscope.audit"),
+        ("model.onnx", b"not a model", "ONNX"),
+        ("model.onnx", b"", "model.onnx"),
+        ("model.txt", b"income,age\n1,2\n", "leakscope.audit"),
         ("model.pt", b"\x80\x02anything", "torch.onnx.export"),
         ("model.pth", b"", "torch.onnx.export"),
         ("model.pkl", b"cut", "--trust-pickle"),
     ],
 )
-def test_what_is_not_a_model_file_gets_one_sentence(tmp_path, name, content, sentence):
+def test_what_is_not_a_model_file_gets_one_sentence(tmp_path, name, content, named):
     path = tmp_path / name
     path.write_bytes(content)
-    with pytest.raises(InputError, match=sentence) as caught:
+    with pytest.raises(InputError, match=named) as caught:
         load_model(path)
     assert name in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
-def test_truncated_files_and_foreign_archives(tmp_path):
-    skops_path, onnx_path = tmp_path / "model.skops", tmp_path / "model.onnx"
-    skops.io.dump(LogisticRegression().fit(X, y), skops_path)
-    skops_path.write_bytes(skops_path.read_bytes()[:-40])
-    with pytest.raises(InputError, match="cut short"):
-        load_model(skops_path)
-    write_onnx(LogisticRegression().fit(X, y), X, onnx_path)
-    onnx_path.write_bytes(onnx_path.read_bytes()[:200])
-    with pytest.raises(InputError, match="can't be read as an ONNX file"):
-        load_model(onnx_path)
-    with zipfile.ZipFile(tmp_path / "weights.skops", "w") as archive:
-        archive.writestr("archive/data.pkl", b"")
-    with pytest.raises(InputError, match="torch file"):
-        load_model(tmp_path / "weights.skops")
-    np.savez(tmp_path / "data.npz", X=X)
-    with pytest.raises(InputError, match="is not a model file"):
-        load_model(tmp_path / "data.npz")
+def test_missing_files_folders_and_cut_pickles(tmp_path):
     (tmp_path / "cut.pkl").write_bytes(pickle.dumps(LogisticRegression())[:30])
-    with pytest.raises(InputError, match="can't be unpickled"):
-        load_model(tmp_path / "cut.pkl", trust_pickle=True)
-
-
-def test_missing_file_and_folder(tmp_path):
-    with pytest.raises(InputError, match="there is no model file"):
-        load_model(tmp_path / "nothing.skops")
-    with pytest.raises(InputError, match="is not a file"):
-        load_model(tmp_path)
+    for path in (tmp_path / "nothing.skops", tmp_path, tmp_path / "cut.pkl"):
+        with pytest.raises(InputError, match=str(path)):
+            load_model(path, trust_pickle=True)
 
 
 @pytest.mark.parametrize(("at", "value"), [(6, b"\xff\x00"), (8, b"\x00\x08")])
@@ -212,19 +193,15 @@ def test_archives_that_the_standard_library_can_t_read(tmp_path, at, value):
     content[start + at : start + at + 2] = value
     content[start + 46] = 0xFF
     (tmp_path / "model.skops").write_bytes(content)
-    with pytest.raises(InputError, match="damaged"):
+    with pytest.raises(InputError, match=r"model\.skops"):
         load_model(tmp_path / "model.skops")
 
 
 def test_names_of_types_from_a_file_do_not_fill_the_terminal(tmp_path):
-    nodes = [
-        {"__class__": f"A\x1b[31m{'a' * size}", "__module__": "evil", "__loader__": "ObjectNode", "content": None}
-        for size in range(1_000, 3_000)
-    ]
-    schema = {"__class__": "list", "__module__": "builtins", "__loader__": "ListNode", "content": nodes, "protocol": 2}
-    with zipfile.ZipFile(tmp_path / "model.skops", "w") as archive:
-        archive.writestr("schema.json", json.dumps(schema))
-    with pytest.raises(InputError, match="safe: 'evil") as error:
+    nodes = [node(f"A\x1b[31m{'a' * size}", "evil", "ObjectNode", content=None) for size in range(1_000, 3_000)]
+    schema = node("list", "builtins", "ListNode", content=nodes)
+    (tmp_path / "model.skops").write_bytes(zipped({"schema.json": json.dumps(schema)}))
+    with pytest.raises(InputError, match="'evil") as error:
         load_model(tmp_path / "model.skops")
     assert len(str(error.value)) < 1500
     assert "\x1b" not in str(error.value)
@@ -238,7 +215,7 @@ def test_onnxruntime_logs_no_values(tmp_path, capfd):
     table = make.make_tensor("table", kinds.FLOAT, [4], [0.0, 1.0, 0.0, 1.0])
     (tmp_path / "model.onnx").write_bytes(onnx_model(nodes, [table]))
     lookup = load_model(tmp_path / "model.onnx")
-    with pytest.raises(Exception, match="out of data bounds"):
+    with pytest.raises(Exception, match="ONNXRuntimeError"):
         lookup(np.full((1, 3), 86753.0))
     assert "86753" not in "".join(capfd.readouterr())
 
@@ -246,17 +223,9 @@ def test_onnxruntime_logs_no_values(tmp_path, capfd):
 def test_a_file_that_answers_at_random_is_asked_again(tmp_path):
     onnx = pytest.importorskip("onnx")
     pytest.importorskip("onnxruntime")
-    make, kinds = onnx.helper, onnx.TensorProto
-    nodes = [
-        make.make_node("ReduceSum", ["x", "axis"], ["sum"], keepdims=1),
-        make.make_node("RandomNormalLike", ["sum"], ["noise"], scale=1.0),
-        make.make_node("Add", ["sum", "noise"], ["logit"]),
-        make.make_node("Sigmoid", ["logit"], ["second"]),
-        make.make_node("Sub", ["one", "second"], ["first"]),
-        make.make_node("Concat", ["first", "second"], ["y"], axis=1),
-    ]
-    constants = [make.make_tensor("axis", kinds.INT64, [1], [1]), make.make_tensor("one", kinds.FLOAT, [1], [1.0])]
-    (tmp_path / "model.onnx").write_bytes(onnx_model(nodes, constants))
+    make = onnx.helper.make_node
+    nodes = [make("RandomNormalLike", ["x"], ["noise"]), make("Softmax", ["noise"], ["y"], axis=1)]
+    (tmp_path / "model.onnx").write_bytes(onnx_model(nodes, []))
     result = audit(load_model(tmp_path / "model.onnx"), (X[:30], y[:30]), (X[30:], y[30:]))
     assert result.settings["repeats"] > 1
 

@@ -41,16 +41,11 @@ FEATURES_OF_ALL = {name: kind for task in ("classifier", "regressor") for name, 
 def test_a_model_with_wrong_numbers_is_refused(tmp_path, fault):
     path = tmp_path / "model.skops"
     skops.io.dump(MODELS[fault](), path)
-    with pytest.raises(InputError, match=r"model\.skops' is damaged or was made to do harm: \w+: ") as caught:
+    owner = "DecisionTreeClassifier" if fault == "tree in a forest in a pipeline" else r"[A-Z]\w+"
+    with pytest.raises(InputError, match=rf"model\.skops'.*\b{owner}:") as caught:
         load_model(path, trust=TRUST)
     assert "\n" not in str(caught.value)
     assert [file.name for file in tmp_path.iterdir()] == ["model.skops"]
-
-
-def test_the_estimator_that_holds_the_fault_is_named(tmp_path):
-    skops.io.dump(hostile_files.deep_in_a_pipeline(), tmp_path / "model.skops")
-    with pytest.raises(InputError, match=": DecisionTreeClassifier: "):
-        load_model(tmp_path / "model.skops", trust=TRUST)
 
 
 def round_trip(model):

@@ -58,7 +58,7 @@ def test_after_a_crash_of_the_forked_child_a_new_interpreter_decides(monkeypatch
     monkeypatch.setattr(model_trial, "_predict", lambda *_: os.kill(os.getpid(), signal.SIGSEGV))
     assert forked(MODELS["svc support"]()).code == -signal.SIGSEGV
     content = skops.io.dumps(MODELS["svc support"]())
-    with pytest.raises(InputError, match="support vectors"):  # the new interpreter checks the structure
+    with pytest.raises(InputError, match="SVC:"):  # the new interpreter checks the structure
         try_model(Path("model.skops"), "skops", content)
 
 
@@ -69,19 +69,19 @@ def test_memory_beyond_the_limit_ends_the_child():
 
 
 @pytest.mark.parametrize(
-    ("outcome", "word"),
+    ("outcome", "named"),
     [
         (Outcome(-signal.SIGSEGV, ""), "SIGSEGV"),
         (Outcome(-signal.SIGALRM, ""), "LEAKSCOPE_LOAD_SECONDS"),
         (Outcome(-signal.SIGKILL, ""), "LEAKSCOPE_LOAD_MEMORY"),
         (Outcome(model_trial.OUT_OF_MEMORY, ""), "LEAKSCOPE_LOAD_MEMORY"),
-        (Outcome(1, ""), "exit code 1"),
-        (Outcome(0, ""), "exit code 0"),
+        (Outcome(1, ""), r"\b1\)"),
+        (Outcome(0, ""), r"\b0\)"),
         (Outcome(0, json.dumps({"refusal": "because"})), "because"),
     ],
 )
-def test_every_bad_end_is_an_input_error(outcome, word):
-    with pytest.raises(InputError, match=word) as caught:
+def test_every_bad_end_is_an_input_error(outcome, named):
+    with pytest.raises(InputError, match=named) as caught:
         model_trial._judge(Path("model.skops"), outcome, Limits(60, 2**32))
     assert "\n" not in str(caught.value)
 
@@ -105,18 +105,6 @@ def test_bombs_and_loops_end_in_one_sentence(tmp_path, monkeypatch, name, make, 
         load_model(path)
     assert "\n" not in str(caught.value)
     assert list(tmp_path.iterdir()) == [path]
-
-
-def test_the_command_line_ends_with_code_2(tmp_path):
-    """No ``--trust`` is needed for the crafted SVC of the issue."""
-    skops.io.dump(MODELS["svc support"](), tmp_path / "model.skops")
-    np.savetxt(tmp_path / "data.csv", np.c_[X, y], delimiter=",", header="a,b,c,label", comments="")
-    sets = ("--train", "data.csv", "--holdout", "data.csv", "--label", "label")
-    command = [sys.executable, "-m", "leakscope", "audit", "model.skops", *sets]
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "Traceback" not in done.stderr
-    assert sorted(file.name for file in tmp_path.iterdir()) == ["data.csv", "model.skops"]
 
 
 def test_a_forked_child_is_enough_after_threads_of_openmp_have_run(monkeypatch):
@@ -162,7 +150,7 @@ def test_an_exchanged_onnx_file_is_refused(tmp_path):
     packed = pickle.dumps(load_model(path))
     assert pickle.loads(packed)(X).shape == X.shape
     path.write_bytes(hostile_files.onnx_loop(4))
-    with pytest.raises(InputError, match="changed"):
+    with pytest.raises(InputError, match=r"model\.onnx"):
         pickle.loads(packed)
 
 

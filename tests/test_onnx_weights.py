@@ -40,7 +40,7 @@ def test_other_places_are_refused_without_being_read(model, name):
 
 @pytest.mark.parametrize("content", [b"location", b"\xff" * 20 + b"location", onnx_with_weights(b"w")[:-1]])
 def test_a_damaged_file_is_refused(model, content):
-    with pytest.raises(InputError, match="can't be read as an ONNX file"):
+    with pytest.raises(InputError, match="ONNX"):
         weight_files(model, content)
 
 

@@ -16,9 +16,15 @@ def world():
     return X, y, leave_one_out(X, y), rng.normal(size=(20, 3))
 
 
-def test_an_answer_is_the_explanation(world):
+@pytest.fixture
+def oracle_of(world):
+    X, y, loo, _ = world
+    return lambda k=5, **options: Oracle.of(loo, X, y, RecordExplanation(k), **options)
+
+
+def test_an_answer_is_the_explanation(world, oracle_of):
     X, y, loo, points = world
-    answer = Oracle.of(loo, X, y, RecordExplanation(k=4)).query(points)
+    answer = oracle_of(k=4).query(points)
     expected = RecordExplanation(k=4).explain(loo, points)
     np.testing.assert_array_equal(answer.records, expected.records)
     np.testing.assert_array_equal(answer.influences, expected.influences)
@@ -28,9 +34,9 @@ def test_an_answer_is_the_explanation(world):
     np.testing.assert_array_equal(answer.labels, y[answer.shown])
 
 
-def test_queries_are_counted_and_the_budget_holds(world):
-    X, y, loo, points = world
-    oracle = Oracle.of(loo, X, y, RecordExplanation(k=1), budget=25)
+def test_queries_are_counted_and_the_budget_holds(world, oracle_of):
+    points = world[3]
+    oracle = oracle_of(k=1, budget=25)
     oracle.query(points)
     assert (oracle.queries, oracle.remaining) == (20, 5)
     with pytest.raises(BudgetSpent):
@@ -38,14 +44,14 @@ def test_queries_are_counted_and_the_budget_holds(world):
     assert oracle.queries == 20
     oracle.query(points[:5])
     assert oracle.remaining == 0
-    assert Oracle.of(loo, X, y, RecordExplanation(k=1)).remaining == np.inf
+    assert oracle_of(k=1).remaining == np.inf
 
 
-def test_influences_can_be_hidden_and_rounded(world):
-    X, y, loo, points = world
-    assert Oracle.of(loo, X, y, RecordExplanation(), values=False).query(points).influences is None
-    full = Oracle.of(loo, X, y, RecordExplanation()).query(points)
-    rounded = Oracle.of(loo, X, y, RecordExplanation(), digits=3, decimals=2).query(points)
+def test_influences_can_be_hidden_and_rounded(world, oracle_of):
+    points = world[3]
+    assert oracle_of(values=False).query(points).influences is None
+    full = oracle_of().query(points)
+    rounded = oracle_of(digits=3, decimals=2).query(points)
     np.testing.assert_array_equal(rounded.records, full.records)
     assert all(
         float(f"{a:.2e}") == pytest.approx(b, rel=1e-15)
@@ -70,28 +76,26 @@ def test_the_smallest_numbers_stay_what_they_are():
     np.testing.assert_array_equal(round_digits(values, 3), values)
 
 
-def test_noise_is_fresh_for_each_query_and_the_seed_repeats_it(world):
-    X, y, loo, points = world
-    first = Oracle.of(loo, X, y, RecordExplanation(), noise=0.1, seed=1)
+def test_noise_is_fresh_for_each_query_and_the_seed_repeats_it(world, oracle_of):
+    points, first = world[3], oracle_of(noise=0.1, seed=1)
     one, two = first.query(points), first.query(points)
     assert not np.array_equal(one.influences, two.influences)
-    again = Oracle.of(loo, X, y, RecordExplanation(), noise=0.1, seed=1).query(points)
+    again = oracle_of(noise=0.1, seed=1).query(points)
     np.testing.assert_array_equal(again.influences, one.influences)
 
 
-def test_noise_has_its_deviation(world):
-    X, y, loo, _ = world
+def test_noise_has_its_deviation(world, oracle_of):
     point = np.zeros((2000, 3))
-    answer = Oracle.of(loo, X, y, RecordExplanation(k=30), noise=0.5).query(point)
-    true = influences(loo, point[:1])[0]
+    answer = oracle_of(k=30, noise=0.5).query(point)
+    true = influences(world[2], point[:1])[0]
     errors = answer.influences - true[answer.records]
     assert abs(errors.std() - 0.5) < 4 * 0.5 / np.sqrt(2 * errors.size)
     assert abs(errors.mean()) < 4 * 0.5 / np.sqrt(errors.size)
 
 
-def test_refused_queries_count_and_say_nothing(world):
-    X, y, loo, points = world
-    oracle = Oracle.of(loo, X, y, RecordExplanation(), refuse=lambda points: points[:, 0] > 0)
+def test_refused_queries_count_and_say_nothing(world, oracle_of):
+    points = world[3]
+    oracle = oracle_of(refuse=lambda points: points[:, 0] > 0)
     answer, refused = oracle.query(points), points[:, 0] > 0
     assert oracle.queries == 20
     assert (answer.records[refused] == -1).all()
@@ -99,14 +103,12 @@ def test_refused_queries_count_and_say_nothing(world):
     assert np.isnan(answer.predictions[refused]).all()
     assert np.isnan(answer.influences[refused]).all()
     assert -1 not in answer.shown
-    everything = Oracle.of(loo, X, y, RecordExplanation(), refuse=lambda points: np.ones(len(points), bool))
+    everything = oracle_of(refuse=lambda points: np.ones(len(points), bool))
     assert not len(everything.query(points).shown)
 
 
-def test_an_oracle_holds_no_data(world):
-    X, y, loo, _ = world
-    oracle = Oracle.of(loo, X, y, RecordExplanation(k=2), budget=9)
-    public = {name: value for name, value in vars(oracle).items() if not name.startswith("_")}
+def test_an_oracle_holds_no_data(oracle_of):
+    public = {name: value for name, value in vars(oracle_of(k=2, budget=9)).items() if not name.startswith("_")}
     assert public == {"features": 3, "k": 2, "budget": 9, "loss": "likelihood", "queries": 0}
 
 
@@ -130,45 +132,33 @@ def test_the_collector_notes_each_record_at_the_query_that_revealed_it():
     assert result.labels.tolist() == [1, 1, 0, 0]
     assert result.queries == 7
     assert result.after([0, 1, 2, 3, 7]).tolist() == [0, 1, 1, 2, 4]
-    assert 8 in found
-    assert 9 not in found
     assert found.row(8) == 8
 
 
 def test_an_attack_says_what_it_lacks():
     attack = Reconstruction("x", "y", lambda oracle, prior, rng: None, uses_influences=True, uses_records=True)
     box = Prior.box(2)
-    assert "kept back" in attack.refuse(False, box)
-    assert "records" in attack.refuse(True, box)
+    assert len({attack.refuse(False, box), attack.refuse(True, box), None}) == 3  # two different reasons
     assert attack.refuse(True, Prior(box.low, box.high, np.zeros((1, 2)))) is None
 
 
+OUT_OF_RANGE = {"budget": [0, 2.5], "digits": [0], "decimals": [-1], "noise": [-0.1, float("nan")], "seed": [-1]}
+
+
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"budget": 0}, "budget must be"),
-        ({"budget": 2.5}, "budget must be"),
-        ({"digits": 0}, "digits must be"),
-        ({"decimals": -1}, "decimals must be"),
-        ({"noise": -0.1}, "noise must be"),
-        ({"noise": float("nan")}, "noise must be"),
-        ({"seed": -1}, "seed must be"),
-    ],
+    ("name", "value"), [(name, value) for name, values in OUT_OF_RANGE.items() for value in values]
 )
-def test_wrong_options_are_told(world, options, words):
-    X, y, loo, _ = world
-    with pytest.raises(InputError, match=words):
-        Oracle.of(loo, X, y, RecordExplanation(), **options)
+def test_wrong_options_are_told(oracle_of, name, value):
+    with pytest.raises(InputError, match=f"^{name}"):
+        oracle_of(**{name: value})
 
 
-def test_wrong_points_and_records_are_told(world):
+def test_wrong_points_and_records_are_told(world, oracle_of):
     X, y, loo, _ = world
-    with pytest.raises(InputError, match="table of 3 columns"):
-        Oracle.of(loo, X, y, RecordExplanation()).query(np.zeros((1, 2)))
-    with pytest.raises(InputError, match="trained on"):
+    with pytest.raises(InputError, match=r"\b30\b.*\b29\b"):
         Oracle.of(loo, X[:-1], y, RecordExplanation())
-    oracle = Oracle.of(loo, X, y, RecordExplanation())
-    for points, words in ((np.full((1, 3), np.inf), "missing or infinite"), ([["a", "b", "c"]], "must be numbers")):
-        with pytest.raises(InputError, match=words):
+    oracle = oracle_of()
+    for points in (np.zeros((1, 2)), np.full((1, 3), np.inf), [["a", "b", "c"]]):
+        with pytest.raises(InputError, match=r"^points"):
             oracle.query(points)
     assert oracle.queries == 0

@@ -178,7 +178,7 @@ def test_epsilon_is_that_of_a_literal_accountant(gamma):
     assert found.value == pytest.approx(literal_epsilon(votes, gamma, 1e-5), rel=1e-9)
     assert found.value <= independent.value
     assert found.kind == independent.kind == "upper bound"
-    assert "not to be published" in found.method
+    assert found.method != independent.method
 
 
 def test_epsilon_of_unanimous_votes_in_closed_form():
@@ -270,41 +270,37 @@ def test_a_student_predicts_tables_and_one_record():
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "named"),
     [
-        ({"learner": Ridge()}, "regression"),
-        ({"learner": "guess"}, "not a learner"),
-        ({"teachers": 1}, "teachers must be"),
-        ({"teachers": 51}, "teachers must be"),
-        ({"teachers": 2.0}, "teachers must be"),
-        ({"gamma": 0.0}, "gamma must be"),
-        ({"gamma": math.inf}, "gamma must be"),
-        ({"delta": 0.0}, "delta must be"),
-        ({"delta": 1.0}, "delta must be"),
-        ({"queries": np.empty((0, 3))}, "no queries"),
-        ({"queries": np.ones((2, 2))}, "same columns"),
-        ({"queries": pd.DataFrame(np.ones((2, 3)))}, "both as arrays"),
-        ({"y": np.zeros(50, int)}, "two classes"),
-        ({"y": np.zeros(49, int)}, "one label per record"),
+        ({"learner": Ridge()}, "linear"),
+        ({"learner": "guess"}, "'guess'"),
+        *(({"teachers": wrong}, "teachers") for wrong in (1, 51, 2.0)),
+        *(({"gamma": wrong}, "gamma") for wrong in (0.0, math.inf)),
+        *(({"delta": wrong}, "delta") for wrong in (0.0, 1.0)),
+        ({"queries": np.empty((0, 3))}, "queries"),
+        ({"queries": np.ones((2, 2))}, r"queries.*\(2,.2\)"),
+        ({"queries": pd.DataFrame(np.ones((2, 3)))}, "queries"),
+        ({"y": np.zeros(50, int)}, "label"),
+        ({"y": np.zeros(49, int)}, "50.*49"),
         ({"seed": -1}, "seed"),
     ],
 )
-def test_wrong_settings_are_refused_in_words(settings, words):
+def test_wrong_settings_are_refused_by_name(settings, named):
     X, y = two_classes(50)
     given = {"learner": Logistic(l2=0.1), "X": X, "y": y, "queries": X, "teachers": 5, "gamma": 0.1}
-    with pytest.raises(InputError, match=words) as refusal:
+    with pytest.raises(InputError, match=named) as refusal:
         pate(**(given | settings))
     assert "\n" not in str(refusal.value)
 
 
 @pytest.mark.parametrize("votes", [[[1.5, 2.0]], np.ones((3, 1), int), np.empty((0, 2), int), [[-1, 2]], [3, 4]])
 def test_only_counts_are_votes(votes):
-    with pytest.raises(InputError, match="table of counts"):
+    with pytest.raises(InputError, match="votes"):
         epsilons(votes, 0.1, 1e-5)
 
 
 def test_a_student_of_one_label_says_it_and_one_of_values_is_refused():
     model = student(Logistic(l2=0.1), [[0.0], [1.0]], ["yes", "yes"])
     assert model.classes[model.predict(np.zeros((3, 1))).argmax(axis=1)].tolist() == ["yes"] * 3
-    with pytest.raises(InputError, match="regression"):
+    with pytest.raises(InputError, match="linear"):
         student(Ridge(), [[0.0], [1.0]], [0, 1])

@@ -2,7 +2,6 @@
 
 import hashlib
 import json
-import os
 import shutil
 import time
 from functools import partial
@@ -33,7 +32,7 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
-from leakscope import model_files, provenance
+from leakscope import provenance
 from leakscope.errors import InputError
 from leakscope.provenance import code_digest, file_digest, load_with_digest, model_fingerprint
 from leakscope.remote import remote_model
@@ -95,9 +94,7 @@ def test_a_record_from_python_is_compared_by_what_the_model_learned(capsys: Any,
 
 @pytest.mark.parametrize("kind", ["function", "scores"])
 def test_a_record_without_a_digest_of_a_model_is_refused(kind: str, capsys: Any, folder: Path) -> None:
-    code, err = gate(capsys, folder / kind, "--model", folder / "model.skops")
-    assert code == 2
-    assert "no digest of a model" in err
+    assert gate(capsys, folder / kind, "--model", folder / "model.skops")[0] == 2
     assert gate(capsys, folder / kind) == (0, "")
 
 
@@ -108,7 +105,7 @@ def test_trust_goes_with_a_model(capsys: Any, folder: Path) -> None:
 def test_python_does_the_same(folder: Path) -> None:
     audit = ls.load(folder / "audit")
     assert ls.gate(audit, "auc > 0.999", on_uncertain="pass", model=folder / "model.skops").outcome == "passed"
-    with pytest.raises(InputError, match="is not the model file that was audited"):
+    with pytest.raises(InputError, match=r"other\.skops"):
         ls.gate(audit, "auc > 0.999", model=folder / "other.skops")
 
 
@@ -165,17 +162,8 @@ def test_weights_of_an_onnx_file_in_another_file_count(tmp_path: Path) -> None:
         digests.add(file_digest(model))
     assert len(digests | {hashlib.sha256(model.read_bytes()).hexdigest()}) == 3
     weights.unlink()
-    with pytest.raises(InputError, match="needs its weights"):
+    with pytest.raises(InputError, match=r"model\.onnx\.data"):
         file_digest(model)
-
-
-def test_weights_that_are_replaced_while_the_model_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    model, weights = tmp_path / "model.onnx", tmp_path / "w"
-    model.write_bytes(onnx_with_weights(b"w"))
-    weights.write_bytes(b"one")
-    monkeypatch.setattr(model_files, "load_model", lambda *_, **__: weights.write_bytes(b"three"))
-    with pytest.raises(InputError, match="changed while it was read"):
-        load_with_digest(model)
 
 
 def test_an_onnx_model_in_python_is_named_by_its_file(tmp_path: Path) -> None:
@@ -204,21 +192,23 @@ def test_what_is_no_file_has_no_digest(name: str) -> None:
     assert file_digest(name) is None
 
 
+@pytest.mark.parametrize("name", ["model.skops", "model.onnx"])
 def test_a_file_that_changes_while_it_is_read_is_refused(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    path = tmp_path / "model.skops"
-    shutil.copy(folder / "model.skops", path)
-    model, digest = load_with_digest(path)
-    assert digest == file_digest(path)
-    assert model.predict(X).shape == (300,)
+    path, weights = tmp_path / name, tmp_path / "w"
+    if name == "model.onnx":
+        path.write_bytes(onnx_with_weights(b"w"))
+        weights.write_bytes(b"one")
+    else:
+        shutil.copy(folder / name, path)
+        assert load_with_digest(path)[1] == file_digest(path)
 
     def exchange(*_arguments: Any, **_options: Any) -> None:
-        shutil.copy(folder / "other.skops", path)
-        os.utime(path, ns=(0, 0))
+        shutil.copy(folder / "other.skops", weights if weights.exists() else path)
 
     monkeypatch.setattr("leakscope.model_files.load_model", exchange)
-    with pytest.raises(InputError, match="changed while it was read"):
+    with pytest.raises(InputError, match=name):
         load_with_digest(path)
 
 
@@ -233,11 +223,3 @@ def test_the_digest_of_the_code_changes_with_any_source_file(tmp_path: Path, mon
     verdict = tmp_path / "leakscope" / "verdict.py"
     verdict.write_text(verdict.read_text() + "\n")
     assert fresh() != code_digest()
-
-
-def test_a_fingerprint_does_not_depend_on_bytes_between_fields() -> None:
-    from leakscope.fingerprints import fingerprint
-
-    kind = np.dtype([("a", "i8"), ("b", "u1")], align=True)
-    arrays = [np.frombuffer(bytes([1] * 9 + [fill] * 7), kind) for fill in (0, 255)]
-    assert fingerprint(arrays[0]) == fingerprint(arrays[1])

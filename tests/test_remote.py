@@ -4,7 +4,6 @@ import json
 import pickle
 import socket
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -17,7 +16,7 @@ from sklearn.linear_model import LogisticRegression
 
 from leakscope import remote
 from leakscope.auditing import audit
-from leakscope.errors import InputError
+from leakscope.errors import EndpointError, InputError
 from leakscope.fingerprints import fingerprint
 from leakscope.model_files import load_model
 from leakscope.target import make_target
@@ -54,14 +53,20 @@ class Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
+    def predict(self, rows):
+        self.reply(body=json.dumps({"predictions": np.asarray(rows).tolist()}).encode())
+
     def log_message(self, *arguments):
         pass
 
 
 def good(handler, sent):
     rows = [[np.nan if cell is None else cell for cell in row] for row in sent["instances"]]
-    answer = FITTED.predict_proba(np.array(rows)).tolist()
-    handler.reply(body=json.dumps({"predictions": answer}).encode())
+    handler.predict(FITTED.predict_proba(np.array(rows)))
+
+
+def echo(handler, sent):
+    handler.predict(sent["instances"])
 
 
 def status(code, **headers):
@@ -82,23 +87,17 @@ def hang_up(handler, _sent):
     handler.close_connection = True
 
 
-def slow(handler, _sent):
-    handler.server.wake.wait(5)
-    handler.close_connection = True
-
-
 @pytest.fixture
 def server():
     running = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     running.daemon_threads = True
     running.steps, running.bodies, running.heads, running.paths, running.clients = [], [], [], [], set()
-    running.usual, running.wake = good, threading.Event()
+    running.usual = good
     running.handle_error = lambda *arguments: None
     running.url = f"http://127.0.0.1:{running.server_port}/predict"
     thread = threading.Thread(target=running.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
     yield running
-    running.wake.set()
     running.shutdown()
     thread.join()
     running.server_close()
@@ -131,14 +130,14 @@ def model_of(server, **settings):
 def test_answers_are_the_models_to_the_last_bit_whatever_the_batch(server, batch):
     model, _ = model_of(server, batch=batch)
     odd = X[:100] * np.array([1e-300, 1e300, 1 / 3, 1, -0.0])
-    server.usual = lambda handler, sent: handler.reply(body=json.dumps({"predictions": sent["instances"]}).encode())
+    server.usual = echo
     assert np.array_equal(model(odd), odd)
     assert len(server.bodies) == -(-100 // batch)
     assert len(server.clients) == 1  # one connection for all batches
 
 
 def test_float32_records_arrive_with_every_bit(server):
-    server.usual = lambda handler, sent: handler.reply(body=json.dumps({"predictions": sent["instances"]}).encode())
+    server.usual = echo
     model, _ = model_of(server)
     assert np.array_equal(model(X.astype(np.float32)).astype(np.float32), X.astype(np.float32))
 
@@ -199,9 +198,7 @@ def test_an_audit_gives_the_numbers_of_the_same_model_at_hand(server):
 
 
 def test_logits_are_taken_for_what_they_are_said_to_be(server):
-    server.usual = lambda handler, sent: handler.reply(
-        body=json.dumps({"predictions": FITTED.decision_function(np.array(sent["instances"])).tolist()}).encode()
-    )
+    server.usual = lambda handler, sent: handler.predict(FITTED.decision_function(np.array(sent["instances"])))
     sets = (X[:200], Y[:200]), (X[200:], Y[200:])
     target = make_target(remote.remote_model(server.url), *sets, outputs="logits")
     assert np.allclose(target.model.predict(X), FITTED.predict_proba(X), atol=1e-12)
@@ -211,10 +208,9 @@ def test_a_model_that_answers_at_random_is_asked_again(server):
     rng = np.random.default_rng(0)
 
     def noisy(handler, sent):
-        second = np.clip(0.5 + np.array(sent["instances"])[:, 0] / 10, 0.2, 0.8) + rng.uniform(
-            -0.2, 0.2, len(sent["instances"])
-        )
-        handler.reply(body=json.dumps({"predictions": np.column_stack([1 - second, second]).tolist()}).encode())
+        steady = np.clip(0.5 + np.array(sent["instances"])[:, 0] / 10, 0.2, 0.8)
+        second = steady + rng.uniform(-0.2, 0.2, len(steady))
+        handler.predict(np.column_stack([1 - second, second]))
 
     server.usual = noisy
     assert audit(load_model(server.url), (X[:200], Y[:200]), (X[200:], Y[200:])).settings["repeats"] > 1
@@ -245,32 +241,10 @@ def test_retry_after_is_heeded_and_capped(server):
 def test_after_the_last_attempt_the_status_is_named(server):
     server.usual = status(503)
     model, clock = model_of(server, retries=3)
-    with pytest.raises(
-        InputError, match=r"/predict answered 503 \(Service Unavailable\), the last of 4 attempts: check"
-    ):
+    with pytest.raises(EndpointError, match=r"/predict.*503.*\b4\b"):
         model(X[:3])
     assert len(server.bodies) == 4
     assert len(clock.slept) == 3
-
-
-def test_a_slow_answer_is_given_up(server):
-    server.usual = slow
-    model, _ = model_of(server, timeout=0.1, retries=1)
-    with pytest.raises(InputError, match=r"took longer than 0\.1 seconds, the last of 2 attempts: send fewer"):
-        model(X[:3])
-
-
-def test_a_dripping_answer_is_given_up(server):
-    def drip(handler, _sent):
-        handler.reply(body=b"[", length=10**6)
-        for _ in range(100):
-            handler.wfile.write(b" " * 100)
-            time.sleep(0.01)
-
-    server.usual = drip
-    model = remote.remote_model(server.url, timeout=0.2, retries=0)
-    with pytest.raises(InputError, match=r"took longer than 0\.2 seconds: send fewer"):
-        model(X[:3])
 
 
 def test_nobody_there():
@@ -278,17 +252,20 @@ def test_nobody_there():
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     model = remote.remote_model(f"http://127.0.0.1:{port}/predict", retries=0)
-    with pytest.raises(
-        InputError, match=r"/predict can't be reached \(Connection refused\): check that the model is up"
-    ):
+    with pytest.raises(EndpointError, match=f":{port}/predict"):
         model(X[:3])
+
+
+def starts_of(model, clock):
+    """The times at which requests start, as they come."""
+    starts, real = [], model._exchange
+    model._exchange = lambda *arguments: starts.append(clock.now) or real(*arguments)
+    return starts
 
 
 def test_requests_start_no_faster_than_the_rate_without_bursts(server):
     model, clock = model_of(server, batch=10, rate=4.0)
-    starts = []
-    real = model._exchange
-    model._exchange = lambda *arguments: starts.append(clock.now) or real(*arguments)
+    starts = starts_of(model, clock)
     model(X[:50])
     clock.now += 10  # what was not used in a pause is not made up for
     model(X[:30])
@@ -301,9 +278,7 @@ def test_requests_start_no_faster_than_the_rate_without_bursts(server):
 def test_repeated_requests_keep_to_the_rate_too(server):
     server.steps = [status(500)] * 3
     model, clock = model_of(server, rate=0.1)
-    starts = []
-    real = model._exchange
-    model._exchange = lambda *arguments: starts.append(clock.now) or real(*arguments)
+    starts = starts_of(model, clock)
     model(X[:3])
     assert np.all(np.diff(starts) >= 10 - 1e-9)
 
@@ -312,35 +287,35 @@ def test_repeated_requests_keep_to_the_rate_too(server):
 
 ONE_ROW = '{"predictions": [[0.5, 0.5]]}'
 STAYING = {
-    "bad request": (status(400), r"answered 400 \(Bad Request\): check that it takes records in this form"),
-    "unauthorised": (status(401), r"answered 401 \(Unauthorized\): check the token"),
-    "not found": (status(404), r"answered 404 \(Not Found\): check the address"),
-    "too large": (status(413), "answered 413 .*: send fewer records"),
-    "unknown status": (status(499), r"answered 499 \(no known status\)"),
-    "redirect": (status(302, Location="http://127.0.0.1:1/elsewhere?key=1"), "redirects are not followed"),
-    "too few rows": (says(ONE_ROW), "1 rows for 3 records"),
-    "no rows": (says('{"predictions": []}'), "not numbers|0 rows for 3 records"),
-    "not a number": (says('{"predictions": [[NaN, 1], [0, 1], [0, 1]]}'), "NaN or infinite numbers"),
-    "infinite": (says('{"predictions": [[1e999, 1], [0, 1], [0, 1]]}'), "not finite"),
-    "ragged": (says('{"predictions": [[1, 2], [1], [1]]}'), "rows of different lengths"),
-    "texts": (says('{"predictions": ["0.5", "0.1", "0.2"]}'), "not numbers"),
-    "nulls": (says('{"predictions": [0.5, null, 0.2]}'), "not numbers"),
-    "truths": (says('{"predictions": [true, false, true]}'), "not numbers"),
-    "large whole numbers": (says('{"predictions": [1' + "0" * 400 + ", 1, 1]}"), "not numbers"),
-    "another key": (says('{"outputs": [1, 2, 3]}'), 'without a list "predictions"'),
-    "a list": (says("[1, 2, 3]"), 'without a list "predictions"'),
-    "a page": (says("<html>Sign in</html>"), "something that is not JSON"),
-    "no text": (lambda handler, sent: handler.reply(body=b"\xff\xfe\x00"), "something that is not JSON"),
-    "nothing": (says(""), "something that is not JSON"),
-    "nested": (says("[" * 100_000), "something that is not JSON"),
+    "bad request": (status(400), "400.*encode="),
+    "unauthorised": (status(401), "401.*LEAKSCOPE_TOKEN"),
+    "not found": (status(404), "404"),
+    "too large": (status(413), "413.*batch="),
+    "unknown status": (status(499), "499"),
+    "redirect": (status(302, Location="http://127.0.0.1:1/elsewhere?key=1"), "302"),
+    "too few rows": (says(ONE_ROW), r"\b1\D+3\b"),
+    "no rows": (says('{"predictions": []}'), r"\b0\D+3\b"),
+    "not a number": (says('{"predictions": [[NaN, 1], [0, 1], [0, 1]]}'), "NaN"),
+    "infinite": (says('{"predictions": [[1e999, 1], [0, 1], [0, 1]]}'), "/predict"),
+    "ragged": (says('{"predictions": [[1, 2], [1], [1]]}'), "/predict"),
+    "texts": (says('{"predictions": ["0.5", "0.1", "0.2"]}'), "decode="),
+    "nulls": (says('{"predictions": [0.5, null, 0.2]}'), "decode="),
+    "truths": (says('{"predictions": [true, false, true]}'), "decode="),
+    "large whole numbers": (says('{"predictions": [1' + "0" * 400 + ", 1, 1]}"), "decode="),
+    "another key": (says('{"outputs": [1, 2, 3]}'), '"predictions"'),
+    "a list": (says("[1, 2, 3]"), '"predictions"'),
+    "a page": (says("<html>Sign in</html>"), "JSON"),
+    "no text": (lambda handler, sent: handler.reply(body=b"\xff\xfe\x00"), "JSON"),
+    "nothing": (says(""), "JSON"),
+    "nested": (says("[" * 100_000), "JSON"),
 }
 
 
 @pytest.mark.parametrize("case", STAYING)
 def test_a_failure_that_stays_ends_in_one_sentence_and_is_not_tried_again(server, case):
-    server.usual, words = STAYING[case]
+    server.usual, named = STAYING[case]
     model, clock = model_of(server, headers={"Authorization": TOKEN})
-    with pytest.raises(InputError, match=words) as caught:
+    with pytest.raises(InputError, match=named) as caught:
         model(X[:3])
     said = str(caught.value)
     assert said.startswith(f"127.0.0.1:{server.server_port}/predict ")
@@ -353,36 +328,41 @@ def test_a_failure_that_stays_ends_in_one_sentence_and_is_not_tried_again(server
 def test_an_answer_without_end_is_cut_off(server, monkeypatch):
     monkeypatch.setattr(remote, "MOST_BYTES", 2**20)
     server.usual = lambda handler, sent: handler.reply(body=b" " * 2**22)
-    with pytest.raises(InputError, match="more than 1 MB: send fewer records"):
+    with pytest.raises(InputError, match="batch="):
         model_of(server)[0](X[:3])
 
 
 def test_batches_of_different_width_are_refused(server):
     server.steps = [says('{"predictions": [[1, 2]]}'), says('{"predictions": [[1, 2, 3]]}')]
-    with pytest.raises(InputError, match="more columns than others"):
+    with pytest.raises(InputError, match=r"\(2,\).*\(3,\)"):
         model_of(server, batch=1)[0](X[:2])
 
 
-def test_what_encode_and_decode_do_wrong_is_said_without_the_answer(server):
-    with pytest.raises(InputError, match=r"decode= fails on the answer of .* \(KeyError\)"):
-        model_of(server, decode=lambda answer: answer[TOKEN])[0](X[:3])
-    with pytest.raises(InputError, match=r"encode= fails, or gives what JSON can't hold \(TypeError\)"):
-        model_of(server, encode=lambda part: part)[0](X[:3])
-    with pytest.raises(InputError, match=r"encode= .* \(ValueError\)"):
-        model_of(server, encode=lambda part: [np.nan])[0](X[:3])
+@pytest.mark.parametrize(
+    ("settings", "named"),
+    [
+        ({"decode": lambda answer: answer[TOKEN]}, "decode=.*KeyError"),
+        ({"encode": lambda part: part}, "encode=.*TypeError"),
+        ({"encode": lambda part: [np.nan]}, "encode=.*ValueError"),
+    ],
+)
+def test_what_encode_and_decode_do_wrong_is_named_without_the_answer(server, settings, named):
+    with pytest.raises(InputError, match=named) as caught:
+        model_of(server, **settings)[0](X[:3])
+    assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("records", "words"),
+    ("records", "named"),
     [
-        (np.array([[np.inf]]), "infinite"),
-        (np.array([[b"raw"]], object), "a bytes"),
-        (np.array([[1 + 2j]]), "a complex"),
-        (pd.DataFrame([[1, 2]], columns=[1, "1"]), "same name"),
+        (np.array([[np.inf]]), "encode="),
+        (np.array([[b"raw"]], object), "bytes"),
+        (np.array([[1 + 2j]]), "complex"),
+        (pd.DataFrame([[1, 2]], columns=[1, "1"]), "'1'"),
     ],
 )
-def test_records_that_json_has_no_form_for_are_refused_before_anything_is_sent(server, records, words):
-    with pytest.raises(InputError, match=words):
+def test_records_that_json_has_no_form_for_are_refused_before_anything_is_sent(server, records, named):
+    with pytest.raises(InputError, match=named):
         model_of(server)[0](records)
     assert server.bodies == []
 
@@ -406,10 +386,10 @@ def test_a_pickle_holds_no_header_and_its_copy_says_so(server):
     model = remote.remote_model(server.url, headers={"Authorization": TOKEN})
     stored = pickle.dumps(model)
     assert b"secret" not in stored
-    with pytest.raises(InputError, match="copied without its headers"):
+    with pytest.raises(InputError, match="remote_model"):
         pickle.loads(pickle.dumps(pickle.loads(stored)))(X[:3])
     plain = pickle.loads(pickle.dumps(remote.remote_model(server.url, batch=3)))
-    assert plain.batch == 3
+    assert plain.settings.batch == 3
     assert np.array_equal(plain(X[:10]), FITTED.predict_proba(X[:10]))
 
 
@@ -419,29 +399,28 @@ def test_a_pickle_holds_no_header_and_its_copy_says_so(server):
      "user:secret@host/predict", "http://user:secret@host/predict", "http://" + "a" * 70 + ".b/x", "http://a..b/?k=secret"],
 )  # fmt: skip
 def test_wrong_addresses_are_refused_in_one_sentence(url):
-    with pytest.raises(InputError) as caught:
+    with pytest.raises(InputError, match=r"http://HOST|LEAKSCOPE_TOKEN") as caught:
         remote.remote_model(url)
-    assert "address of" in str(caught.value)
     assert "secret" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "named"),
     [
-        ({"batch": 0}, "batch must be"),
+        ({"batch": 0}, "batch"),
         ({"batch": 2.5}, "batch"),
-        ({"retries": -1}, "retries must be"),
-        ({"rate": 0}, "rate must be"),
+        ({"retries": -1}, "retries"),
+        ({"rate": 0}, "rate"),
         ({"rate": float("nan")}, "rate"),
         ({"timeout": None}, "timeout"),
-        ({"headers": {"Authorization": "a secret\r\nX-More: 1"}}, "header Authorization has a value"),
-        ({"headers": {"Authorization": "a secret ü"}}, "header Authorization has a value"),
-        ({"headers": {"Authorization": b"a secret"}}, "header Authorization has a value"),
-        ({"headers": {"a:b": "c"}}, "name that HTTP does not allow"),
+        ({"headers": {"Authorization": "a secret\r\nX-More: 1"}}, "Authorization"),
+        ({"headers": {"Authorization": "a secret ü"}}, "Authorization"),
+        ({"headers": {"Authorization": b"a secret"}}, "Authorization"),
+        ({"headers": {"a:b": "c"}}, "'a:b'"),
     ],
 )
-def test_wrong_settings_are_refused_in_one_sentence(settings, words):
-    with pytest.raises(InputError, match=words) as caught:
+def test_wrong_settings_are_refused_in_one_sentence(settings, named):
+    with pytest.raises(InputError, match=named) as caught:
         remote.remote_model("http://127.0.0.1:1/predict", **settings)
     assert "secret" not in str(caught.value)
 
@@ -455,7 +434,7 @@ def test_an_address_in_the_place_of_a_file_takes_its_token_from_the_environment(
     assert server.heads[1]["authorization"] == TOKEN
     assert server.paths == ["/predict"] * 2
     monkeypatch.setenv("LEAKSCOPE_TOKEN", "a\nsecret")
-    with pytest.raises(InputError, match="header Authorization") as caught:
+    with pytest.raises(InputError, match="Authorization") as caught:
         load_model(server.url)
     assert "secret" not in str(caught.value)
 
@@ -465,7 +444,7 @@ def test_from_the_command_line(server, tmp_path, capsys, monkeypatch):
 
     def by_name(handler, sent):
         rows = np.array([[row[f"x{number}"] for number in range(5)] for row in sent["instances"]])
-        handler.reply(body=json.dumps({"predictions": FITTED.predict_proba(rows).tolist()}).encode())
+        handler.predict(FITTED.predict_proba(rows))
 
     table = pd.DataFrame(X, columns=[f"x{number}" for number in range(5)]).assign(y=Y)
     table[:200].to_csv(tmp_path / "train.csv", index=False)
@@ -476,4 +455,4 @@ def test_from_the_command_line(server, tmp_path, capsys, monkeypatch):
     assert code == 0
     assert json.loads(out)["target"]["model"] == f"127.0.0.1:{server.server_port}/predict"
     server.usual = status(404)
-    check_refused(capsys, "answered 404", "audit", server.url, *sets)
+    check_refused(capsys, "404", "audit", server.url, *sets)

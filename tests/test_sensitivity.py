@@ -1,13 +1,11 @@
-# ruff: noqa: ARG002  # a learner's methods take what the interface gives them
 """The exact sensitivity is the definition, bounds are never below it, and noise made from it keeps its promise."""
 
 import math
-from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
 import numpy as np
 import pytest
+from mean_learner import Mean
 
 from leakscope.bounds import gaussian_delta, gaussian_noise
 from leakscope.errors import InputError
@@ -52,12 +50,15 @@ def swap_distances(parameters, norm=2):
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 6])
 def test_exact_is_the_largest_distance_over_all_swaps(size):
-    # the distance of [farokhi2020, Prop. 1]
+    # the distances of [farokhi2020, Prop. 1] and [tople2020, Def. 5]
     X, y = universe(7, 2, seed=size, heavy=True)
-    found = sensitivity(Ridge(l2=0.05), X, y, size, method="exact")
-    assert found.value == pytest.approx(max(swap_distances(literal_parameters(X, y, size, 0.05))), rel=1e-9)
-    assert found.kind == "exact"
-    assert found.low == found.high == found.value
+    parameters = literal_parameters(X, y, size, 0.05)
+    euclidean, absolute = (sensitivity(Ridge(l2=0.05), X, y, size, method="exact", norm=norm) for norm in (2, 1))
+    for norm, found in ((2, euclidean), (1, absolute)):
+        assert found.value == pytest.approx(max(swap_distances(parameters, norm)), rel=1e-9)
+        assert found.kind == "exact"
+        assert found.low == found.high == found.value
+    assert absolute.value > euclidean.value
 
 
 def test_exact_needs_no_penalty():
@@ -78,20 +79,10 @@ def test_many_sets_of_nearly_all_records():
     values = np.random.default_rng(0).normal(size=60)
     found = sensitivity(Ridge(intercept=False), np.ones((60, 1)), values, 59)
     assert found.value == pytest.approx(np.ptp(values) / 59, rel=1e-9)
-    assert found.method.startswith("all 60 ")
+    assert "60" in found.method
 
 
 # --- absolute distance ---
-
-
-@pytest.mark.parametrize("size", [1, 3, 5])
-def test_the_absolute_distance_is_the_largest_over_all_swaps(size):
-    # [tople2020, Def. 5]
-    X, y = universe(7, 2, seed=size, heavy=True)
-    parameters = literal_parameters(X, y, size, 0.05)
-    found = sensitivity(Ridge(l2=0.05), X, y, size, method="exact", norm=1)
-    assert found.value == pytest.approx(max(swap_distances(parameters, norm=1)), rel=1e-9)
-    assert found.value > max(swap_distances(parameters))
 
 
 def test_the_mean_of_groups_moves_in_two_coefficients_at_once():
@@ -122,27 +113,6 @@ def test_one_coefficient_moves_as_far_by_either_distance():
         assert one == pytest.approx(two, rel=1e-12)
 
 
-def test_random_swaps_find_the_exact_absolute_distance():
-    X, y = universe(7, 2, seed=3)
-    exact, sampled = (
-        sensitivity(Ridge(l2=0.1), X, y, 3, method=method, norm=1, swaps=3000) for method in ("exact", "sampled")
-    )
-    assert sampled.value == pytest.approx(exact.value, rel=1e-9)  # missed with probability 6e-7, as for norm 2
-
-
-@pytest.mark.parametrize("l2", [1e-3, 1.0, 30.0])
-def test_no_swap_passes_the_bound_on_the_absolute_distance(l2):
-    for seed in range(4):
-        X, y = universe(8, 2, seed, heavy=True)
-        for size in (1, 7):
-            for learner, labels in ((Ridge(l2=l2), y), (Logistic(l2=l2), classes(y))):
-                exact, bound = (
-                    sensitivity(learner, X, labels, size, method=method, norm=1, workers=1).value
-                    for method in ("exact", "bound")
-                )
-                assert 0 < exact <= bound * (1 + 1e-9)
-
-
 def test_a_column_of_zeros_does_not_raise_the_bound():
     X, y = universe(30, 3, seed=0)
     padded = np.hstack([X, np.zeros((30, 5))])
@@ -159,14 +129,15 @@ def test_a_column_of_zeros_does_not_raise_the_bound():
 
 
 @pytest.mark.parametrize("l2", [1e-3, 0.03, 1.0, 30.0])
-@pytest.mark.parametrize("heavy", [False, True])
-def test_no_swap_passes_the_bound(l2, heavy):
-    for seed in range(6):
+@pytest.mark.parametrize(("heavy", "norm"), [(False, 2), (True, 2), (True, 1)])
+def test_no_swap_passes_the_bound(l2, heavy, norm):
+    for seed in range(6 if norm == 2 else 4):
         X, y = universe(8, 2, seed, heavy)
         for size in (1, 3, 7):
             for learner, labels in ((Ridge(l2=l2), y), (Logistic(l2=l2), classes(y))):
                 exact, bound = (
-                    sensitivity(learner, X, labels, size, method=method, workers=1) for method in ("exact", "bound")
+                    sensitivity(learner, X, labels, size, method=method, norm=norm, workers=1)
+                    for method in ("exact", "bound")
                 )
                 assert 0 < exact.value <= bound.value * (1 + 1e-9)
                 assert bound.kind == "upper bound"
@@ -207,10 +178,11 @@ def test_the_ridge_bound_is_never_more_than_strong_convexity_gives():
 # --- sampled ---
 
 
-def test_random_swaps_stay_below_the_exact_value_and_find_it_where_there_are_few():
+@pytest.mark.parametrize("norm", [2, 1])
+def test_random_swaps_stay_below_the_exact_value_and_find_it_where_there_are_few(norm):
     X, y = universe(7, 2, seed=3)
-    exact = sensitivity(Ridge(l2=0.1), X, y, 3).value
-    few, many = (sensitivity(Ridge(l2=0.1), X, y, 3, method="sampled", swaps=swaps) for swaps in (5, 3000))
+    exact = sensitivity(Ridge(l2=0.1), X, y, 3, norm=norm).value
+    few, many = (sensitivity(Ridge(l2=0.1), X, y, 3, method="sampled", norm=norm, swaps=swaps) for swaps in (5, 3000))
     assert few.value <= exact * (1 + 1e-9)
     # 35 sets with 12 swaps each make 210 pairs: 3,000 draws miss the largest with probability 6e-7
     assert many.value == pytest.approx(exact, rel=1e-9)
@@ -226,41 +198,14 @@ def test_swaps_are_repeatable_and_differ_by_seed():
     assert first == again != other
 
 
-@dataclass(frozen=True)
-class RandomMean:
-    """The mean label plus a random number: what is random cancels in a pair that shares its generator."""
-
-    name = "random mean"
-    task = "regression"
-    spread: float = 1.0
-
-    def prepare(self, X: Any, y: Any) -> Any:
-        return self, X, y
-
-    def check(self, X: Any, y: Any, size: int) -> None:
-        pass
-
-    def fit(self, X: Any, y: Any, rng: np.random.Generator) -> Any:
-        return np.array([y.mean() + self.spread * rng.normal()])
-
-    def parameters(self, model: Any) -> Any:
-        return model
-
-    def outputs(self, model: Any, X: Any) -> Any:
-        return np.full((len(X), 1), model[0])
-
-    def losses(self, model: Any, X: Any, y: Any) -> Any:
-        return (y - model[0]) ** 2
-
-
 def test_random_training_is_refused_where_it_would_pass_for_sensitivity():
     X, y = universe(6, 1, seed=5)
     for method in ("auto", "exact"):
-        with pytest.raises(InputError, match="training is random"):
-            sensitivity(RandomMean(), X, y, 3, method=method)
-    found = sensitivity(RandomMean(), X, y, 3, method="sampled", swaps=2000)
+        with pytest.raises(InputError, match="method='sampled'"):
+            sensitivity(Mean(spread=1.0), X, y, 3, method=method)
+    found = sensitivity(Mean(spread=1.0), X, y, 3, method="sampled", swaps=2000)  # pairs share what is random
     assert found.value == pytest.approx(np.ptp(y) / 3, rel=1e-9)
-    assert sensitivity(RandomMean(spread=0.0), X, y, 3).value == pytest.approx(np.ptp(y) / 3, rel=1e-9)
+    assert sensitivity(Mean(), X, y, 3).value == pytest.approx(np.ptp(y) / 3, rel=1e-9)
 
 
 # --- what it is for ---
@@ -277,27 +222,6 @@ def test_noise_from_the_sensitivity_keeps_its_promise_for_all_swaps(epsilon, del
     assert (np.array(spent) <= delta * (1 + 1e-6)).all()
 
 
-def test_noisy_parameters_of_the_worst_swap_are_private_by_simulation():
-    epsilon, delta, draws = 1.0, 0.05, 200_000
-    X, y = universe(7, 2, seed=6)
-    parameters = literal_parameters(X, y, 3, 0.1)
-    sigma = gaussian_noise(epsilon, delta, sensitivity(Ridge(l2=0.1), X, y, 3).value)
-    first, second = max(
-        (pair for pair in combinations(parameters, 2) if len(set(pair[0]) & set(pair[1])) == 2),
-        key=lambda pair: np.linalg.norm(parameters[pair[0]] - parameters[pair[1]]),
-    )
-    rng = np.random.default_rng(0)
-    p, q = (parameters[drawn] + sigma * rng.normal(size=(draws, 3)) for drawn in (first, second))
-
-    def in_worst_set(theta):
-        """Where the log-likelihood ratio is above ε: no other set spends more of δ."""
-        to_first, to_second = (((theta - parameters[drawn]) ** 2).sum(axis=1) for drawn in (first, second))
-        return (to_second - to_first) / (2 * sigma**2) > epsilon
-
-    spent = in_worst_set(p).mean() - math.exp(epsilon) * in_worst_set(q).mean()
-    assert spent == pytest.approx(delta, abs=4 * math.sqrt((0.25 + math.exp(2 * epsilon) * 0.05) / draws))
-
-
 # --- what is chosen, and what is refused ---
 
 
@@ -310,29 +234,27 @@ def test_auto_is_exact_where_it_can_be_and_a_bound_elsewhere():
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "named"),
     [
-        ({"size": 40}, "size must be"),
-        ({"size": 0}, "size must be"),
-        ({"size": 2.0}, "size must be"),
-        ({"X": np.ones((1, 1)), "y": np.ones(1), "size": 1}, "2 records or more"),
-        ({"method": "guess"}, "there is no method"),
-        ({"method": "exact"}, "more than 20,000 training sets"),
-        ({"method": "sampled", "swaps": 0}, "swaps must be"),
-        ({"learner": Ridge()}, "at l2 = 0 no bound"),
-        ({"learner": Ridge(), "method": "bound"}, "at l2 = 0 no bound"),
-        ({"learner": RandomMean()}, "no bound on the sensitivity of random mean"),
-        ({"learner": "guess"}, "not a learner"),
-        ({"X": np.full((40, 2), np.inf)}, "infinite"),
-        ({"X": np.zeros(40)}, "table"),
-        ({"norm": 3}, "norm is 2 for Euclidean or 1"),
-        ({"norm": True}, "norm is 2 for Euclidean or 1"),
+        *(({"size": size}, "size") for size in (40, 0, 2.0)),
+        ({"X": np.ones((1, 1)), "y": np.ones(1), "size": 1}, r"\b2\b.*\b1\b"),
+        ({"method": "guess"}, "'guess'"),
+        ({"method": "exact"}, "20,000.*'sampled'"),
+        ({"method": "sampled", "swaps": 0}, "swaps"),
+        ({"learner": Ridge()}, "l2"),
+        ({"learner": Ridge(), "method": "bound"}, "l2"),
+        ({"learner": Mean()}, "mean.*'sampled'"),
+        ({"learner": "guess"}, "'guess'"),
+        ({"X": np.full((40, 2), np.inf)}, r"\b0\b"),  # the column
+        ({"X": np.zeros(40)}, r"\(40,\)"),
+        ({"norm": 3}, "norm"),
+        ({"norm": True}, "norm"),
         ({"seed": -1, "method": "sampled"}, "seed"),
         ({"seed": -1, "method": "exact", "size": 39}, "seed"),
     ],
 )
-def test_wrong_settings_are_refused_in_words(settings, words):
+def test_wrong_settings_are_refused_in_words(settings, named):
     X, y = universe(40, 2, seed=8)
-    with pytest.raises(InputError, match=words) as refusal:
+    with pytest.raises(InputError, match=named) as refusal:
         sensitivity(**({"learner": Ridge(l2=0.1), "X": X, "y": y, "size": 20} | settings))
     assert "\n" not in str(refusal.value)

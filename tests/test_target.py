@@ -3,15 +3,16 @@
 import pickle
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_array
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.cluster import KMeans
 from sklearn.compose import make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, IsolationForest, RandomForestClassifier
-from sklearn.feature_extraction.text import TfidfVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression
@@ -66,6 +67,8 @@ def test_columns_of_a_callable_belong_to_the_sorted_labels_of_the_training_set()
     assert target.members.y.tolist() == [["a", "b", "c"].index(word) for word in words[:40]]
     named = make_target(three_columns, (X[:40], words[:40]), (X[40:], words[40:]), classes=["c", "a", "b"])
     assert np.array_equal(named.nonmembers.y, X[40:].argmax(axis=1))
+    # whole numbers below the number of columns are positions, even where a class is absent
+    assert make_target(three_columns, TRAIN, HOLDOUT).model.classes.tolist() == [0, 1, 2]
 
 
 @pytest.mark.parametrize("labels", [y.astype(bool), y.astype(float), y.astype(np.uint8), pd.Series(y, dtype="Int64")])
@@ -73,11 +76,6 @@ def test_labels_of_any_type_become_codes(labels):
     target = make_target(sigmoid, (X[:40], labels[:40]), (X[40:], labels[40:]), task="classification")
     assert target.members.y.dtype == np.int64
     assert np.array_equal(target.members.y, y[:40])
-
-
-def test_integers_below_the_number_of_columns_are_their_positions_even_where_one_class_is_absent():
-    target = make_target(three_columns, TRAIN, HOLDOUT)
-    assert target.model.classes.tolist() == [0, 1, 2]
 
 
 def test_text_labels_of_a_pipeline_on_a_frame_with_text_columns():
@@ -126,15 +124,15 @@ def test_one_column_of_logits_keeps_both_tails():
 def test_sums_within_rounding_are_renormalised_and_others_refused():
     target = make_target(lambda X: three_columns(X).astype(np.float16), TRAIN, HOLDOUT)
     assert np.abs(target.model.predict(X).sum(axis=1) - 1).max() < 1e-15
-    with pytest.raises(InputError, match=r"not probabilities.*row sums range from 2 to 2"):
+    with pytest.raises(InputError, match=r"\b2\D+2\b"):
         make_target(lambda X: 2 * three_columns(X), TRAIN, HOLDOUT)
-    with pytest.raises(InputError, match=r"not probabilities: they range from -0\.5 to 1\.5"):
+    with pytest.raises(InputError, match=r"-0\.5\D+1\.5"):
         make_target(lambda X: np.tile([-0.5, 1.5], (len(X), 1)), TRAIN, HOLDOUT)
 
 
 def test_a_model_made_by_hand_is_checked_like_any_other():
-    model = Model("by hand", "classification", np.array([0, 1]), True, lambda X: np.ones((len(X), 2)))
-    with pytest.raises(InputError, match="by hand are not probabilities"):
+    model = Model("handmade", "classification", np.array([0, 1]), True, lambda X: np.ones((len(X), 2)))
+    with pytest.raises(InputError, match="handmade"):
         make_target(model, TRAIN, HOLDOUT)
 
 
@@ -144,18 +142,6 @@ def test_frames_for_models_fitted_on_arrays_and_arrays_for_models_fitted_on_fram
     pairs = (frame[:40], y[:40]), (frame[40:], y[40:])
     assert make_target(on_array, *pairs).model.predict(frame) == pytest.approx(on_array.predict_proba(X))
     assert make_target(on_frame, TRAIN, HOLDOUT).model.predict(X) == pytest.approx(on_array.predict_proba(X))
-
-
-def test_classes_of_a_search_and_of_a_pipeline_are_found():
-    model = GridSearchCV(make_pipeline(StandardScaler(), LogisticRegression()), {"logisticregression__C": [1, 2]}, cv=2)
-    assert make_target(model.fit(X, y), TRAIN, HOLDOUT).model.classes.tolist() == [0, 1]
-
-
-def test_records_may_be_texts():
-    texts = ["good " * (1 + i % 3) if label else "bad day" for i, label in enumerate(y)]
-    model = make_pipeline(TfidfVectorizer(), LogisticRegression()).fit(texts, y)
-    target = make_target(model, (texts[:40], y[:40]), (pd.Series(texts[40:]), y[40:]))
-    assert np.array_equal(target.model.predict(target.members.X), model.predict_proba(texts[:40]))
 
 
 # --- torch ------------------------------------------------------------------------------------------------------------
@@ -189,7 +175,7 @@ def test_torch_probabilities_and_training_flags_that_stay(torch):
 
 def test_torch_flags_are_restored_when_the_module_fails(torch):
     network = make_network(torch)
-    with pytest.raises(InputError, match="Sequential fails to predict the training set: RuntimeError"):
+    with pytest.raises(InputError, match=r"Sequential.*RuntimeError"):
         make_target(network, (X[:40, :2], y[:40]), (X[40:, :2], y[40:]))
     assert all(part.training for part in network.modules())
 
@@ -213,7 +199,7 @@ def test_torch_outputs_that_could_be_either_are_refused(torch):
         def forward(self, X):
             return torch.softmax(self.network(X), dim=1)
 
-    with pytest.raises(InputError, match='outputs="probabilities" or outputs="logits"'):
+    with pytest.raises(InputError, match=r'outputs="probabilities".*outputs="logits"'):
         make_target(Ending(), TRAIN, HOLDOUT)
     bare = make_target(make_network(torch), TRAIN, HOLDOUT).model.predict(X)
     said = make_target(Ending(), TRAIN, HOLDOUT, outputs="probabilities").model.predict(X)
@@ -237,7 +223,7 @@ def test_torch_regression_and_mixed_number_columns(torch):
     with torch.no_grad():
         expected = network(torch.tensor(frame.to_numpy(dtype=float))).numpy()[:, 0]
     assert target.model.predict(frame) == pytest.approx(expected)
-    with pytest.raises(InputError, match="encode its columns"):
+    with pytest.raises(InputError, match="torch"):
         make_target(network, (FRAME[:40], X[:40, 0]), (FRAME[40:], X[40:, 0]))
 
 
@@ -258,13 +244,13 @@ def test_torch_is_retrained_by_fit_from_the_seed_alone(torch):
     assert torch.equal(torch.get_rng_state(), state)
 
 
-def test_torch_is_not_imported_for_others():
+def test_no_library_is_imported_for_others():
     code = (
         "import sys, numpy as np\n"
         "from leakscope.target import make_target\n"
         "X, y = np.linspace(0, 1, 10)[:, None], np.arange(10) % 2\n"
         "make_target(lambda X: X, (X, y), (X, y))\n"
-        "sys.exit('torch' in sys.modules or 'sklearn' in sys.modules)"
+        "sys.exit(bool({'torch', 'sklearn', 'xgboost', 'lightgbm'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
@@ -347,10 +333,10 @@ def test_models_that_are_frozen_or_have_a_frozen_part_are_not_retrained_and_the_
 
 def test_a_failing_fit_is_one_sentence():
     learner = make_target(LogisticRegression().fit(X, y), TRAIN, HOLDOUT).learner
-    with pytest.raises(InputError, match="LogisticRegression can't be trained again on 5 records: ValueError"):
+    with pytest.raises(InputError, match=r"LogisticRegression.*\b5\b.*ValueError"):
         learner.fit(X[:5], np.zeros(5, dtype=int), np.random.default_rng(0))
     broken = make_target(sigmoid, TRAIN, HOLDOUT, fit=lambda X, y, rng: 1 / 0).learner
-    with pytest.raises(InputError, match=r"the fit= function fails on 40 records: ZeroDivisionError"):
+    with pytest.raises(InputError, match=r"fit=.*\b40\b.*ZeroDivisionError"):
         broken.fit(*TRAIN, np.random.default_rng(0))
 
 
@@ -426,10 +412,9 @@ LABELS = np.arange(400) % 2
 def test_values_that_the_model_cannot_take_are_named_before_anything_is_run(value, kind, rows):
     clean = with_value(0.0)
     model = LogisticRegression().fit(clean, LABELS)
-    sentence = f"LogisticRegression can't take {kind} values, and the holdout has them in {len(rows)} of 400 records"
-    with pytest.raises(InputError, match=sentence + ", in columns 'hours'"):
+    with pytest.raises(InputError, match=rf"LogisticRegression.*{kind}.*holdout.*\b{len(rows)}\b.*\b400\b.*'hours'"):
         make_target(model, (clean, LABELS), (with_value(value, rows), LABELS))
-    with pytest.raises(InputError, match="in columns 1:"):
+    with pytest.raises(InputError, match=r"\b1:"):
         make_target(sigmoid_of_last, (clean.to_numpy(), LABELS), (with_value(value, rows).to_numpy(), LABELS))
 
 
@@ -445,7 +430,7 @@ def test_models_that_take_missing_values_work_and_only_infinity_is_blamed_where_
         assert make_target(model, (frame, LABELS), (frame, LABELS)).warnings == ()
     both = frame.copy()
     both.loc[7, "age"] = -np.inf
-    with pytest.raises(InputError, match=r"can't take infinite values.* in 1 of 400 records, in columns 'age'"):
+    with pytest.raises(InputError, match=r"infinite.*\b1\b.*\b400\b.*'age'"):
         make_target(imputed, (both, LABELS), (frame, LABELS))
 
 
@@ -458,8 +443,8 @@ def test_blocks_cover_every_record_and_a_failure_names_its_cause():
     assert calls == [("predicting", 33, 80), ("predicting", 66, 80), ("predicting", 80, 80)]
     holes = X.copy()
     holes[70, 0] = np.nan
-    with pytest.raises(InputError, match="the callers has them in 1 of 80 records, in columns 0:"):
-        list(predict_in_blocks(model, holes, block=33, where="the callers"))
+    with pytest.raises(InputError, match=r"callers.*\b1\b.*\b80\b.*\b0:"):
+        list(predict_in_blocks(model, holes, block=33, where="callers"))
 
 
 def test_missing_values_are_not_blamed_for_another_failure():
@@ -471,105 +456,83 @@ def test_missing_values_are_not_blamed_for_another_failure():
     frame = with_value(np.nan)
     model = make_target(picky, (frame, LABELS), (frame, LABELS)).model
     frame.loc[399, "age"] = 9
-    with pytest.raises(
-        InputError,
-        match=r"picky fails to predict the data: ValueError \(test_target.py, line \d+\), in column 'age'\.$",
-    ):
+    with pytest.raises(InputError, match=r"picky.*ValueError.*test_target\.py.*'age'") as caught:
         list(predict_in_blocks(model, frame))
+    assert "nine" not in str(caught.value)
 
 
 # --- refusals, one by one ---------------------------------------------------------------------------------------------
 
 FITTED = LogisticRegression().fit(X, y)
+ON_FRAME = text_pipeline(DecisionTreeClassifier()).fit(FRAME, y)
+TWICE = pd.concat([FRAME, FRAME[["age"]]], axis=1)
 WORDS = np.where(y == 1, "yes", "no")
 
 
 @pytest.mark.parametrize(
-    ("model", "train", "holdout", "options", "sentence"),
+    ("model", "train", "holdout", "options", "named"),
     [
-        (FITTED, (X[:0], y[:0]), HOLDOUT, {}, "the training set is empty"),
-        (FITTED, TRAIN, (X[:0], y[:0]), {}, "the holdout is empty"),
-        (FITTED, (X[:40], y[:39]), HOLDOUT, {}, "the training set has 40 records but 39 labels"),
-        (FITTED, X, HOLDOUT, {}, r"the training set must be a pair \(X, y\)"),
-        (sigmoid, FRAME_TRAIN, (FRAME[["age"]], y), {}, "the holdout lacks 'sex', 'hours'"),
-        (sigmoid, (FRAME[["age"]], y), FRAME_HOLDOUT, {}, "the training set lacks 'sex', 'hours'"),
-        (sigmoid, TRAIN, (X[:, :2], y), {}, r"shape \(3,\) and the holdout of shape \(2,\)"),
-        (sigmoid, FRAME_TRAIN, HOLDOUT, {}, "must both be DataFrames"),
-        (FITTED, (X[:, :2], y), (X[:, :2], y), {}, "trained on 3 columns, and the data have 2"),
-        (FITTED, (X[:, :, None], y), (X[:, :, None], y), {}, r"the data have shape \(80, 3, 1\)"),
-        (FITTED, (X, np.zeros(80, int)), HOLDOUT, {}, "the training set has one label only"),
-        (FITTED, TRAIN, (X, np.ones(80, int)), {}, "the holdout has one label only"),
-        (
-            FITTED,
-            TRAIN,
-            (X, y + 1),
-            {},
-            r"never saw, in \d+ of 80 records, the first in row \d+ .*; the model knows 2 classes",
-        ),
-        (FITTED, (X, y.astype(str)), HOLDOUT, {}, "these labels are text and the model's are numbers"),
-        (FITTED, (X, np.where(y == 1, 1, np.nan)), HOLDOUT, {}, "the training set has [0-9]+ missing labels"),
-        (FITTED, TRAIN, (X, np.where(y == 1, 1, np.inf)), {}, "the holdout has [0-9]+ infinite labels"),
-        (FITTED, (X, np.array(["a", 1] * 40, dtype=object)), HOLDOUT, {}, "mix int and str"),
-        (FITTED, (X, np.eye(2)[y]), HOLDOUT, {}, "several outputs"),
-        (LogisticRegression(), TRAIN, HOLDOUT, {}, "LogisticRegression is not fitted"),
-        (make_pipeline(StandardScaler(), LogisticRegression()), TRAIN, HOLDOUT, {}, "is not fitted"),
-        (GridSearchCV(LogisticRegression(), {"C": [1]}), TRAIN, HOLDOUT, {}, "is not fitted"),
-        (LogisticRegression, TRAIN, HOLDOUT, {}, "LogisticRegression is a class"),
-        (MultiOutputClassifier(FITTED).fit(X, np.eye(2)[y]), TRAIN, HOLDOUT, {}, "several outputs"),
-        (LinearRegression().fit(X, X), TRAIN, HOLDOUT, {}, "several outputs"),
-        (IsolationForest(), TRAIN, HOLDOUT, {}, "is an outlier detector: pass a classifier"),
-        (KMeans(2), TRAIN, HOLDOUT, {}, "is a clusterer: pass a classifier"),
-        (StandardScaler(), TRAIN, HOLDOUT, {}, "is a transformer: pass a classifier"),
-        ({"weights": 1}, TRAIN, HOLDOUT, {}, "a dict is not a model"),
-        (FITTED, FRAME_TRAIN, FRAME_HOLDOUT, {}, "LogisticRegression fails to predict the training set: ValueError: "),
-        (sigmoid, TRAIN, HOLDOUT, {"groups": "sex"}, "no group column 'sex'"),
-        (sigmoid, TRAIN, HOLDOUT, {"groups": FRAME["sex"][:40]}, "pass a pair"),
-        (sigmoid, TRAIN, HOLDOUT, {"groups": np.arange(40)}, "pass a pair"),
-        (sigmoid, TRAIN, HOLDOUT, {"groups": (y[:40], y[:7])}, "groups of the holdout have 7 rows"),
-        (sigmoid, TRAIN, HOLDOUT, {"groups": (y[:3], y[40:])}, "groups of the training set have 3 rows"),
-        (
-            sigmoid,
-            TRAIN,
-            HOLDOUT,
-            {"ids": [1] * 40},
-            "not unique: 39 of 40 records repeat an id, the first in rows 0 and 1 ",
-        ),
-        (sigmoid, TRAIN, HOLDOUT, {"ids": [1, 2, 3]}, "one id for each of its 40 records"),
-        (sigmoid, TRAIN, HOLDOUT, {"task": "ranking"}, "task='ranking' is not known"),
-        (sigmoid, TRAIN, HOLDOUT, {"outputs": "odds"}, "outputs='odds' is not known"),
-        (sigmoid, TRAIN, HOLDOUT, {"fit": 3}, "fit= must be a function"),
-        (FITTED, TRAIN, HOLDOUT, {"task": "regression"}, "is a classification model"),
-        (FITTED, TRAIN, HOLDOUT, {"classes": [0, 1]}, "this model says both itself"),
-        (sigmoid, TRAIN, HOLDOUT, {"classes": [0, 1, 2]}, "names 3 classes, but the model gives 2"),
-        (sigmoid, TRAIN, HOLDOUT, {"classes": [1, 1]}, "different labels"),
-        (three_columns, (X[:40], WORDS[:40]), (X[40:], WORDS[40:]), {}, "pass classes="),
-        (sigmoid, (X, y.astype(float)), (X, y.astype(float)), {}, "say task="),
-        (sigmoid, (X, WORDS), (X, WORDS), {"task": "regression"}, "regression needs numbers"),
-        (lambda X: sigmoid(X)[:-1], TRAIN, HOLDOUT, {}, r"shape \(39,\) for 40 records"),
-        (lambda X: ["yes"] * len(X), TRAIN, HOLDOUT, {}, "not numbers"),
-        (lambda X: np.zeros((len(X), 2, 2)), TRAIN, HOLDOUT, {}, "one row of probabilities"),
-        (lambda X: np.full(len(X), np.nan), TRAIN, HOLDOUT, {}, "not probabilities"),
+        (FITTED, (X[:0], y[:0]), HOLDOUT, {}, "training"),
+        (FITTED, TRAIN, (X[:0], y[:0]), {}, "holdout"),
+        (FITTED, (X[:40], y[:39]), HOLDOUT, {}, "training.*40.*39"),
+        (FITTED, X, HOLDOUT, {}, r"training.*\(X"),
+        (sigmoid, FRAME_TRAIN, (FRAME[["age"]], y), {}, "holdout.*'sex'.*'hours'"),
+        (sigmoid, (FRAME[["age"]], y), FRAME_HOLDOUT, {}, "training.*'sex'.*'hours'"),
+        (sigmoid, TRAIN, (X[:, :2], y), {}, r"\(3,\).*\(2,\)"),
+        (sigmoid, FRAME_TRAIN, HOLDOUT, {}, "DataFrames"),
+        (FITTED, (X[:, :2], y), (X[:, :2], y), {}, r"\b3\b.*\b2\b"),
+        (FITTED, (X[:, :, None], y), (X[:, :, None], y), {}, r"\(80,.3,.1\)"),
+        (FITTED, (X, np.zeros(80, int)), HOLDOUT, {}, "training"),
+        (FITTED, TRAIN, (X, np.ones(80, int)), {}, "holdout"),
+        (FITTED, TRAIN, (X, y + 1), {}, rf"holdout.*\b{(y == 1).sum()}\b.*\b80\b.*\b{y.argmax()}\b.*\b2\b"),
+        (FITTED, (X, y.astype(str)), HOLDOUT, {}, "training.*text.*numbers"),
+        (FITTED, (X, np.where(y == 1, 1, np.nan)), HOLDOUT, {}, rf"training.*\b{(y == 0).sum()}\b"),
+        (FITTED, TRAIN, (X, np.where(y == 1, 1, np.inf)), {}, rf"holdout.*\b{(y == 0).sum()}\b"),
+        (FITTED, (X, np.array(["a", 1] * 40, dtype=object)), HOLDOUT, {}, "int.*str"),
+        (FITTED, (X, np.eye(2)[y]), HOLDOUT, {}, r"\(80,.2\).*y\.argmax"),
+        (LogisticRegression(), TRAIN, HOLDOUT, {}, r"LogisticRegression.*\bfit\b"),
+        (make_pipeline(StandardScaler(), LogisticRegression()), TRAIN, HOLDOUT, {}, r"Pipeline.*\bfit\b"),
+        (GridSearchCV(LogisticRegression(), {"C": [1]}), TRAIN, HOLDOUT, {}, r"GridSearchCV.*\bfit\b"),
+        (LogisticRegression, TRAIN, HOLDOUT, {}, r"LogisticRegression.*\bclass\b"),
+        (MultiOutputClassifier(FITTED).fit(X, np.eye(2)[y]), TRAIN, HOLDOUT, {}, "MultiOutputClassifier.*classes_"),
+        (LinearRegression().fit(X, X), TRAIN, HOLDOUT, {}, r"LinearRegression.*\(3,\)"),
+        (IsolationForest(), TRAIN, HOLDOUT, {}, "IsolationForest.*outlier"),
+        (KMeans(2), TRAIN, HOLDOUT, {}, "KMeans.*clusterer"),
+        (StandardScaler(), TRAIN, HOLDOUT, {}, "StandardScaler.*transformer"),
+        ({"weights": 1}, TRAIN, HOLDOUT, {}, r"\bdict\b"),
+        ("model.skops", TRAIN, HOLDOUT, {}, r"leakscope\.load_model"),
+        (Path("model.skops"), TRAIN, HOLDOUT, {}, r"leakscope\.load_model"),
+        (sigmoid, (TWICE, y), (TWICE, y), {}, "'age'"),
+        (ON_FRAME, (FRAME[["age"]], y), (FRAME[["age"]], y), {}, "'sex'.*'hours'"),
+        (FITTED, (csr_array(X), y), (csr_array(X), y), {}, r"X\.toarray"),
+        (FITTED, FRAME_TRAIN, FRAME_HOLDOUT, {}, "LogisticRegression.*ValueError"),
+        (sigmoid, TRAIN, HOLDOUT, {"groups": "sex"}, "'sex'"),
+        (sigmoid, TRAIN, HOLDOUT, {"groups": FRAME["sex"][:40]}, "'sex'.*groups="),
+        (sigmoid, TRAIN, HOLDOUT, {"groups": np.arange(40)}, "groups="),
+        (sigmoid, TRAIN, HOLDOUT, {"groups": (y[:40], y[:7])}, r"groups.*holdout.*\b7\b"),
+        (sigmoid, TRAIN, HOLDOUT, {"groups": (y[:3], y[40:])}, r"groups.*training.*\b3\b"),
+        (sigmoid, TRAIN, HOLDOUT, {"ids": [1] * 40}, r"ids.*\b39\b.*\b40\b.*\b0\b.*\b1\b"),
+        (sigmoid, TRAIN, HOLDOUT, {"ids": [1, 2, 3]}, r"ids.*\(3,\).*\b40\b"),
+        (sigmoid, TRAIN, HOLDOUT, {"task": "ranking"}, "task='ranking'"),
+        (sigmoid, TRAIN, HOLDOUT, {"outputs": "odds"}, "outputs='odds'"),
+        (sigmoid, TRAIN, HOLDOUT, {"fit": 3}, "fit="),
+        (FITTED, TRAIN, HOLDOUT, {"task": "regression"}, "LogisticRegression.*task="),
+        (FITTED, TRAIN, HOLDOUT, {"classes": [0, 1]}, "classes="),
+        (sigmoid, TRAIN, HOLDOUT, {"classes": [0, 1, 2]}, r"classes=.*\b3\b.*\b2\b"),
+        (sigmoid, TRAIN, HOLDOUT, {"classes": [1, 1]}, r"classes.*\b2\b.*\b1\b"),
+        (three_columns, (X[:40], WORDS[:40]), (X[40:], WORDS[40:]), {}, "classes="),
+        (sigmoid, (X, y.astype(float)), (X, y.astype(float)), {}, "task=.*--task"),
+        (sigmoid, (X, WORDS), (X, WORDS), {"task": "regression"}, r"training.*\b0\b.*regression"),
+        (lambda X: sigmoid(X)[:-1], TRAIN, HOLDOUT, {}, r"\(39,\).*\b40\b"),
+        (lambda X: ["yes"] * len(X), TRAIN, HOLDOUT, {}, "callable"),
+        (lambda X: np.zeros((len(X), 2, 2)), TRAIN, HOLDOUT, {}, r"\(40,.2,.2\)"),
+        (lambda X: np.full(len(X), np.nan), TRAIN, HOLDOUT, {}, "nan.*--outputs"),
     ],
 )
-def test_refusals_say_what_is_wrong_in_one_sentence(model, train, holdout, options, sentence):
-    with pytest.raises(InputError, match=sentence) as caught:
+def test_refusals_say_what_is_wrong_in_one_sentence(model, train, holdout, options, named):
+    with pytest.raises(InputError, match=named) as caught:
         make_target(model, train, holdout, **options)
     assert "\n" not in str(caught.value)
-    assert str(caught.value).endswith(".")
-
-
-def test_columns_named_twice_missing_columns_and_sparse_features():
-    twice = pd.concat([FRAME, FRAME[["age"]]], axis=1)
-    with pytest.raises(InputError, match="more than one column named 'age'"):
-        make_target(sigmoid, (twice, y), (twice, y))
-    model = text_pipeline(DecisionTreeClassifier()).fit(FRAME, y)
-    less = FRAME[["age"]]
-    with pytest.raises(InputError, match="lack columns that the model was trained on: 'sex', 'hours'"):
-        make_target(model, (less, y), (less, y))
-    from scipy.sparse import csr_array
-
-    with pytest.raises(InputError, match="sparse"):
-        make_target(FITTED, (csr_array(X), y), (csr_array(X), y))
 
 
 def test_a_label_or_column_as_long_as_a_page_is_cut_in_messages():

@@ -49,38 +49,38 @@ def test_one_hot_raw_and_components(path):
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "named"),
     [
-        ({"label": "wage"}, "no label column 'wage'"),
-        ({"drop": "shoe"}, "no dropped column 'shoe'"),
-        ({"id_column": "code"}, "no id column 'code'"),
-        ({"encode": "hash"}, "codes, one-hot or raw"),
+        ({"label": "wage"}, "'wage'"),
+        ({"drop": "shoe"}, "'shoe'"),
+        ({"id_column": "code"}, "'code'"),
+        ({"encode": "hash"}, "'hash'"),
         ({"components": 9}, "components"),
-        ({"components": 1, "encode": "raw"}, "prepared columns"),
-        ({"drop": "name,age,job,town"}, "nothing to learn from"),
-        ({"drop": "name,age,job"}, "same for all records"),
+        ({"components": 1, "encode": "raw"}, "components"),
+        ({"drop": "name,age,job,town"}, "'pay'"),
+        ({"drop": "name,age,job"}, "'town'"),
     ],
 )
-def test_wrong_wishes_are_refused(path, settings, words):
-    with pytest.raises(InputError, match=words):
+def test_wrong_wishes_are_refused(path, settings, named):
+    with pytest.raises(InputError, match=named):
         read_universe(path, **({"label": "pay"} | settings))
 
 
 def test_missing_numbers_and_labels_are_refused(table, tmp_path):
     table.loc[3, "age"] = np.nan
     table.to_csv(tmp_path / "gap.csv", index=False)
-    with pytest.raises(InputError, match="'age' have missing"):
+    with pytest.raises(InputError, match="'age'"):
         read_universe(tmp_path / "gap.csv", "pay")
     table.loc[3, "pay"] = None
     table.to_csv(tmp_path / "gap.csv", index=False)
-    with pytest.raises(InputError, match="no pay in 1 records"):
+    with pytest.raises(InputError, match="'pay'"):
         read_universe(tmp_path / "gap.csv", "pay")
 
 
 def test_labels_of_a_regression():
     assert numbers_of(np.array(["no", "yes"]), "pays").tolist() == [0, 1]
     assert numbers_of(np.array([2, 3]), "rooms").tolist() == [2, 3]
-    with pytest.raises(InputError, match="3 texts"):
+    with pytest.raises(InputError, match="'class'"):
         numbers_of(np.array(["a", "b", "c"]), "class")
 
 
@@ -88,12 +88,12 @@ def test_learners_by_name():
     y = np.array(["no", "yes"])
     assert learner_and_labels("ridge", y, "pays", intercept=False)[0].intercept is False
     assert learner_and_labels("logistic", y, "pays", l2=[0.1])[1] is y
-    for name, settings, words in (
-        ("forest", {}, "ridge, logistic, mlp"),
-        ("ridge", {"widths": [5]}, "--learner mlp"),
-        ("ridge", {"task": "regression"}, "--learner mlp"),
-        ("mlp", {"task": "clustering"}, "classification or regression"),
+    for name, settings, named in (
+        ("forest", {}, "'forest'"),
+        ("ridge", {"widths": [5]}, "--widths"),
+        ("ridge", {"task": "regression"}, "--task"),
+        ("mlp", {"task": "clustering"}, "'clustering'"),
         ("gone.skops", {}, "gone.skops"),
     ):
-        with pytest.raises(InputError, match=words):
+        with pytest.raises(InputError, match=named):
             learner_and_labels(name, y, "pays", **settings)

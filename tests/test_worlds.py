@@ -4,6 +4,7 @@ import itertools
 import os
 import pickle
 import sys
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
@@ -14,45 +15,36 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
-from retraining import Boosted, Ridge, StackedRidge, dask_cluster, observe, records, same_bits
+from retraining import Boosted, Ridge, StackedRidge, dask_cluster, matrix, observe, records, same_bits
 from scipy import stats
 
 from leakscope import cluster as cluster_module
 from leakscope import workers as workers_module
 from leakscope.errors import InputError, MissingExtraError, TrainingError
-from leakscope.worlds import Worlds, leave_one_out, random_halves, random_sets, retrain, with_and_without
+from leakscope.worlds import Worlds, leave_one_out, random_sets, retrain, with_and_without
+
+RIDGE = Ridge()
 
 
 def literal_loop(learner: Any, X: Any, y: Any, worlds: Worlds, seed: int) -> list[dict[str, Any]]:
     found = []
     for world, child in enumerate(np.random.SeedSequence(seed).spawn(len(worlds))):
-        drawn = np.flatnonzero(worlds.matrix()[world])
+        drawn = worlds.indices(world)
         model = learner.fit(X[drawn], y[drawn], np.random.default_rng(child))
         found.append({name: np.array(value) for name, value in observe(model, world, drawn).items()})
     return found
+
+
+def trained(learner: Any = RIDGE, worlds: Worlds | None = None, see: Any = observe, **options: Any) -> list[Any]:
+    """Retrain on the 40 records, by default leaving out one at a time."""
+    return retrain(learner, *records(), worlds or leave_one_out(40), see, **({"seed": 0, "workers": 1} | options))
 
 
 # --- designs ---
 
 
 def test_leave_one_out_lacks_one_record_per_world() -> None:
-    assert np.array_equal(leave_one_out(9).matrix(), ~np.eye(9, dtype=bool))
-
-
-@pytest.mark.parametrize("size", [100, 101])
-def test_halves_are_complementary_and_balanced(size: int) -> None:
-    members = random_halves(size, 12, seed=3).matrix()
-    assert np.array_equal(members[0::2], ~members[1::2])
-    assert (members.sum(axis=0) == 6).all()
-    assert set(members.sum(axis=1)) == {size // 2, (size + 1) // 2}
-    assert len({row.tobytes() for row in members}) == 12
-
-
-def test_halves_are_uniform() -> None:
-    worlds = random_halves(6, 4_000, seed=0)
-    seen = Counter(tuple(worlds.indices(world)) for world in range(0, 4_000, 2))
-    assert set(seen) <= set(itertools.combinations(range(6), 3))
-    assert stats.chisquare([seen[half] for half in itertools.combinations(range(6), 3)]).pvalue > 1e-3
+    assert np.array_equal(matrix(leave_one_out(9)), ~np.eye(9, dtype=bool))
 
 
 @pytest.mark.parametrize("shared", [True, False])
@@ -77,7 +69,7 @@ def test_shared_pairs_differ_by_one_record_and_others_are_independent() -> None:
 
 
 def test_smallest_and_largest_training_sets() -> None:
-    assert with_and_without(2, 1, size=1, draws=1, seed=0).matrix().tolist() == [[False, True], [True, False]]
+    assert matrix(with_and_without(2, 1, size=1, draws=1, seed=0)).tolist() == [[False, True], [True, False]]
     largest = with_and_without(5, 0, size=4, draws=3, seed=0)
     assert np.array_equal(largest.indices(1), [1, 2, 3, 4])
 
@@ -85,7 +77,7 @@ def test_smallest_and_largest_training_sets() -> None:
 def test_a_huge_design_costs_nothing_until_it_is_drawn() -> None:
     start = time.perf_counter()
     designs = [
-        random_halves(48_842, 400_000, seed=0),
+        random_sets(48_842, 24_421, 400_000, seed=0),
         with_and_without(48_842, 17, size=1_000, draws=200_000, seed=0),
         leave_one_out(48_842),
     ]
@@ -97,26 +89,26 @@ def test_a_huge_design_costs_nothing_until_it_is_drawn() -> None:
 
 
 def test_draws_are_independent_of_the_training_with_the_same_seed() -> None:
-    drawn = random_halves(100, 2, seed=5).indices(0)
+    drawn = random_sets(100, 50, 2, seed=5).indices(0)
     rng = np.random.default_rng(np.random.SeedSequence(5, spawn_key=(0,)))
-    assert not np.array_equal(drawn, np.sort(rng.permutation(100)[:50]))
+    assert not np.array_equal(drawn, np.sort(rng.choice(100, 50, replace=False, shuffle=False)))
 
 
 @pytest.mark.parametrize(
-    ("make", "words"),
+    ("make", "named"),
     [
-        (lambda: leave_one_out(1), "2 records or more"),
-        (lambda: random_halves(10, 3, seed=0), "even number"),
-        (lambda: random_halves(1, 2, seed=0), "2 records or more"),
-        (lambda: random_halves(10, 2, seed=-1), "seed"),
-        (lambda: with_and_without(10, 10, size=3, draws=1, seed=0), "no record 10"),
-        (lambda: with_and_without(10, 0, size=10, draws=1, seed=0), "1 to 9"),
-        (lambda: with_and_without(10, 0, size=3, draws=0, seed=0), "draws must be"),
-        (lambda: leave_one_out(3).indices(3), "no world 3"),
+        (lambda: leave_one_out(1), r"\b1$"),
+        *((lambda size=size: random_sets(5, size, 1, seed=0), "size") for size in (0, 6)),
+        (lambda: random_sets(5, 2, 0, seed=0), "count"),
+        (lambda: random_sets(10, 5, 2, seed=-1), "seed"),
+        (lambda: with_and_without(10, 10, size=3, draws=1, seed=0), r"\b10\b"),
+        (lambda: with_and_without(10, 0, size=10, draws=1, seed=0), r"\b9\b.*\b10\b"),
+        (lambda: with_and_without(10, 0, size=3, draws=0, seed=0), "draws"),
+        (lambda: leave_one_out(3).indices(3), r"\b3\b"),
     ],
 )
-def test_impossible_designs_are_refused(make: Any, words: str) -> None:
-    with pytest.raises(InputError, match=words):
+def test_impossible_designs_are_refused(make: Any, named: str) -> None:
+    with pytest.raises(InputError, match=named):
         make()
 
 
@@ -125,86 +117,73 @@ def test_impossible_designs_are_refused(make: Any, words: str) -> None:
 
 def test_leave_one_out_equals_a_literal_loop() -> None:
     X, y = records()
-    worlds = leave_one_out(40)
-    assert same_bits(
-        retrain(Ridge(), X, y, worlds, observe, seed=11, workers=1), literal_loop(Ridge(), X, y, worlds, 11)
-    )
+    assert same_bits(trained(seed=11), literal_loop(Ridge(), X, y, leave_one_out(40), 11))
 
 
 def test_frames_give_the_same_models_as_arrays() -> None:
     X, y = records()
     frame, labels = pd.DataFrame(X, index=np.arange(40)[::-1]), pd.Series(y)
-    worlds = random_halves(40, 6, seed=2)
-    first = retrain(Ridge(), X, y, worlds, observe, seed=0, workers=1)
-    assert same_bits(first, retrain(Ridge(), frame, labels, worlds, observe, seed=0, workers=1))
+    worlds = random_sets(40, 20, 6, seed=2)
+    assert same_bits(trained(worlds=worlds), retrain(Ridge(), frame, labels, worlds, observe, seed=0, workers=1))
 
 
 @pytest.mark.parametrize(("count", "sizes"), [(8, [4, 4]), (9, [4, 5]), (10, [4, 4, 2]), (2, [2]), (5, [5])])
 def test_stacks_are_fixed_and_never_of_one(count: int, sizes: list[int]) -> None:
     X, y = records()
     worlds = Worlds(40, count, leave_one_out(40).draw)
-    found = retrain(StackedRidge(), X, y, worlds, observe, seed=11, workers=1)
+    found = trained(StackedRidge(), worlds, seed=11)
     assert [int(world["weights"][-1]) for world in found] == [size for size in sizes for _ in range(size)]
     plain = literal_loop(Ridge(), X, y, worlds, 11)
     assert all(np.array_equal(a["weights"][:-1], b["weights"]) for a, b in zip(found, plain, strict=True))
 
 
 def test_a_single_world_is_a_stack_of_its_own() -> None:
-    X, y = records()
-    found = retrain(StackedRidge(), X, y, Worlds(40, 1, leave_one_out(40).draw), observe, seed=0, workers=1)
+    found = trained(StackedRidge(), Worlds(40, 1, leave_one_out(40).draw))
     assert [int(world["weights"][-1]) for world in found] == [1]
 
 
-@pytest.mark.parametrize("learner", [Ridge(), StackedRidge(), Boosted()])
-def test_two_processes_give_the_same_bits_as_one(learner: Any) -> None:
+def blocks() -> tuple[Any, Any]:
+    """Every other row of a table of several blocks of columns."""
     X, y = records(200)
-    worlds = random_halves(200, 10, seed=2)
-    alone = retrain(learner, X, y, worlds, observe, seed=4, workers=1)
-    assert same_bits(alone, retrain(learner, X, y, worlds, observe, seed=4, workers=2))
+    frame = pd.DataFrame(X).add_prefix("x").assign(age=np.arange(200), job=pd.Categorical(["cook", "judge"] * 100))
+    return frame[::2], pd.Series(y[::2])
 
 
-def test_frames_of_many_blocks_give_the_same_bits_elsewhere() -> None:
-    X, y = records(200)
-    frame = pd.DataFrame(X).add_prefix("x").assign(age=np.arange(200), job=pd.Categorical(["cook", "judge"] * 100))[::2]
-    worlds = random_halves(100, 6, seed=2)
-    run = partial(retrain, Boosted(), frame, pd.Series(y[::2]), worlds, observe, seed=4)
+@pytest.mark.parametrize(
+    ("learner", "X", "y"),
+    [
+        *((learner, *records(200)) for learner in (Ridge(), StackedRidge(), Boosted())),
+        (Boosted(), *blocks()),
+        (Ridge(), *records(4_000, 100)),  # 3 MB: mapped, not copied through a pipe
+    ],
+    ids=["single", "stacked", "boosted", "blocks", "large"],
+)
+def test_two_processes_give_the_same_bits_as_one(learner: Any, X: Any, y: Any) -> None:
+    run = partial(retrain, learner, X, y, random_sets(len(y), len(y) // 2, 10, seed=2), observe, seed=4)
     assert same_bits(run(workers=1), run(workers=2))
-
-
-def test_large_data_reaches_other_processes() -> None:
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(4_000, 100)), np.arange(4_000.0)  # 3 MB: mapped, not copied through a pipe
-    worlds = random_halves(4_000, 4, seed=2)
-    alone = retrain(Ridge(), X, y, worlds, observe, seed=4, workers=1)
-    assert same_bits(alone, retrain(Ridge(), X, y, worlds, observe, seed=4, workers=2))
 
 
 def test_long_work_goes_to_other_processes_unasked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workers_module, "SHORT", 0.0)
     monkeypatch.setattr("joblib.cpu_count", lambda: 2)
-    X, y = records()
-    worlds = leave_one_out(40)
-    found = retrain(Ridge(), X, y, worlds, lambda *_: {"process": os.getpid()}, seed=4)
+    found = trained(see=lambda *_: {"process": os.getpid()}, workers=None)
     assert {int(world["process"]) for world in found[:1]} == {os.getpid()}
     assert os.getpid() not in {int(world["process"]) for world in found[2:]}
 
 
 def test_short_work_stays_here() -> None:
-    X, y = records()
-    found = retrain(Ridge(), X, y, leave_one_out(40), lambda *_: {"process": os.getpid()}, seed=4)
+    found = trained(see=lambda *_: {"process": os.getpid()}, workers=None)
     assert {int(world["process"]) for world in found} == {os.getpid()}
 
 
 def test_the_order_of_finishing_does_not_matter(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    X, y = records()
-    worlds = leave_one_out(40)
-    plain = retrain(Ridge(), X, y, worlds, observe, seed=4, workers=1)
+    plain = trained()
 
     def backwards(run: Any, tasks: list[range], *_: Any) -> Iterator[Any]:
         return ((task, run(task)) for task in reversed(tasks))
 
     monkeypatch.setattr("leakscope.worlds.run_tasks", backwards)
-    assert same_bits(plain, retrain(Ridge(), X, y, worlds, observe, seed=4, cache=tmp_path))
+    assert same_bits(plain, trained(cache=tmp_path))
 
 
 def test_each_task_runs_on_one_thread_and_the_limit_is_lifted_afterwards() -> None:
@@ -213,10 +192,9 @@ def test_each_task_runs_on_one_thread_and_the_limit_is_lifted_afterwards() -> No
     def threads(*_: Any) -> dict[str, Any]:
         return {"threads": [pool["num_threads"] for pool in threadpool_info()]}
 
-    X, y = records()
     with threadpool_limits(2):
         before = [pool["num_threads"] for pool in threadpool_info()]
-        found = retrain(Ridge(), X, y, leave_one_out(40), threads, seed=0, workers=1)
+        found = trained(see=threads)
         after = [pool["num_threads"] for pool in threadpool_info()]
     assert max(before) == 2
     assert after[: len(before)] == before
@@ -224,25 +202,23 @@ def test_each_task_runs_on_one_thread_and_the_limit_is_lifted_afterwards() -> No
 
 
 def test_progress_counts_worlds(tmp_path: Path) -> None:
-    X, y = records(7)
     for _ in range(2):  # trained, then read from the cache
         steps: list[tuple[str, int, int]] = []
         keep = partial(lambda seen, *step: seen.append(step), steps)
-        retrain(Ridge(), X, y, leave_one_out(7), observe, seed=0, cache=tmp_path, progress=keep)
-        assert steps == [("retraining", done, 7) for done in range(1, 8)]
+        trained(cache=tmp_path, progress=keep)
+        assert steps == [("retraining", done, 40) for done in range(1, 41)]
 
 
 @pytest.mark.parametrize("workers", [1, 2])
 def test_what_is_kept_is_chosen_in_the_order_of_the_worlds(workers: int) -> None:
-    X, y = records()
-    whole = retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1)
+    whole = trained()
     order: list[int] = []
 
     def keep(world: int, observed: Any) -> Any:
         order.append(world)
         return world, observed["weights"].sum()
 
-    kept = retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=workers, keep=keep)
+    kept = trained(workers=workers, keep=keep)
     assert order == list(range(40))
     assert kept == [(world, seen["weights"].sum()) for world, seen in enumerate(whole)]
 
@@ -264,8 +240,7 @@ def test_the_callers_records_stay_as_they_are() -> None:
 
 
 def test_stopping_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
-    X, y = records()
-    run = partial(retrain, Ridge(), X, y, leave_one_out(40), observe, seed=0, cache=tmp_path, workers=2)
+    run = partial(trained, cache=tmp_path, workers=2)
 
     def stop(_: str, done: int, __: int) -> None:
         if done == 5:
@@ -274,54 +249,46 @@ def test_stopping_halfway_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         run(progress=stop)
     assert len(list(tmp_path.glob("*.npz"))) == 5
-    assert same_bits(run(), retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, workers=1))
+    assert same_bits(run(), trained())
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_a_failure_names_its_world_and_keeps_what_is_done(workers: int, tmp_path: Path) -> None:
-    X, y = records()
-    fails = Ridge(fails_without=6)
-    with pytest.raises(TrainingError, match=r"training failed in world 6: ZeroDivisionError \(retraining.py, line "):
-        retrain(fails, X, y, leave_one_out(40), observe, seed=0, workers=workers, cache=tmp_path)
-    assert len(list(tmp_path.glob("*.npz"))) >= 6
-
-
-def test_a_failing_stack_names_its_worlds() -> None:
-    X, y = records()
-    with pytest.raises(TrainingError, match="in worlds 4 to 7: "):
-        retrain(StackedRidge(fails_without=6), X, y, leave_one_out(40), observe, seed=0, workers=1)
+@pytest.mark.parametrize(
+    ("learner", "workers", "named"),
+    [(Ridge, 1, r"\b6\b"), (Ridge, 2, r"\b6\b"), (StackedRidge, 1, r"\b4\b.*\b7\b")],
+)
+def test_a_failure_names_its_worlds_and_keeps_what_is_done(
+    learner: Any, workers: int, named: str, tmp_path: Path
+) -> None:
+    with pytest.raises(TrainingError, match=rf"{named}.*ZeroDivisionError.*retraining\.py"):
+        trained(learner(fails_without=6), workers=workers, cache=tmp_path)
+    assert len(list(tmp_path.glob("*.npz"))) >= (6 if learner is Ridge else 1)
 
 
 @pytest.mark.parametrize("bad", [np.array([object()]), ["text"], {"a": 1}])
 def test_only_numbers_are_kept(bad: Any) -> None:
+    with pytest.raises(InputError, match=r"\b0\b.*'bad'"):
+        trained(see=lambda *_: {"bad": bad})
+
+
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"worlds": leave_one_out(39)}, r"\b39\b.*\b40\b"),
+        ({"seed": -1}, "seed"),
+        ({"workers": 0}, "workers"),
+        ({"cache": __file__}, r"test_worlds\.py"),
+        ({"see": partial(lambda lock, *_: {"a": lock.locked()}, threading.Lock()), "workers": 2}, "workers=1"),
+    ],
+)
+def test_bad_input_is_refused(options: Any, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        trained(**options)
+
+
+def test_records_without_a_label_are_refused() -> None:
     X, y = records()
-    with pytest.raises(InputError, match=r"in world 0: .* 'bad' is not"):
-        retrain(Ridge(), X, y, leave_one_out(40), lambda *_: {"bad": bad}, seed=0, workers=1)
-
-
-def test_bad_input_is_refused(tmp_path: Path) -> None:
-    X, y = records()
-    (tmp_path / "file").write_text("")
-    again = partial(retrain, Ridge(), observe=observe)
-    with pytest.raises(InputError, match="drawn from 39 records but there are 40"):
-        again(X=X, y=y, worlds=leave_one_out(39), seed=0)
-    with pytest.raises(InputError, match="40 records and 39 labels"):
-        again(X=X, y=y[:39], worlds=leave_one_out(40), seed=0)
-    with pytest.raises(InputError, match="seed"):
-        again(X=X, y=y, worlds=leave_one_out(40), seed=-1)
-    with pytest.raises(InputError, match="workers must be"):
-        again(X=X, y=y, worlds=leave_one_out(40), seed=0, workers=0)
-    with pytest.raises(InputError, match="cache folder"):
-        again(X=X, y=y, worlds=leave_one_out(40), seed=0, cache=tmp_path / "file")
-
-
-def test_a_learner_that_can_not_travel_says_so() -> None:
-    import threading
-
-    X, y = records()
-    lock = threading.Lock()
-    with pytest.raises(InputError, match="use workers=1"):
-        retrain(Ridge(), X, y, leave_one_out(40), lambda *_: {"a": lock.locked()}, seed=0, workers=2)
+    with pytest.raises(InputError, match=r"\b40\b.*\b39\b"):
+        retrain(Ridge(), X, y[:39], leave_one_out(40), observe, seed=0)
 
 
 # --- cluster ---
@@ -336,40 +303,28 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.mark.parametrize("learner", [Ridge(), StackedRidge(), Boosted()])
 def test_a_dask_cluster_gives_the_same_bits(learner: Any, cluster: str, tmp_path: Path) -> None:
     X, y = records(200)
-    worlds = random_halves(200, 20, seed=2)
+    worlds = random_sets(200, 100, 20, seed=2)
     alone = retrain(learner, X, y, worlds, observe, seed=4, workers=1)
-    assert same_bits(alone, retrain(learner, X, y, worlds, observe, seed=4, cluster=cluster, cache=tmp_path))
-    assert same_bits(alone, retrain(learner, X, y, worlds, observe, seed=4, cluster=cluster, cache=tmp_path))
+    for _ in range(2):
+        assert same_bits(alone, retrain(learner, X, y, worlds, observe, seed=4, cluster=cluster, cache=tmp_path))
 
 
 def test_a_failure_on_the_cluster_names_its_world(cluster: str) -> None:
-    X, y = records()
-    with pytest.raises(TrainingError, match="training failed in world 6: ZeroDivisionError"):
-        retrain(Ridge(fails_without=6), X, y, leave_one_out(40), observe, seed=0, cluster=cluster)
+    with pytest.raises(TrainingError, match=r"\b6\b.*ZeroDivisionError"):
+        trained(Ridge(fails_without=6), workers=None, cluster=cluster)
 
 
-@pytest.mark.parametrize(
-    ("address", "says"),
-    [
-        ("tcp://127.0.0.1:1", "no Dask scheduler answers"),
-        ("nonsense", "not the address of a Dask scheduler"),
-        ("tcp://", "not the address of a Dask scheduler"),
-    ],
-)
-def test_a_cluster_that_does_not_answer_is_one_sentence(
-    address: str, says: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:1", "nonsense", "tcp://"])
+def test_a_cluster_that_does_not_answer_is_named(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster_module, "PATIENCE", 1)
-    X, y = records()
-    with pytest.raises(InputError, match=says):
-        retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, cluster=address)
+    with pytest.raises(InputError, match=address):
+        trained(workers=None, cluster=address)
 
 
 def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    X, y = records()
     with pytest.raises(MissingExtraError, match=r"leakscope\[cluster\]"):
-        retrain(Ridge(), X, y, leave_one_out(40), observe, seed=0, cluster="tcp://127.0.0.1:1")
+        trained(workers=None, cluster="tcp://127.0.0.1:1")
 
 
 def test_random_sets_are_uniform_and_of_one_size() -> None:
@@ -377,9 +332,6 @@ def test_random_sets_are_uniform_and_of_one_size() -> None:
     counts = Counter(tuple(worlds.indices(world)) for world in range(3000))
     assert set(counts) == set(itertools.combinations(range(5), 2))
     assert stats.chisquare(list(counts.values())).pvalue > 1e-3
-    for size, count in ((0, 1), (6, 1), (2, 0)):
-        with pytest.raises(InputError):
-            random_sets(5, size, count, seed=0)
 
 
 class Dice:

@@ -67,18 +67,21 @@ def causal(
     as_json: Json = False,
 ) -> None:
     """Compare a model on the causes of the label with one on all columns: utility and leakage."""
+    import pandas as pd
+
     from leakscope.causal_study import study
+    from leakscope.tables import split_names
 
     if not label:
         raise InputError("--label must name the column to predict")
     check_out(out)
     data = None if table is None else read_people(table, label, drop, as_text=graph is not None)
-    names = None if data is None else list(data.columns)
+    columns = pd.Index([]) if data is None else data.columns
     with progress_bars() as progress:
         found = study(
-            data, label, graph=graph, parents=_names(parents, names), environments=environments,
-            drop=_names(drop, names) or (), shift=_shift(shift), draws=draws, rows=rows, model=model, wrong=wrong,
-            paper_attack=paper_attack, sensitive=_names(sensitive, names) or (), task=cast("Any", task), noise=noise, confidence=confidence,
+            data, label, graph=graph, parents=None if parents is None else split_names(parents, columns), environments=environments,
+            drop=split_names(drop, columns), shift=_shift(shift), draws=draws, rows=rows, model=model, wrong=wrong,
+            paper_attack=paper_attack, sensitive=split_names(sensitive, columns), task=cast("Any", task), noise=noise, confidence=confidence,
             seed=seed, progress=progress,
         )  # fmt: skip
     finish(found, out, as_json, context=context)
@@ -96,14 +99,6 @@ def read_people(path: Path, label: str, drop: str | None, *, as_text: bool) -> p
     for name in texts:
         table[name] = shown[name] if as_text else shown[name].mask(shown[name] == "")
     return table
-
-
-def _names(text: str | None, columns: list[str] | None) -> list[str] | None:
-    import pandas as pd
-
-    from leakscope.tables import split_names
-
-    return None if text is None else split_names(text, pd.Index(columns or []))
 
 
 def _shift(text: str) -> str | float:

@@ -24,23 +24,9 @@ def run_on_cluster(
 ) -> Generator[Answer, None, None]:
     """Yield ``call(shared, task)`` for each task, in the order in which they finish.
 
-    Parameters
-    ----------
-    address
-        Address of a Dask scheduler, ``tcp://host:port``.
-    call
-        Function that the workers can import.
-    shared
-        Data that each worker gets once.
-    is_over
-        Asked before more tasks are sent; once true, only the tasks under way are yielded.
-
-    Raises
-    ------
-    InputError
-        If no scheduler answers, or it has no workers.
-    ResourceError
-        If the scheduler or the workers are lost later.
+    ``address`` is that of a Dask scheduler, whose workers must be able to import ``call``. Once ``is_over()`` is true,
+    only the tasks under way are yielded. A scheduler that does not answer, or has no workers, is an `InputError`.
+    A scheduler or workers that are lost later are a `ResourceError`.
     """
     with _connected(address) as client:
         data = client.scatter(shared, broadcast=True)

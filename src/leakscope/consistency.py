@@ -77,12 +77,9 @@ class Consistency:
 
 
 def average_random_answers(target: Target, repeats: int | None, seed: int) -> tuple[Target, Consistency]:
-    """Ask about some records twice; where the answers differ, average ``repeats`` answers in all that follows.
+    """Ask about some records twice; where the answers differ, average ``repeats`` answers from then on.
 
-    Parameters
-    ----------
-    repeats
-        Answers to average for a model with random answers; by default `REPEATS`.
+    By default these are `REPEATS`.
 
     Examples
     --------

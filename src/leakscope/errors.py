@@ -44,17 +44,9 @@ class ResourceError(RuntimeError):
 
 
 def resource_error(error: BaseException) -> ResourceError | None:
-    """Find out whether a failed resource of the machine caused an error.
+    """Give the error to raise instead where a failed resource of the machine caused an error, or None.
 
-    Parameters
-    ----------
-    error
-        Any error; the errors that it was raised from or during are searched too.
-
-    Returns
-    -------
-    ResourceError or None
-        The error to raise instead, or ``None`` if no resource failed.
+    The errors that it was raised from or during are searched too.
 
     Examples
     --------

@@ -32,7 +32,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope import intervals
@@ -42,6 +41,7 @@ from leakscope.core.checks import check_confidence, check_count, check_number
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.learners import as_learner
+from leakscope.records import take_rows
 from leakscope.worlds import Progress, random_sets, retrain
 
 Adversary = Literal["mean loss", "fixed threshold", "likelihood ratio"]
@@ -109,10 +109,8 @@ def membership_experiment(
 
     Parameters
     ----------
-    learner
-        A learner, the name of one, or a scikit-learn estimator: see `leakscope.learners`.
-    X, y
-        All records that a training set may be drawn from.
+    learner, X, y
+        As in `leakscope.sensitivity.sensitivity`.
     size
         Number of training records of each model.
     models
@@ -201,8 +199,7 @@ class _Losses:
         return (chosen + before).astype(np.intp, copy=False)
 
     def _losses(self, model: Any, rows: Indices) -> Floats:
-        X = self.X.iloc[rows] if isinstance(self.X, pd.DataFrame) else np.take(self.X, rows, axis=0)
-        losses: Floats = self.learner.losses(model, X, self.y[rows])
+        losses: Floats = self.learner.losses(model, take_rows(self.X, rows), self.y[rows])
         return losses
 
     def _rng(self, purpose: int, world: int) -> np.random.Generator:
@@ -210,14 +207,6 @@ class _Losses:
 
 
 # --- adversaries ------------------------------------------------------------------------------------------------------
-
-
-def _by_mean_loss(losses: list[Observations]) -> Floats:
-    return _advantages(losses, _means(losses, "inside"))
-
-
-def _by_fixed_threshold(losses: list[Observations]) -> Floats:
-    return _advantages(losses, _means_of_others(_means(losses, "inside")))
 
 
 def _by_likelihood_ratio(losses: list[Observations]) -> Floats:
@@ -233,8 +222,8 @@ def _by_likelihood_ratio(losses: list[Observations]) -> Floats:
 
 
 ADVERSARIES: dict[str, Callable[[list[Observations]], Floats]] = {
-    "mean loss": _by_mean_loss,
-    "fixed threshold": _by_fixed_threshold,
+    "mean loss": lambda losses: _advantages(losses, _means(losses, "inside")),
+    "fixed threshold": lambda losses: _advantages(losses, _means_of_others(_means(losses, "inside"))),
     "likelihood ratio": _by_likelihood_ratio,
 }
 

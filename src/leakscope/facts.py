@@ -143,12 +143,9 @@ def much_near_overlap(overlap: Overlap) -> tuple[Caveat, ...]:
 def _below_guessing(audited: AuditedModel) -> list[Caveat]:
     """A model with an accuracy below chance has its classes in another order than the labels."""
     performance, classes = audited.performance, audited.classes
-    if (
-        performance is None
-        or classes is None
-        or performance.metric != "accuracy"
-        or performance.train.high >= 1 / classes
-    ):
+    if performance is None or classes is None or performance.metric != "accuracy":
+        return []
+    if performance.train.high >= 1 / classes:
         return []
     return [Caveat("below_chance", {"accuracy": performance.train, "classes": classes})]
 

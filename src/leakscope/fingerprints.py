@@ -136,10 +136,7 @@ class _Digest:
         elif kind is dict:
             self.add_dict(thing)
         elif kind is set or kind is frozenset:
-            self.text(
-                kind.__name__,
-                "".join(sorted(fingerprint(item, fitted=self.fitted, generators=self.generators) for item in thing)),
-            )
+            self.text(kind.__name__, "".join(sorted(map(self.alone, thing))))
         elif kind is np.ndarray or kind is np.memmap or isinstance(thing, np.generic):
             self.add_array(np.asarray(thing))
         elif isinstance(thing, pd.DataFrame | pd.Series | pd.Index | pd.api.extensions.ExtensionArray):
@@ -155,6 +152,9 @@ class _Digest:
         else:
             self.add_object(thing)
 
+    def alone(self, thing: Any) -> str:
+        return fingerprint(thing, fitted=self.fitted, generators=self.generators)
+
     def add_all(self, tag: str, things: Any) -> None:
         self.text(tag, str(len(things)))
         for thing in things:
@@ -162,7 +162,7 @@ class _Digest:
 
     def add_dict(self, thing: dict[Any, Any]) -> None:
         self.text("dict", str(len(thing)))
-        for key in sorted(thing, key=lambda key: fingerprint(key, fitted=self.fitted, generators=self.generators)):
+        for key in sorted(thing, key=self.alone):
             self.add(key)
             self.add(thing[key])
 
@@ -171,7 +171,7 @@ class _Digest:
         self.text("array", str(array.shape))
         if (
             array.dtype.names is not None
-        ):  # the bytes between the fields are not content: scikit-learn's trees leave them unset
+        ):  # bytes between the fields are no content: trees of scikit-learn leave them unset
             for name in array.dtype.names:
                 self.add_array(array[name])
             return

@@ -96,21 +96,10 @@ def _setting(name: str, default: float) -> float:
 
 
 def try_model(path: Path, kind: Kind, content: bytes, trust: Sequence[str] = ()) -> None:
-    """Load a model and predict with it in a child process.
+    """Load a model and predict with it in a child process; an `InputError` unless that ends well.
 
-    Parameters
-    ----------
-    path
-        Path of the file, for messages, and for ONNX the folder of the files with weights.
-    content
-        Bytes of the file: the same that the caller loads afterwards.
-    trust
-        Types in a skops file to make, beyond those that skops knows to be safe.
-
-    Raises
-    ------
-    InputError
-        If the file can't be read, holds a damaged model, or crashes, hangs or exceeds the memory of the child.
+    ``content`` holds the bytes that the caller loads afterwards. ``path`` is for messages, and its folder for the
+    weights of an ONNX file. ``trust`` names types in a skops file, beyond those that skops knows to be safe.
 
     Examples
     --------
@@ -188,9 +177,7 @@ def _end(child: int) -> int:
     """Wait for a child that has closed its pipe, end it and all that it started if it does not end, return its status."""
     patience = time.monotonic() + 1.0
     status = 0
-    with contextlib.suppress(
-        ChildProcessError
-    ):  # this program has its children waited for elsewhere: what was said counts
+    with contextlib.suppress(ChildProcessError):  # another part of the program waits for children
         while time.monotonic() < patience:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
@@ -347,9 +334,7 @@ def _predict(model: Any, records: Any) -> None:
             getattr(model, name)(records)
         except MemoryError:
             raise
-        except (
-            Exception
-        ):  # generated records need not be what the model takes: an ordinary error is no reason to refuse
+        except Exception:  # generated records need not be what the model takes: no reason to refuse
             continue
 
 

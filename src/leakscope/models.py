@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pandas as pd
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from leakscope.errors import InputError
 from leakscope.failures import cause
@@ -40,8 +40,8 @@ class Model:
     Examples
     --------
     >>> coin = Model("coin", "classification", np.array(["no", "yes"]), True, lambda X: np.full((len(X), 2), 0.5))
-    >>> coin.codes(["yes", "no"])
-    array([1, 0])
+    >>> coin.predict(np.zeros((1, 3)))
+    array([[0.5, 0.5]])
     """
 
     name: str
@@ -50,12 +50,6 @@ class Model:
     gives_probabilities: bool
     predict: Callable[[Any], NDArray[np.float64]] = field(repr=False)
     block: int | None = None
-
-    def codes(self, y: ArrayLike) -> NDArray[np.int64]:
-        """Position of each label in ``classes``; a label the model never saw is an error."""
-        if self.classes is None:
-            raise InputError(f"{self.name} is a regression model: its labels are values and have no classes.")
-        return label_codes(self.classes, np.asarray(y), "the data")
 
 
 def label_codes(classes: NDArray[Any], y: NDArray[Any], where: str) -> NDArray[np.int64]:

@@ -24,13 +24,7 @@ def import_onnxruntime() -> Any:
 
 
 def open_session(content: bytes, folder: Path, threads: int = 0) -> Any:
-    """Open a session from the bytes of a file; weights that the file names are looked for in its folder.
-
-    Parameters
-    ----------
-    threads
-        Number of threads for one prediction; 0 leaves it to onnxruntime.
-    """
+    """Open a session from the bytes of a file, with weights in its folder; 0 ``threads``: onnxruntime chooses."""
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -55,6 +55,8 @@ class Answer:
 class BudgetSpent(Exception):  # noqa: N818, it is how an attack ends, and no error
     """The oracle answers no more queries."""
 
+    why = "the budget is spent"
+
 
 class Oracle:
     """Answers queries, and counts them.
@@ -285,9 +287,6 @@ class Collector:
 
     def __len__(self) -> int:
         return len(self.records)
-
-    def __contains__(self, record: object) -> bool:
-        return record in self.place
 
     def row(self, record: int) -> Floats:
         """The features of a record that has fallen."""

@@ -142,10 +142,12 @@ def pate(
         raise InputError(f"{made.name} is trained for regression: teachers vote for classes, give a classifier.")
     labels = read_labels(y, "the data")
     ready, records, codes, asked = _prepare(made, X, labels, queries)
-    _check(len(codes), teachers, gamma, delta)
+    check_count("teachers", teachers, least=2, most=len(codes))
+    _check_privacy(gamma, delta)
     check_seed(seed)
     ready.check(records, codes, len(codes) // teachers)
-    worlds = Worlds(len(codes), teachers, partial(_part, _order(len(codes), seed), teachers))
+    order = design_generator(seed, 0).permutation(len(codes)).astype(np.intp, copy=False)
+    worlds = Worlds(len(codes), teachers, partial(_part, order, teachers))
     observe = partial(_vote, ready, asked)
     seen = retrain(ready, records, codes, worlds, observe, seed=seed, workers=workers, cache=cache, progress=progress)
     classes = np.unique(labels)
@@ -350,10 +352,6 @@ def _stack(first: Any, second: Any) -> Any:
     return pd.concat([first, second], ignore_index=True)
 
 
-def _order(records: int, seed: int) -> Indices:
-    return design_generator(seed, 0).permutation(records).astype(np.intp, copy=False)
-
-
 def _part(order: Indices, teachers: int, world: int) -> Indices:
     """Records of one teacher: every so-many-th of a random order."""
     return np.sort(order[world::teachers])
@@ -393,11 +391,6 @@ def _agreement(votes: Counts) -> Estimate:
     unseen = -math.log((1 - found.confidence) / 2) / len(votes)
     low, high = min(found.low, found.value - unseen), max(found.high, found.value + unseen)
     return Estimate(found.value, max(low, 0.0), max(found.value, min(high, 1.0)), n=found.n, method=found.method)
-
-
-def _check(records: int, teachers: Any, gamma: Any, delta: Any) -> None:
-    check_count("teachers", teachers, least=2, most=records)
-    _check_privacy(gamma, delta)
 
 
 def _check_privacy(gamma: Any, delta: Any, name: str = "gamma") -> None:

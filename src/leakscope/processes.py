@@ -32,23 +32,10 @@ def run_in_processes(
     tasks: Sequence[range],
     is_over: Callable[[], bool],
 ) -> Generator[Answer, None, None]:
-    """Yield ``call(place, task)`` for each task, in the order in which they finish; `read` gives ``shared`` at ``place``.
+    """Yield ``call(place, task)`` for each task, in the order in which they finish.
 
-    Parameters
-    ----------
-    workers
-        Number of processes.
-    call
-        Function that the processes can import.
-    shared
-        Data that each process reads once.
-    is_over
-        Asked before more tasks are sent; once true, only the tasks under way are yielded.
-
-    Raises
-    ------
-    ResourceError
-        If a process was killed, often because memory ran out.
+    `read` gives ``shared`` at ``place``. Processes must be able to import ``call``. Once ``is_over()`` is true, only
+    the tasks under way are yielded. A process that was killed, often because memory ran out, is a `ResourceError`.
     """
     from concurrent.futures.process import BrokenProcessPool
 

@@ -87,11 +87,12 @@ def join_records(first: Records, second: Records) -> Records:
 
 
 def take_rows(X: Any, rows: Any) -> Any:
-    """Rows of a DataFrame or array, always as a copy that its receiver may write to."""
+    """Rows of a DataFrame, Series or array, always as a copy that its receiver may write to."""
+    named = isinstance(X, pd.DataFrame | pd.Series)
     if isinstance(rows, slice):
-        return X.iloc[rows].copy() if isinstance(X, pd.DataFrame) else np.array(X[rows])
+        return X.iloc[rows].copy() if named else np.array(X[rows])
     # Positions and masks give a copy as it is.
-    if isinstance(X, pd.DataFrame):
+    if named:
         return X.iloc[rows]
     rows = np.asarray(rows)
     return np.asarray(np.take(X, rows, axis=0) if rows.dtype.kind in "iu" else X[rows])

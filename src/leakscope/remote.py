@@ -15,8 +15,9 @@ import random
 import re
 import ssl
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -99,9 +100,7 @@ def remote_model(
     Traceback (most recent call last):
     leakscope.errors.InputError: 'models.example' is not the address of a model: write http://HOST:PORT/PATH or https://…
     """
-    return RemoteModel(
-        url, batch=batch, rate=rate, retries=retries, timeout=timeout, headers=headers, encode=encode, decode=decode
-    )
+    return RemoteModel(url, Settings(batch, rate, retries, timeout, encode, decode), headers)
 
 
 def is_address(text: object) -> bool:
@@ -131,6 +130,25 @@ class _PassingError(Exception):
         self.what, self.hint, self.wait = what, hint, wait
 
 
+@dataclass(frozen=True)
+class Settings:
+    """How an endpoint is asked: see `remote_model`."""
+
+    batch: int
+    rate: float | None
+    retries: int
+    timeout: float
+    encode: Callable[[Any], Any] | None
+    decode: Callable[[Any], Any] | None
+
+    def __post_init__(self) -> None:
+        check_count("batch", self.batch)
+        check_count("retries", self.retries, least=0)
+        if self.rate is not None:
+            check_number("rate", self.rate, least=0, open_ends=True)
+        check_number("timeout", self.timeout, least=0, open_ends=True)
+
+
 class RemoteModel:
     """See `remote_model`. One request is under way at a time."""
 
@@ -139,33 +157,19 @@ class RemoteModel:
     clock: Callable[[], float] = staticmethod(time.monotonic)
 
     def __init__(
-        self,
-        url: str,
-        *,
-        batch: int,
-        rate: float | None,
-        retries: int,
-        timeout: float,
-        headers: Mapping[str, str] | None,
-        encode: Callable[[Any], Any] | None,
-        decode: Callable[[Any], Any] | None,
-        lost_headers: bool = False,
+        self, url: str, settings: Settings, headers: Mapping[str, str] | None, lost_headers: bool = False
     ) -> None:
-        _check_settings(batch, rate, retries, timeout)
-        self._url, self._headers = url, _check_headers(headers)
+        self.settings, self._url, self._headers = settings, url, _check_headers(headers)
         self._has_headers, self._lost_headers = bool(headers), lost_headers
         self._secure, self._host, self._port, self._target, self.__name__ = _read_address(url)
-        self.batch, self.rate, self.retries, self.timeout = batch, rate, retries, timeout
-        self.encode, self.decode = encode, decode
-        self.block = BATCHES * batch
+        self.block = BATCHES * settings.batch
         self._next_turn = -math.inf
 
     def __repr__(self) -> str:
         return f"<model behind {self.__name__}>"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        settings = {name: getattr(self, name) for name in ("batch", "rate", "retries", "timeout", "encode", "decode")}
-        return _without_headers, (self._url, settings, self._has_headers or self._lost_headers)
+        return RemoteModel, (self._url, self.settings, None, self._has_headers or self._lost_headers)
 
     def __call__(self, X: Any) -> NDArray[np.float64]:
         """One row of outputs per record, asked for batch by batch."""
@@ -175,35 +179,29 @@ class RemoteModel:
                 "make it with remote_model where it is used"
             )
         table, answers = X if hasattr(X, "iloc") else as_array(X), []
-        with self._connection() as connection:
-            for start in range(0, len(table), self.batch):
-                part = take_rows(table, slice(start, start + self.batch))
+        context = ssl.create_default_context() if self._secure else None
+        # One connection for all batches: it is opened when it is first used, and again after it was lost.
+        with closing(BoundedConnection(self._host, self._port, context)) as connection:
+            for start in range(0, len(table), self.settings.batch):
+                part = take_rows(table, slice(start, start + self.settings.batch))
                 answers.append(self._outputs(self._ask(connection, self._body(part)), len(part)))
-        if len({answer.shape[1:] for answer in answers}) > 1:
-            raise InputError(f"{self.__name__} answers some batches with more columns than others: check the model")
+        if len(shapes := sorted({answer.shape[1:] for answer in answers})) > 1:
+            raise InputError(
+                f"{self.__name__} gives outputs of shape {shapes[0]} and {shapes[-1]} per record: check the model"
+            )
         return np.concatenate(answers) if answers else np.empty(0)
 
     # --- asking -------------------------------------------------------------------------------------------------------
 
-    @contextmanager
-    def _connection(self) -> Iterator[BoundedConnection]:
-        """One connection for all batches; it is opened when it is first used, and again after it was lost."""
-        context = ssl.create_default_context() if self._secure else None
-        connection = BoundedConnection(self._host, self._port, context)
-        try:
-            yield connection
-        finally:
-            connection.close()
-
     def _ask(self, connection: BoundedConnection, body: bytes) -> Any:
         """What the endpoint answers, tried again where the failure may pass."""
-        for attempt in range(self.retries + 1):
+        for attempt in range(self.settings.retries + 1):
             self._take_turn()
             try:
                 return self._read_json(self._exchange(connection, body))
             except _PassingError as passing:
                 connection.close()
-                if attempt == self.retries:
+                if attempt == self.settings.retries:
                     tries = "" if attempt == 0 else f", the last of {attempt + 1} attempts"
                     raise EndpointError(f"{self.__name__} {passing.what}{tries}: {passing.hint}") from None
                 pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempt) * random.uniform(0.5, 1.0)
@@ -212,16 +210,16 @@ class RemoteModel:
 
     def _take_turn(self) -> None:
         """Wait until the next request may start."""
-        if self.rate is None:
+        if self.settings.rate is None:
             return
         now = self.clock()
         if self._next_turn > now:
             self.sleep(self._next_turn - now)
-        self._next_turn = max(now, self._next_turn) + 1 / self.rate
+        self._next_turn = max(now, self._next_turn) + 1 / self.settings.rate
 
     def _exchange(self, connection: BoundedConnection, body: bytes) -> bytes:
         """Send one request and give the body of a good answer, all by one deadline."""
-        connection.start(self.timeout)
+        connection.start(self.settings.timeout)
         try:
             connection.request("POST", self._target, body, self._headers)
             response = connection.getresponse()
@@ -234,18 +232,15 @@ class RemoteModel:
                 "certificate of whoever issued it"
             ) from None
         except TimeoutError:
-            raise self._too_slow() from None
+            raise _PassingError(
+                f"took longer than {self.settings.timeout:g} seconds",
+                "send fewer records at once or wait longer, from Python with remote_model(…, batch=…, timeout=…)",
+            ) from None
         except (OSError, http.client.HTTPException) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
             raise _PassingError(f"can't be reached ({reason})", "check that the model is up, and the address") from None
         connection.close()  # the body of a refusal is not read, so the connection can't be used again
         raise self._refusal(status, retry_after or "")
-
-    def _too_slow(self) -> _PassingError:
-        return _PassingError(
-            f"took longer than {self.timeout:g} seconds",
-            "send fewer records at once or wait longer, from Python with remote_model(…, batch=…, timeout=…)",
-        )
 
     def _refusal(self, status: int, retry_after: str) -> Exception:
         """What a status other than success comes to."""
@@ -284,10 +279,10 @@ class RemoteModel:
     # --- what is sent and what comes back -----------------------------------------------------------------------------
 
     def _body(self, part: Any) -> bytes:
-        if self.encode is None:
+        if self.settings.encode is None:
             return json.dumps({"instances": plain_rows(part)}, allow_nan=False).encode()
         try:
-            return json.dumps(self.encode(part), allow_nan=False).encode()
+            return json.dumps(self.settings.encode(part), allow_nan=False).encode()
         except InputError:
             raise
         except Exception as error:  # whatever a function from outside does
@@ -325,7 +320,7 @@ class RemoteModel:
         return numbers
 
     def _decoded(self, answer: Any) -> Any:
-        if self.decode is None:
+        if self.settings.decode is None:
             if not isinstance(answer, dict) or not isinstance(answer.get("predictions"), list):
                 raise InputError(
                     f'{self.__name__} answered without a list "predictions": pick the outputs out of its answer, '
@@ -333,17 +328,13 @@ class RemoteModel:
                 )
             return answer["predictions"]
         try:
-            return self.decode(answer)
+            return self.settings.decode(answer)
         except InputError:
             raise
         except Exception as error:  # whatever a function from outside does
             raise InputError(
                 f"decode= fails on the answer of {self.__name__} ({type(error).__name__}): check the form of the answer"
             ) from cause(error)
-
-
-def _without_headers(url: str, settings: dict[str, Any], lost_headers: bool) -> RemoteModel:
-    return RemoteModel(url, **settings, headers=None, lost_headers=lost_headers)
 
 
 class _NotFiniteError(ValueError):
@@ -411,11 +402,3 @@ def _check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
             raise InputError(f"the header {name} has a value that HTTP can't send: give it as plain text in one line")
         checked[name.lower()] = value
     return checked
-
-
-def _check_settings(batch: Any, rate: Any, retries: Any, timeout: Any) -> None:
-    check_count("batch", batch)
-    check_count("retries", retries, least=0)
-    if rate is not None:
-        check_number("rate", rate, least=0, open_ends=True)
-    check_number("timeout", timeout, least=0, open_ends=True)

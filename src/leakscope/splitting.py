@@ -8,6 +8,7 @@ import numpy as np
 
 from leakscope.core.checks import check_seed, check_share
 from leakscope.errors import InputError
+from leakscope.records import take_rows
 
 
 class RandomPart(tuple[Any, Any]):
@@ -48,12 +49,8 @@ def split(X: Any, y: Any, *, holdout: float = 0.5, seed: int = 0) -> tuple[Rando
     order, origin = np.random.default_rng(check_seed(seed)).permutation(len(y)), object()
     held = round(holdout * len(y))
     parts = [np.sort(order[held:]), np.sort(order[:held])]
-    train, rest = (RandomPart.of(_rows(X, rows), _rows(y, rows), origin) for rows in parts)
+    train, rest = (RandomPart.of(take_rows(X, rows), take_rows(y, rows), origin) for rows in parts)
     return train, rest
-
-
-def _rows(values: Any, rows: Any) -> Any:
-    return values.iloc[rows] if hasattr(values, "iloc") else np.asarray(values)[rows]
 
 
 def is_random_split(train: Any, holdout: Any) -> bool:

@@ -66,31 +66,16 @@ def label_stability(model: Model, X: Any, y: NDArray[Any], predicted: NDArray[An
     return np.asarray(right / (COPIES + 1))
 
 
-def changed_copies(X: Any) -> Any:
-    """The copies of all records below each other: first one of each record in their order, then a second, and so on.
-
-    Examples
-    --------
-    >>> changed_copies(np.array([[0.0, 1.5], [1.0, 2.5]])).shape
-    (16, 2)
-    """
-    return _changes(X)(np.arange(len(X)))
-
-
 def _width(X: Any) -> int:
     return max(1, int(np.prod(X.shape[1:])))
 
 
 def _changes(X: Any) -> Callable[[Indices], Any]:
-    """What makes the copies of some of the records, for which the spreads are measured once."""
+    """What makes the copies of some records, below each other: one of each in their order, then a second, and so on."""
     from leakscope.fingerprints import row_hashes
 
     keys, spreads = row_hashes(X), _spreads(X)
-
-    def change(rows: Indices) -> Any:
-        return _change(X, rows, keys[rows], spreads)
-
-    return change
+    return lambda rows: _change(X, rows, keys[rows], spreads)
 
 
 def _spreads(X: Any) -> Floats:

@@ -53,7 +53,7 @@ def read_universe(
         Keep that many principal components of the prepared columns.
     """
     if encode not in ("codes", "one-hot", "raw"):
-        raise InputError(f"encode must be codes, one-hot or raw, not {encode}")
+        raise InputError(f"encode must be codes, one-hot or raw, not {encode!r}")
     table = read_table(path)
     dropped = split_names(drop, table.columns)
     ids = [] if id_column is None else [id_column]
@@ -61,18 +61,20 @@ def read_universe(
         check_columns(table, names, path, what)
     for names, option in ((dropped, "dropped"), (ids, "the id")):
         if label in names:
-            raise InputError(f"{label} is the label and can't be {option}")
+            raise InputError(f"{label!r} is the label and can't be {option}")
     y = table[label]
     if y.isna().any():
-        raise InputError(f"{path} has no {label} in {int(y.isna().sum())} records: remove these records")
+        raise InputError(f"{path} has no {label!r} in {int(y.isna().sum())} records: remove these records")
     X = table.drop(columns=list(dict.fromkeys([label, *dropped, *ids])))
     if ids:
         X.index = pd.Index(read_texts(path, ids)[ids[0]])
     if not X.shape[1]:
-        raise InputError(f"{path} has no columns but {label}: there is nothing to learn from")
+        raise InputError(f"{path} has no columns but {label!r}: there is nothing to learn from")
     X, notes = prepare_columns(X, encode)
+    if components is not None and encode == "raw":
+        raise InputError("components are taken of prepared columns: set encode to codes or one-hot")
     if components is not None:
-        X = _components(X, components, encode)
+        X = principal_components(X, check_count("components", components, most=X.shape[1]))
     return Universe(X, y.to_numpy(), tuple(notes))
 
 
@@ -88,7 +90,7 @@ def numbers_of(y: NDArray[Any], label: str) -> NDArray[np.float64]:
         return y.astype(np.float64)
     codes, levels = pd.factorize(y, sort=True)
     if len(levels) != 2:
-        raise InputError(f"{label} has {len(levels)} texts and a regression needs numbers: choose another learner")
+        raise InputError(f"{label!r} has {len(levels)} texts and a regression needs numbers: choose another learner")
     return codes.astype(np.float64)
 
 
@@ -117,7 +119,7 @@ def learner_and_labels(
         if value is not None and name != "mlp":
             raise InputError(f"{option} goes with --learner mlp")
     if task not in (None, "classification", "regression"):
-        raise InputError(f"--task must be classification or regression, not {task}")
+        raise InputError(f"--task must be classification or regression, not {task!r}")
     settings: dict[str, Any] = {} if l2 is None else {"l2": l2[0]}
     if name == "ridge":
         return as_learner("ridge", intercept=intercept, **settings), numbers_of(y, label)
@@ -141,7 +143,7 @@ def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, li
     X, texts = X.drop(columns=same), [name for name in texts if name not in same]
     notes = [Caveat("constant_columns", {"columns": [str(name) for name in same]})] if same else []
     if not X.shape[1]:
-        raise InputError("every column is the same for all records: there is nothing to learn from")
+        raise InputError(f"columns {list_names(same)} are the same for all records: there is nothing to learn from")
     numbers = [name for name in X.columns if name not in texts]
     if bad := [name for name in numbers if not np.isfinite(X[name].to_numpy(np.float64)).all()]:
         raise InputError(f"columns {list_names(bad)} have missing or infinite numbers: fill or drop them")
@@ -164,9 +166,3 @@ def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, li
 def _moderate(values: NDArray[np.float64]) -> bool:
     """Whether mean and deviation stay within the range of numbers."""
     return bool(np.abs(values).max() < 1e100 and np.ptp(values) > 1e-100)
-
-
-def _components(X: pd.DataFrame, components: int, encode: Encoding) -> pd.DataFrame:
-    if encode == "raw":
-        raise InputError("components are taken of prepared columns: set encode to codes or one-hot")
-    return principal_components(X, check_count("components", components, most=X.shape[1]))

@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.errors import InputError
-from leakscope.records import as_array
+from leakscope.records import as_array, list_names
 
 
 def plain_rows(X: Any) -> list[Any]:
@@ -28,7 +28,10 @@ def plain_rows(X: Any) -> list[Any]:
         return _plain(as_array(X))
     names = [str(name) for name in X.columns]
     if len(set(names)) < len(names):
-        raise InputError("two columns of the records have the same name as text: rename one of them")
+        twice = next(name for place, name in enumerate(names) if name in names[:place])
+        raise InputError(
+            f"two columns of the records have the same name as text, {list_names([twice])}: rename one of them"
+        )
     columns = [_plain(X.iloc[:, number].to_numpy()) for number in range(len(names))]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 

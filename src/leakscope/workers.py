@@ -190,9 +190,7 @@ def _unpack(packed: Any, digest: str) -> Run[Any]:
                 raise InputError(
                     f"a worker can't load the learner ({describe(error)}): install what it needs there"
                 ) from None
-            if isinstance(
-                packed, np.ndarray
-            ):  # a cluster's worker drops it once the client is gone, however that ended
+            if isinstance(packed, np.ndarray):  # a cluster's worker drops it once the client is gone
                 weakref.finalize(packed, _unpacked.pop, digest, None)
         return _unpacked[digest]
 

@@ -1,6 +1,6 @@
 """Worlds: who was in which training set, and the models that were trained so.
 
-A world is one training set out of the audited records. A design (leave-one-out, random halves, with and without one
+A world is one training set out of the audited records. A design (leave-one-out, random sets, with and without one
 record) is a rule that draws each world when it is asked for, so that 400,000 worlds over 48,842 records cost nothing
 to write down. `retrain` trains a model in every world and keeps what was observed of it. It is the only place that
 trains many models: the only parallel call, the only cache, the only progress.
@@ -17,8 +17,6 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
-import pandas as pd
-from numpy.typing import NDArray
 
 from leakscope.cache import Observations, open_cache
 from leakscope.core.arrays import Indices
@@ -26,6 +24,7 @@ from leakscope.core.checks import check_count, check_seed
 from leakscope.errors import InputError, TrainingError, resource_error
 from leakscope.failures import cause, describe, frames, safe_warnings
 from leakscope.fingerprints import fingerprint
+from leakscope.records import take_rows
 from leakscope.versions import versions
 from leakscope.workers import check_work, one_thread, run_tasks
 
@@ -77,23 +76,14 @@ class Worlds:
         number = world if self.stream is None else self.stream(world)
         return np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(number,)))
 
-    def matrix(self) -> NDArray[np.bool_]:
-        """Write the whole design down: row w, column i says whether world w holds record i. For small designs."""
-        members = np.zeros((self.count, self.records), bool)
-        for world in range(self.count):
-            members[world, self.draw(world)] = True
-        return members
-
 
 def leave_one_out(records: int) -> Worlds:
     """As many worlds as records; world w lacks record w.
 
     Examples
     --------
-    >>> leave_one_out(3).matrix().astype(int)
-    array([[0, 1, 1],
-           [1, 0, 1],
-           [1, 1, 0]])
+    >>> [leave_one_out(3).indices(world).tolist() for world in range(3)]
+    [[1, 2], [0, 2], [0, 1]]
     """
     if records < 2:
         raise InputError(f"leaving one record out needs 2 records or more, not {records}")
@@ -104,40 +94,13 @@ def _all_but(records: int, world: int) -> Indices:
     return np.delete(np.arange(records, dtype=np.intp), world)
 
 
-def random_halves(records: int, count: int, seed: int) -> Worlds:
-    """Random halves in complementary pairs: worlds 2k and 2k + 1 share no record and hold all of them together.
-
-    Each record is in exactly half of the worlds, so that every record has as many models that saw it as models that
-    did not (Carlini et al. 2022, section IV). With an odd number of records the larger half alternates.
-
-    Examples
-    --------
-    >>> members = random_halves(records=10, count=8, seed=0).matrix()
-    >>> members.sum(axis=0), members.sum(axis=1)
-    (array([4, 4, 4, 4, 4, 4, 4, 4, 4, 4]), array([5, 5, 5, 5, 5, 5, 5, 5]))
-    """
-    if records < 2:
-        raise InputError(f"halves need 2 records or more, not {records}")
-    if count < 2 or count % 2:
-        raise InputError(f"halves come in pairs: ask for an even number of worlds, not {count}")
-    check_seed(seed)
-    return Worlds(records, count, partial(_half, records, seed))
-
-
-def _half(records: int, seed: int, world: int) -> Indices:
-    pair, side = divmod(world, 2)
-    order = design_generator(seed, pair).permutation(records).astype(np.intp, copy=False)
-    cut = (records + pair % 2) // 2
-    return np.sort(order[cut:] if side else order[:cut])
-
-
 def random_sets(records: int, size: int, count: int, seed: int) -> Worlds:
     """Uniform training sets of one size, drawn independently of each other.
 
     Examples
     --------
-    >>> random_sets(records=6, size=2, count=3, seed=0).matrix().sum(axis=1)
-    array([2, 2, 2])
+    >>> len(random_sets(records=6, size=2, count=3, seed=0).indices(1))
+    2
     """
     check_count("size", size, most=records)
     check_count("count", count)
@@ -354,13 +317,7 @@ class _Job:
             return [_numbers(self.observe(model, world, drawn)) for model, world, drawn in observed]
 
     def fit(self, indices: Indices, rng: np.random.Generator) -> Any:
-        return self.learner.fit(_take(self.X, indices), _take(self.y, indices), rng)
-
-
-def _take(records: Any, indices: Indices) -> Any:
-    if isinstance(records, pd.DataFrame | pd.Series):
-        return records.iloc[indices]
-    return np.take(records, indices, axis=0)
+        return self.learner.fit(take_rows(self.X, indices), take_rows(self.y, indices), rng)
 
 
 def _numbers(observed: Mapping[str, Any]) -> Observations:
@@ -402,9 +359,7 @@ def _cached(
     cache = open_cache(folder)
     common = _common_key(job)
     missing: dict[range, str] = {}
-    start = getattr(
-        job.observe, "start", 0
-    )  # where these are the later worlds of a design, its number of the first one
+    start = getattr(job.observe, "start", 0)  # number of the first world, where these are the later worlds of a design
     for task in job.tasks():
         streams = [world if job.worlds.stream is None else job.worlds.stream(world) for world in task]
         key = fingerprint(

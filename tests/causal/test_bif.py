@@ -1,12 +1,11 @@
 """The BIF reader: equal to pgmpy's on the four networks, and one sentence for what is no network."""
 
-from __future__ import annotations
-
 import gzip
 import warnings
 
 import numpy as np
 import pytest
+from refusals import check_refused
 
 from leakscope.causal import NETWORKS, load_network, parse_bif, read_bif
 from leakscope.causal.named import _bundled
@@ -87,68 +86,40 @@ def test_plain_and_compressed_files_are_called_what_the_file_is(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "sentence"),
+    ("old", "new", "name"),
     [
-        ("( rain ) { table", "( rain | wet ) { table", "no levels of 'wet' on its rows"),
-        ("( rain ) { table 0.8, 0.2;", "( rain | wet ) { (no) 0.8, 0.2; (yes) 0.5, 0.5;", "cycle through 'rain', 'wet'"),
-        ("  (yes, low) 0.05, 0.95;\n", "", "lacks 1 of 6 rows"),
-        ("(yes, low) 0.05, 0.95;", "(yes, off) 0.05, 0.95;", "twice"),
-        ("0.9, 0.1;", "0.9, 0.2;", "row 1 of the table of wet sums to 1.1"),
-        ("0.9, 0.1;", "1.9, -0.9;", "no probabilities"),
-        ("0.9, 0.1;", "0.9, nan;", "a number that is none"),
-        ("0.9, 0.1;", "0.9, much;", "something else than numbers in '0.9, much'"),
-        ("0.9, 0.1;", "0.9, 0.05, 0.05;", "3 numbers for 2 levels"),
-        ("0.9, 0.1;", ";", "something else than numbers"),
-        ("(no, low)", "(no, medium)", "level 'medium' that its parent hose does not have"),
-        ("(no, low)", "(low)", "names 1 levels for 2 parents"),
-        ("[ 3 ]", "[ 4 ]", "hose is said to have 4 levels and names 3"),
-        ("wet { type discrete [ 2 ] { no, yes }", "wet { type discrete [ 2 ] { no, no }", "different levels"),
-        ("{ off, low, high }", '{ off, low, "high, or more" }', "hose is said to have 3 levels and names 4"),
-        ("variable hose", "variable rain", "names the variable rain twice"),
-        ("( wet | rain, hose )", "( wet | rain, sprinkler )", "'sprinkler', which is no variable"),
-        ("( hose )", "( rain )", "two tables for rain"),
-        ("probability ( hose ) { table 0.5, 0.3, 0.2; }", "", "no table for 'hose'"),
-        ("type discrete [ 2 ] { no, yes }; }\nvariable hose", "type continuous; }\nvariable hose", "'rain', which is no"),
+        ("( rain ) { table", "( rain | wet ) { table", "'wet'"),
+        ("( rain ) { table 0.8, 0.2;", "( rain | wet ) { (no) 0.8, 0.2; (yes) 0.5, 0.5;", "'rain'"),
+        ("  (yes, low) 0.05, 0.95;\n", "", "'wet'"),
+        ("(yes, low) 0.05, 0.95;", "(yes, off) 0.05, 0.95;", "'wet'"),
+        ("0.9, 0.1;", "0.9, 0.2;", r"1\.1"),
+        ("0.9, 0.1;", "1.9, -0.9;", "'wet'"),
+        ("0.9, 0.1;", "0.9, nan;", "nan"),
+        ("0.9, 0.1;", "0.9, much;", "much"),
+        ("0.9, 0.1;", "0.9, 0.05, 0.05;", "'wet'"),
+        ("0.9, 0.1;", ";", "'wet'"),
+        ("(no, low)", "(no, medium)", "'medium'"),
+        ("(no, low)", "(low)", "'wet'"),
+        ("[ 3 ]", "[ 4 ]", "'hose'"),
+        ("wet { type discrete [ 2 ] { no, yes }", "wet { type discrete [ 2 ] { no, no }", "'wet'"),
+        ("{ off, low, high }", '{ off, low, "high, or more" }', "'hose'"),
+        ("variable hose", "variable rain", "'rain'"),
+        ("( wet | rain, hose )", "( wet | rain, sprinkler )", "'sprinkler'"),
+        ("( hose )", "( rain )", "'rain'"),
+        ("probability ( hose ) { table 0.5, 0.3, 0.2; }", "", "'hose'"),
+        ("type discrete [ 2 ] { no, yes }; }\nvariable hose", "type continuous; }\nvariable hose", "'rain'"),
     ],
 )  # fmt: skip
-def test_a_bad_text_is_refused_in_one_sentence(old, new, sentence):
+def test_bif_texts(old, new, name):
     assert old in GARDEN
-    with pytest.raises(InputError, match=sentence) as refused:
-        parse_bif(GARDEN.replace(old, new, 1))
-    assert "\n" not in str(refused.value)
+    check_refused(lambda: parse_bif(GARDEN.replace(old, new, 1)), name)
 
 
-def test_a_text_cut_anywhere_is_refused():
+def test_a_text_cut_anywhere():
     whole = GARDEN.rstrip()
     for cut in range(len(whole)):
         with pytest.raises(InputError):
             parse_bif(whole[:cut])
-
-
-@pytest.mark.parametrize(
-    ("content", "sentence"),
-    [
-        (b"", "is it BIF"),
-        (b"age,sex\n31,f\n", "is it BIF"),
-        (b"<?xml version='1.0'?><BIF/>", "is it BIF"),
-        (b"\x00\xff\xfe\x01" * 100, "can't be read as BIF text"),
-        (b"\x1f\x8bnot a gzip file", "can't be read as BIF text"),
-        (gzip.compress(GARDEN.encode())[:-30], "can't be read as BIF text"),
-    ],
-)
-def test_a_file_that_is_none_is_refused_in_one_sentence(tmp_path, content, sentence):
-    path = tmp_path / "bad.bif"
-    path.write_bytes(content)
-    with pytest.raises(InputError, match=sentence) as refused:
-        read_bif(path)
-    assert "\n" not in str(refused.value)
-
-
-def test_a_folder_and_a_missing_file_are_refused(tmp_path):
-    with pytest.raises(InputError, match="is a folder"):
-        read_bif(tmp_path)
-    with pytest.raises(InputError, match="there is no file"):
-        read_bif(tmp_path / "no.bif")
 
 
 @pytest.mark.parametrize(
@@ -163,5 +134,23 @@ def test_hostile_texts_end(text):
 def test_a_table_that_would_fill_the_memory_is_refused_before_it_is_made():
     levels = ", ".join(f"l{k}" for k in range(200))
     text = "".join(f"variable v{k} {{ type discrete [ 200 ] {{ {levels} }}; }}\n" for k in range(6))
-    with pytest.raises(InputError, match="fewer parents"):
-        parse_bif(text + "probability ( v0 | v1, v2, v3, v4, v5 ) { default 1.0; }")
+    check_refused(lambda: parse_bif(text + "probability ( v0 | v1, v2, v3, v4, v5 ) { default 1.0; }"), "'v0'")
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        (b"", "BIF"),
+        (b"age,sex\n31,f\n", "BIF"),
+        (b"<?xml version='1.0'?><BIF/>", "BIF"),
+        (b"\x00\xff\xfe\x01" * 100, "bad.bif"),
+        (b"\x1f\x8bnot a gzip file", "bad.bif"),
+        (gzip.compress(GARDEN.encode())[:-30], "bad.bif"),
+    ],
+)
+def test_files(tmp_path, content, name):
+    path = tmp_path / "bad.bif"
+    path.write_bytes(content)
+    check_refused(lambda: read_bif(path), name)
+    for other in (tmp_path, tmp_path / "no.bif"):
+        check_refused(lambda other=other: read_bif(other), other.name)

@@ -4,8 +4,6 @@ Column 0 of a record is a value that P and P* have in different shares; columns 
 and of the second model; column 3 is a number that no other record has.
 """
 
-from __future__ import annotations
-
 import copy
 from dataclasses import replace
 
@@ -262,7 +260,7 @@ def test_too_few_records_are_one_sentence(members, nonmembers):
     pair = pair_of(lambda X: X[:, 1], lambda X: X[:, 2], samples)
     others = people(nonmembers, IN_P, rng)
     for ask in (lambda: try_membership(pair, others, [TREE]), lambda: try_blind(samples, others)):
-        with pytest.raises(InputError, match=f"there are {members} members and {nonmembers} non-members"):
+        with pytest.raises(InputError, match=f"{members}.*{nonmembers}"):
             ask()
 
 

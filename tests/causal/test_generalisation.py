@@ -8,7 +8,6 @@ import pytest
 
 from leakscope.causal.advantages import advantage_by_size, all_configurations, worst_case_advantage
 from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy, transfer_bound
-from leakscope.errors import InputError
 from leakscope.learners import Logistic, Ridge
 from leakscope.sensitivity import sensitivity
 
@@ -68,7 +67,6 @@ def test_the_discrepancy_is_the_largest_over_pairs_by_a_literal_loop():
     found = discrepancy(models, P, Pstar, squared)
     assert found.value == pytest.approx(max(gaps), rel=1e-12)
     assert found.low <= found.value <= found.high
-    assert "lower bound for a larger class" in found.method
 
 
 def test_bounded_linear_models_reach_the_eigenvalue_and_never_pass_it():
@@ -123,12 +121,8 @@ def test_the_error_under_shift_stays_below_its_bound_for_causal_and_other_models
         "constant": lambda X: np.zeros(len(X)),
     }[model]
     others = [lambda X: np.tanh(-X[:, 0]), lambda X: 0.5 * X[:, 1]]
-    found = transfer_bound(
-        h, lambda X: np.tanh(X[:, 0]), worlds(0, 40, 0), worlds(1, 4000, 0), worlds(2, 4000, 1), absolute
-    )
-    larger = transfer_bound(
-        h, lambda X: np.tanh(X[:, 0]), worlds(0, 40, 0), worlds(1, 4000, 0), worlds(2, 4000, 1), absolute, others=others
-    )
+    given = (h, lambda X: np.tanh(X[:, 0]), worlds(0, 40, 0), worlds(1, 4000, 0), worlds(2, 4000, 1), absolute)
+    found, larger = transfer_bound(*given), transfer_bound(*given, others=others)
     # for a loss with the triangle inequality it holds record by record, and so on every sample
     assert found.measured.value <= found.bound.value <= larger.bound.value
     assert found.reference_p.value == pytest.approx(0.3) == found.reference_pstar.value
@@ -147,14 +141,9 @@ def test_where_y_is_a_function_of_its_causes_the_bound_is_eq_4_and_is_met():
 
 def test_squared_error_breaks_the_bound_where_the_conditional_law_of_y_moves():
     X = np.zeros((4, 1))
-    settings = (
-        lambda X: np.zeros(len(X)),
-        lambda X: np.ones(len(X)),
-        (X, np.zeros(4)),
-        (X, np.zeros(4)),
-        (X, np.full(4, 2.0)),
-    )
-    broken, kept = (transfer_bound(*settings, loss) for loss in (squared, absolute))
+    h, f = (lambda X: np.zeros(len(X))), (lambda X: np.ones(len(X)))
+    sets = (X, np.zeros(4)), (X, np.zeros(4)), (X, np.full(4, 2.0))
+    broken, kept = (transfer_bound(h, f, *sets, loss) for loss in (squared, absolute))
     assert (broken.measured.value, broken.bound.value) == (4, 2)
     assert (kept.measured.value, kept.bound.value) == (2, 2)
 
@@ -165,15 +154,9 @@ def test_squared_error_keeps_the_bound_for_a_causal_model_by_pythagoras():
         X = np.repeat(np.asarray(points, float), 2)[:, None]
         return X, X[:, 0] + np.tile([-1.0, 1.0], len(points))
 
+    sets = world([0, 1]), world([0, 1, 2]), world([5, 9])
     for slope in (-1.0, 0.0, 0.5, 3.0):
-        found = transfer_bound(
-            lambda X, slope=slope: slope * X[:, 0],
-            lambda X: X[:, 0],
-            world([0, 1]),
-            world([0, 1, 2]),
-            world([5, 9]),
-            squared,
-        )
+        found = transfer_bound(lambda X, slope=slope: slope * X[:, 0], lambda X: X[:, 0], *sets, squared)
         assert found.measured.value <= found.bound.value
 
 
@@ -279,12 +262,6 @@ def test_theorem_5_holds_for_full_tables_and_the_brier_loss():
         assert found[0] <= found[1] + 1e-12
 
 
-def test_all_configurations_are_counted_in_order():
-    assert all_configurations([2, 3, 2]).tolist() == [list(codes) for codes in product(range(2), range(3), range(2))]
-    with pytest.raises(InputError, match="take fewer"):
-        all_configurations([10] * 7)
-
-
 # --- [tople2020, Cor. 2] ---
 
 
@@ -300,10 +277,8 @@ def coins(weights):
 
 
 def test_the_advantage_against_p_goes_to_zero_and_that_against_p_star_to_the_shift():
-    found = advantage_by_size(
-        Logistic(l2=1e-6), coins([0.5, 0.5]), coins([0.9, 0.1]), [20, 5000], repeats=30, test=4000
-    )
-    few, many = found
+    given = (Logistic(l2=1e-6), coins([0.5, 0.5]), coins([0.9, 0.1]))
+    few, many = advantage_by_size(*given, [20, 5000], repeats=30, test=4000)
     # 1 − p(y) of the true law: 1/2 for the fair coin, 2·0.95·0.05 for the other
     fair, sure = 0.5, 2 * 0.95 * 0.05
     shift = (0.9 * fair + 0.1 * sure) - (0.5 * fair + 0.5 * sure)
@@ -311,39 +286,4 @@ def test_the_advantage_against_p_goes_to_zero_and_that_against_p_star_to_the_shi
     assert abs(many.against_p.value) < 0.005
     assert many.against_pstar.value == pytest.approx(shift, abs=0.01)
     assert many.shift.low > 0.1
-    assert (
-        advantage_by_size(Logistic(l2=1e-6), coins([0.5, 0.5]), coins([0.9, 0.1]), [20], repeats=30, test=4000)
-        == found[:1]
-    )
-
-
-# --- refusals ---
-
-
-@pytest.mark.parametrize(
-    "wrong",
-    [
-        lambda: generalisation_errors([], [1.0], [1.0]),
-        lambda: generalisation_errors([1.0], [np.nan], [1.0]),
-        lambda: discrepancy([np.ravel], np.ones((3, 1)), np.ones((3, 1)), squared),
-        lambda: discrepancy([np.ravel, lambda X: [0.0]], np.ones((3, 1)), np.ones((3, 1)), squared),
-        lambda: linear_discrepancy(np.ones((3, 1)), np.ones((3, 2)), 1.0),
-        lambda: linear_discrepancy(np.ones((3, 1)), np.ones((3, 1)), 0.0),
-        lambda: linear_discrepancy(np.ones(3), np.ones((3, 1)), 1.0),
-        lambda: linear_discrepancy(np.ones((3, 1)), np.ones((3, 1)), 1.0, resamples=1),
-        lambda: worst_case_advantage([0.0], [[0.0, 2.0]], [[0.5, 0.5]]),
-        lambda: worst_case_advantage([0.0], [[0.0, np.nan]], [[0.5, 0.5]]),
-        lambda: worst_case_advantage([0.0], [[0.0, 1.0]], [[0.5, 0.6]]),
-        lambda: worst_case_advantage([0.0], [[0.0, 1.0]], [[1.0]]),
-        lambda: worst_case_advantage([0.0], [[0.0, 1.0]], [[0.5, 0.5]], causes=[0, 1]),
-        lambda: worst_case_advantage([0.0], [[0.0, 1.0]] * 2, [[0.5, 0.5], [1.0, 0.0]], causes=[0, 0]),
-        lambda: worst_case_advantage([0.0], [[0.0, 1.0]], [[0.5, 0.5]], bound=0.0),
-        lambda: advantage_by_size(Ridge(), coins([0.5, 0.5]), coins([0.5, 0.5]), [10]),
-        lambda: advantage_by_size(Logistic(), coins([0.5, 0.5]), coins([0.5, 0.5]), [10], repeats=1),
-        lambda: advantage_by_size(Logistic(), coins([0.5, 0.5]), coins([0.5, 0.5]), []),
-    ],
-)
-def test_wrong_input_is_refused_in_one_sentence(wrong):
-    with pytest.raises(InputError) as refusal:
-        wrong()
-    assert "\n" not in str(refusal.value)
+    assert advantage_by_size(*given, [20], repeats=30, test=4000) == [few]

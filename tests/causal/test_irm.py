@@ -11,7 +11,7 @@ from scipy import optimize, special
 
 from leakscope.causal.colored_mnist import environment, environments
 from leakscope.causal.irm import IRM, dummy_gradient, objective_slope
-from leakscope.errors import InputError, MissingExtraError
+from leakscope.errors import MissingExtraError
 
 
 def literal_objective(outputs, targets, weight, halves):
@@ -212,10 +212,6 @@ def test_tables_images_and_named_classes():
     assert named.classes.tolist() == ["no", "yes"]
     assert np.array_equal(learner.outputs(plain, X), learner.outputs(named, pd.DataFrame(X, columns=["x", "z"])))
     assert np.array_equal(learner.outputs(plain, X), learner.outputs(named, X))
-    with pytest.raises(InputError, match="same order"):
-        learner.outputs(named, pd.DataFrame(X, columns=["z", "x"]))
-    with pytest.raises(InputError, match="encode"):
-        learner.outputs(plain, [["a", "b"]])
     assert np.array_equal(learner.outputs(plain, X), learner.outputs(images, X.reshape(-1, 1, 1, 2)))
     assert learner.accuracy(plain, X, y) == learner.accuracy(named, X, np.where(y == 1, "yes", "no"))
     shares = learner.probabilities(plain, X)
@@ -224,55 +220,10 @@ def test_tables_images_and_named_classes():
     assert learner.outputs(plain, X[:0]).shape == (0, 1)
 
 
-(X0, Y0), (X1, Y1) = shifted_tables()
-
-
-@pytest.mark.parametrize(
-    ("given", "words"),
-    [
-        ([(X0, Y0)], "there is 1"),
-        ([], "there is none"),
-        ((X0, Y0), "pairs"),
-        ([(X0, Y0), (X1, np.ones(len(Y1), int))], "environment 1 has one class only"),
-        ([(X0, Y0), (X1, np.arange(len(Y1)) % 3)], "3 classes"),
-        ([(X0, Y0), (X1[:, :1], Y1)], "environment 1 has other columns than environment 0 .1 and 2."),
-        ([(pd.DataFrame(X0, columns=["a", "b"]), Y0), (pd.DataFrame(X1, columns=["b", "a"]), Y1)], "same order"),
-        ([(X0, Y0), (X1, Y1[:-1])], "one label per record"),
-        ([(X0, Y0), (X1 * np.nan, Y1)], "fill or drop"),
-        ([(X0, Y0), (X1 * 1e30, Y1)], "32-bit"),
-    ],
-)
-def test_environments_that_can_not_be_used_are_refused_in_one_sentence(given, words):
-    with pytest.raises(InputError, match=words) as refusal:
-        IRM(steps=2).fit(given, np.random.default_rng(0))
-    assert len(str(refusal.value).splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [{"penalty": -1}, {"penalty": np.nan}, {"steps": 0}, {"batch": 1}, {"anneal": -1}, {"rate": 0}, {"widths": (0,)},
-     {"widths": 5}, {"l2": "a"}],
-)  # fmt: skip
-def test_settings_are_checked(setting):
-    with pytest.raises(InputError, match=next(iter(setting))):
-        IRM(**setting)
-
-
-def test_one_environment_is_enough_without_a_penalty_and_other_columns_are_refused():
-    learner = IRM(penalty=0.0, steps=2)
-    model = learner.fit([(X0, Y0)], np.random.default_rng(0))
-    with pytest.raises(InputError, match="2 columns, not 3"):
-        learner.outputs(model, np.ones((4, 3)))
-    with pytest.raises(InputError, match="diverged"):
-        IRM(penalty=0.0, steps=50, rate=1e30).fit([(X0, Y0)], np.random.default_rng(0))
-    with pytest.raises(InputError, match="0 or 1"):
-        dummy_gradient([1.0, 2.0], [0, 2])
-
-
 def test_without_torch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(MissingExtraError, match=r"leakscope\[torch\]"):
-        IRM(steps=2).fit([(X0, Y0), (X1, Y1)], np.random.default_rng(0))
+        IRM(steps=2).fit(shifted_tables(), np.random.default_rng(0))
 
 
 # --- colored digits ---------------------------------------------------------------------------------------------------
@@ -302,20 +253,3 @@ def test_environments_share_no_image():
     dealt = environments(images, np.arange(100) % 10, (0.1, 0.2, 0.9), (30, 30, 40), np.random.default_rng(0))
     shown = np.concatenate([X.sum(axis=1) for X, _ in dealt])
     np.testing.assert_allclose(np.sort(shown), images[:, 0, 0], rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("images", "digits", "flips", "sizes", "words"),
-    [
-        (np.ones((4, 2, 2)), np.arange(3), (0.1,), (2,), "one digit each"),
-        (np.ones((4, 2)), np.arange(4), (0.1,), (2,), "height, width"),
-        (np.full((4, 2, 2), 7.0), np.arange(4), (0.1,), (2,), "uint8"),
-        (np.full((4, 2, 2), np.nan), np.arange(4), (0.1,), (2,), "uint8"),
-        (np.ones((4, 2, 2)), np.arange(4), (1.5,), (2,), "flip must be"),
-        (np.ones((4, 2, 2)), np.arange(4), (0.1, 0.2), (2,), "as many of both"),
-        (np.ones((4, 2, 2)), np.arange(4), (0.1, 0.2), (2, 3), "5 images, and there are 4"),
-    ],
-)
-def test_images_that_can_not_be_coloured_are_refused(images, digits, flips, sizes, words):
-    with pytest.raises(InputError, match=words):
-        environments(images, digits, flips, sizes, np.random.default_rng(0))

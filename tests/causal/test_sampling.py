@@ -1,7 +1,5 @@
 """Samples: the law of the tables and of pgmpy, a literal loop, prefixes; codes and frames; tables by counting."""
 
-from __future__ import annotations
-
 import warnings
 from itertools import product
 
@@ -10,10 +8,9 @@ import pandas as pd
 import pytest
 from scipy.special import chdtri
 
-from leakscope.causal import NETWORKS, Network, draw, fit_table, fit_tables, load_network, to_codes, to_frame
+from leakscope.causal import NETWORKS, Network, draw, fit_table, fit_tables, load_network, redraw, to_codes, to_frame
 from leakscope.causal.counting import BLOCK, count_table
 from leakscope.causal.sampling import CHUNK
-from leakscope.errors import InputError
 
 #: Chance that a right sampler fails a test, over all its comparisons.
 LEVEL = 1e-6
@@ -32,12 +29,8 @@ def garden():
     )
 
 
-def sizes(network):
-    return [len(levels) for levels in network.levels.values()]
-
-
 def counts_of(network, codes, name):
-    return count_table(codes, network.place[name], [network.place[of] for of in network.parents[name]], sizes(network))
+    return count_table(codes, network.place[name], [network.place[of] for of in network.parents[name]], network.sizes)
 
 
 def distance(counts, table):
@@ -67,13 +60,23 @@ def test_each_family_has_the_law_of_its_table(name):
     assert np.isfinite(network.log_probability(codes)).all()
 
 
+@pytest.mark.parametrize("name", ["child", "sachs"])
+def test_the_label_given_its_parents_keeps_its_law_in_a_shifted_world(name):
+    """And another variable does not, so that the comparison can tell."""
+    network, label = load_network(name), NETWORKS[name].label
+    codes = draw(redraw(network, [label], seed=7), 100_000, seed=8)
+    for variable, least, most in ((label, 0, 1), (network.parents[label][0], 10, np.inf)):
+        square, freedom = distance(counts_of(network, codes, variable), network.tables[variable])
+        assert least < square / chdtri(freedom, LEVEL) < most
+
+
 def test_the_joint_law_is_the_product_of_the_tables():
     network = garden()
-    rows = np.array(list(product(*map(range, sizes(network)))))
+    rows = np.array(list(product(*map(range, network.sizes))))
     joint = np.exp(network.log_probability(rows))
     codes = draw(network, 200_000, seed=4)
     square, freedom = distance(
-        np.bincount(np.ravel_multi_index(codes.T, sizes(network)), minlength=12)[None], joint[None]
+        np.bincount(np.ravel_multi_index(codes.T, network.sizes), minlength=12)[None], joint[None]
     )
     assert freedom == (joint > 0).sum() - 1
     assert square < chdtri(freedom, LEVEL)
@@ -165,12 +168,6 @@ def test_probabilities_below_the_grid_are_rounded_and_zero_at_either_end_never_o
     assert set(codes[:, 0]) == {2}
 
 
-@pytest.mark.parametrize("n", [0, -1, 2.5, True, "many", None])
-def test_a_bad_number_of_rows_is_refused(n):
-    with pytest.raises(InputError, match="n must be"):
-        draw(garden(), n)
-
-
 # --- frames -----------------------------------------------------------------------------------------------------------
 
 
@@ -185,25 +182,6 @@ def test_frames_there_and_back_in_any_order_of_columns():
 def test_numbers_are_read_as_texts():
     network = Network("die", {"x": ("1", "2")}, {}, {"x": np.array([[0.5, 0.5]])})
     assert to_codes(network, pd.DataFrame({"x": [2, 1, 2]})).ravel().tolist() == [1, 0, 1]
-
-
-@pytest.mark.parametrize(
-    ("change", "sentence"),
-    [
-        (lambda frame: frame.drop(columns="rain"), "people.csv lacks variables of the graph: 'rain'"),
-        (lambda frame: frame.assign(snow="no"), "people.csv has columns that the graph doesn't know: 'snow'"),
-        (
-            lambda frame: frame.assign(rain="hail"),
-            r"levels of rain that the graph doesn't know, in \d+ of \d+ records, the first in row \d+ .*; it knows 'no'",
-        ),
-        (lambda frame: frame.assign(rain=None), "levels of rain that the graph doesn't know"),
-    ],
-)
-def test_strange_columns_and_levels_are_refused_by_name(change, sentence):
-    frame = to_frame(garden(), draw(garden(), 20)).astype("str")
-    with pytest.raises(InputError, match=sentence) as refused:
-        to_codes(garden(), change(frame), "people.csv")
-    assert "\n" not in str(refused.value)
 
 
 # --- counting ---------------------------------------------------------------------------------------------------------
@@ -258,18 +236,8 @@ def test_counts_over_several_blocks_and_types_are_those_of_ravel_multi_index():
             np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("code", [3, -1])
-def test_codes_beyond_the_levels_are_refused(code):
-    with pytest.raises(InputError, match="column 2 of the sample has codes beyond 0 to 2"):
-        fit_table(np.array([[0, 1], [1, code]]), 0, [1], [2, 3])
-
-
-def test_counting_takes_another_graph_and_refuses_strangers():
+def test_counting_takes_another_graph():
     network = garden()
     fitted = fit_tables(network, draw(network, 100), {"rain": (), "hose": (), "wet": ("rain",)})
     assert fitted.parents == {"wet": ("rain",), "rain": (), "hose": ()}
     assert fitted.tables["wet"].shape == (3, 2)
-    with pytest.raises(InputError, match="no variable 'snow'"):
-        fit_tables(network, draw(network, 10), {"wet": ("snow",)})
-    with pytest.raises(InputError, match="cycle"):
-        fit_tables(network, draw(network, 10), {"wet": ("rain",), "rain": ("wet",)})

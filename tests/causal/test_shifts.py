@@ -1,14 +1,10 @@
-"""Other worlds: which tables stay, what the others become, and that Y given its causes keeps its law."""
-
-from __future__ import annotations
+"""Other worlds: which tables stay, and what the others become."""
 
 import numpy as np
 import pytest
-from scipy.special import bdtrc, chdtri
+from scipy.special import bdtrc
 
-from leakscope.causal import NETWORKS, Network, draw, intervene, load_network, perturb, redraw
-from leakscope.causal.counting import count_table
-from leakscope.errors import InputError
+from leakscope.causal import NETWORKS, Network, intervene, load_network, perturb, redraw
 
 
 def moved(before, after):
@@ -88,45 +84,3 @@ def test_a_table_gets_the_same_draw_whatever_else_is_exchanged():
     np.testing.assert_array_equal(one.tables["Raf"], whole.tables["Raf"])
     assert moved(whole, redraw(sachs, "Akt", seed=5)) == []
     assert moved(whole, redraw(sachs, ["Akt"], seed=6)) == [name for name in sachs.names if name != "Akt"]
-
-
-@pytest.mark.parametrize("name", ["child", "sachs"])
-def test_the_label_given_its_parents_keeps_its_law_in_a_shifted_world(name):
-    """And another variable does not, so that the comparison can tell."""
-    network, label = load_network(name), NETWORKS[name].label
-    shifted = redraw(network, [label], seed=7)
-    codes = draw(shifted, 100_000, seed=8)
-    sizes = [len(levels) for levels in network.levels.values()]
-
-    def distance(variable):
-        parents = [network.place[parent] for parent in network.parents[variable]]
-        counts, table = count_table(codes, network.place[variable], parents, sizes), network.tables[variable]
-        expected = counts.sum(axis=1, keepdims=True) * table
-        rows = expected.min(axis=1) >= 5
-        freedom = int(rows.sum()) * (table.shape[1] - 1)
-        return ((counts - expected)[rows] ** 2 / expected[rows]).sum(), chdtri(freedom, 1e-6)
-
-    square, threshold = distance(label)
-    assert square < threshold
-    square, threshold = distance(network.parents[label][0])
-    assert square > 10 * threshold
-
-
-@pytest.mark.parametrize(
-    ("call", "sentence"),
-    [
-        (lambda network: redraw(network, ["Nobody"]), "no variable 'Nobody'"),
-        (lambda network: perturb(network, ["Akt"], -0.1), "noise must be"),
-        (lambda network: perturb(network, ["Akt"], np.nan), "noise must be"),
-        (lambda network: perturb(network, ["Akt"], np.inf), "noise must be"),
-        (lambda network: perturb(network, ["Akt"], True), "noise must be"),
-        (lambda network: intervene(network, "siblings", "Akt"), "parents, children or all"),
-        (lambda network: intervene(network, ["Akt", "Erk"], "Akt"), "Akt is the label"),
-        (lambda network: intervene(network, ["Nobody"], "Akt"), "no variable 'Nobody'"),
-        (lambda network: intervene(network, "all", "Nobody"), "no variable 'Nobody'"),
-    ],
-)
-def test_bad_input_is_refused_in_one_sentence(call, sentence):
-    with pytest.raises(InputError, match=sentence) as refused:
-        call(load_network("sachs"))
-    assert "\n" not in str(refused.value)

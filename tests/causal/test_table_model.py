@@ -1,8 +1,5 @@
 """The causal table: relative frequencies, what it says of configurations it never saw, and its contract as a learner."""
 
-from __future__ import annotations
-
-import copy
 import math
 
 import numpy as np
@@ -12,10 +9,9 @@ from scipy.special import softmax
 from leakscope.causal import CausalTable, draw, load_network
 from leakscope.causal.kinds import TableKind
 from leakscope.causal.table_model import FLOOR
-from leakscope.errors import InputError
 from leakscope.learners import Learner
 from leakscope.records import Records
-from leakscope.worlds import leave_one_out, random_halves, retrain
+from leakscope.worlds import leave_one_out, random_sets, retrain
 
 LEVELS = (2, 3, 4)
 
@@ -47,6 +43,7 @@ def test_probabilities_are_the_shares_that_a_loop_counts(columns, n):
     asked = np.array([[a, b, c] for a in range(2) for b in range(3) for c in range(4)])
     np.testing.assert_allclose(learner.probabilities(model, asked), literal(X, y, columns, asked), rtol=1e-14)
     assert model.records.sum() == n
+    np.testing.assert_array_equal(X, codes_and_labels(n)[0])  # data are left alone
 
 
 def test_no_other_table_is_more_likely():
@@ -118,7 +115,7 @@ def test_it_is_a_learner_that_worlds_retrain():
 
 def test_the_stack_is_the_loop_and_order_does_not_matter():
     learner, X, y, _ = fitted((1, 2), 90)
-    halves = random_halves(90, 6, seed=1)
+    halves = random_sets(90, 45, 6, seed=1)
     rows = [halves.indices(number) for number in range(6)]
     rngs = [np.random.default_rng(number) for number in range(6)]
     together = learner.fit_many(X, y, rows, rngs)
@@ -130,49 +127,9 @@ def test_the_stack_is_the_loop_and_order_does_not_matter():
             np.testing.assert_array_equal(alone.records, model.records)
 
 
-def test_data_are_left_alone():
-    X, y = codes_and_labels()
-    before = copy.deepcopy((X, y))
-    learner, ready, labels = CausalTable((0,), LEVELS).prepare(X, y)
-    learner.probabilities(learner.fit(ready, labels, np.random.default_rng(0)), ready)
-    np.testing.assert_array_equal(X, before[0])
-    np.testing.assert_array_equal(y, before[1])
-
-
 def test_a_kind_of_model_answers_with_the_table():
     X, y = codes_and_labels()
     people = Records(X, y.astype(np.int64), np.arange(len(y)))
     (model,) = TableKind((0, 1), LEVELS).train([people], np.array(["a", "b", "c"]), np.random.SeedSequence(0))
     np.testing.assert_array_equal(model.predict(X), literal(X, y, (0, 1), X))
     assert (model.name, model.gives_probabilities) == ("causal table", True)
-
-
-@pytest.mark.parametrize(
-    ("columns", "levels", "X", "y", "words"),
-    [
-        ((0, 0), None, [[0]], [0], "columns are different positions"),
-        ((-1,), None, [[0]], [0], "columns are different positions"),
-        ((0,), None, [[0.5], [1.0]], [0, 1], "takes codes"),
-        ((0,), None, [[-1], [1]], [0, 1], "takes codes"),
-        ((0,), None, [[0], [1]], [0], "2 records and 1 labels"),
-        ((3,), None, [[0], [1]], [0, 1], "no column 3"),
-        ((0,), (2,), [[0], [2]], [0, 1], "codes beyond the levels"),
-        ((0,), (2, 2), [[0], [1]], [0, 1], "codes beyond the levels"),
-        ((0,), None, [[0], [1]], [1, 1], "classification needs two classes"),
-        ((0, 1), (10_000, 10_000), [[0, 0], [1, 1]], [0, 1], "too many configurations"),
-    ],
-)
-def test_what_it_can_not_take_is_one_sentence(columns, levels, X, y, words):
-    with pytest.raises(InputError, match=words) as refusal:
-        CausalTable(columns, levels).prepare(np.array(X), np.array(y))
-    assert str(refusal.value).count(". ") == 0
-
-
-def test_what_it_does_not_know_yet_and_sizes_are_refused():
-    learner, X, y, _ = fitted()
-    with pytest.raises(InputError, match="prepare"):
-        CausalTable((0,)).fit(X, y, np.random.default_rng(0))
-    for size in (0, 61):
-        with pytest.raises(InputError, match="size of a training set"):
-            learner.check(X, y, size)
-    learner.check(X, y, 60)

@@ -12,7 +12,7 @@ from leakscope.core.estimate import Estimate, largest
     "ends", [(0.5, 0.6, 0.7), (0.5, 0.3, 0.4), (float("nan"), 0.0, 1.0), (float("inf"), 0.0, float("inf"))]
 )
 def test_an_estimate_lies_in_its_interval(ends):
-    with pytest.raises(ValueError, match="low <= value <= high"):
+    with pytest.raises(ValueError, match="value"):
         Estimate(*ends)
 
 

@@ -47,12 +47,12 @@ def test_a_claim_is_found_by_code_and_subject():
     assert sketch().claim("leak", release="labels").outcome == "no"
     assert CLAIMS[1].key == ("leak", (("release", "labels"),))
     for wrong in ({"release": "loss"}, {"model": "x"}):
-        with pytest.raises(InputError, match="no claim 'leak'"):
+        with pytest.raises(InputError, match="'leak'"):
             sketch().claim("leak", **wrong)
 
 
 def test_a_claim_that_the_kind_does_not_make_is_refused():
-    with pytest.raises(ValueError, match="no claim 'other'"):
+    with pytest.raises(ValueError, match="'other'"):
         Sketch(claims=(Claim("other"),))
 
 
@@ -68,7 +68,7 @@ def test_tables_have_three_columns_for_an_estimate_and_one_for_a_list():
         "parts",
         "records",
     ]
-    with pytest.raises(InputError, match="no table 'seconds'"):
+    with pytest.raises(InputError, match="'seconds'"):
         sketch().to_frame("seconds")
     assert sketch(records=RECORDS).to_csv("records").splitlines()[1].startswith('"\'=a"')
 
@@ -95,7 +95,7 @@ def test_saved_records_become_a_frame_when_they_are_looked_at():
 
 @pytest.mark.parametrize("types", [{"id": "text"}, {"id": "text", "score": "object", "rank": "int64"}])
 def test_saved_records_with_other_columns_are_refused(types):
-    with pytest.raises(ValueError, match="other columns"):
+    with pytest.raises(ValueError, match="columns"):
         SavedTable(frame_to_csv(RECORDS).encode(), types)
 
 

@@ -13,12 +13,12 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 from leakscope.attacks import loss_threshold
-from leakscope.defenses import DEFENSES, Defense, apply, find
+from leakscope.defenses import apply
 from leakscope.defenses.label_only import LabelOnly
 from leakscope.defenses.memguard import MemGuard
 from leakscope.defenses.rounding import Rounding, keep_prediction
-from leakscope.defenses.temperature import Temperature
-from leakscope.defenses.top_classes import TopClasses
+from leakscope.defenses.temperature import UNDONE, Temperature
+from leakscope.defenses.top_classes import ALL_TOLD, TopClasses
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence, Known
 from leakscope.releases import RELEASES
@@ -62,7 +62,8 @@ def made_up(n=400, classes=4, seed=0):
 @pytest.mark.parametrize(("defense", "setting"), SETTINGS, ids=named)
 def test_answers_stay_probabilities_and_the_predicted_class_stays(defense, setting):
     answers = made_up()
-    before = answers.copy()
+    before, made = answers.copy(), defense.defend(target_of(), setting)
+    assert made.learner is made.guarantee is None
     after = changed(defense, setting, answers)
     np.testing.assert_array_equal(answers, before)
     assert after.shape == answers.shape
@@ -86,51 +87,19 @@ def test_an_answer_depends_on_nothing_else_and_comes_again(defense, setting):
 
 
 @pytest.mark.parametrize("defense", MASKING, ids=named)
-def test_each_is_a_defense_that_is_found_by_its_name(defense):
-    assert isinstance(defense, Defense)
-    assert find(defense.name) is type(defense)
-    assert defense.name in DEFENSES
-    assert all((defense.knob, defense.what, defense.source))
-    assert defense.refuse(target_of()) is None
-    for setting in defense.settings:
-        made = defense.defend(target_of(), setting)
-        assert (made.learner, made.guarantee) == (None, None)
-
-
-@pytest.mark.parametrize("defense", MASKING, ids=named)
 def test_models_without_probabilities_are_refused(defense):
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(40, 2)), np.arange(40) % 3
     labels = make_target(LinearSVC().fit(X, y), (X, y), (X, y))
-    assert "labels only" in defense.refuse(labels)
+    assert defense.refuse(labels) is not None
     values = make_target(LinearRegression().fit(X, X[:, 0]), (X, X[:, 0] + 0.5), (X, X[:, 0] + 0.5))
     if defense.name == "round":
         assert defense.refuse(values) is None
         rounded = apply(defense, values, 1).model.predict(X)
         np.testing.assert_array_equal(rounded, np.round(values.model.predict(X), 1))
     else:
-        assert "it predicts values" in defense.refuse(values)
-        with pytest.raises(InputError, match=f"{defense.name} can't defend this model: it predicts values"):
+        with pytest.raises(InputError, match=defense.name):
             apply(defense, values, defense.settings[0])
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Rounding(-1), "digits must be 0 to 15, not -1"),
-        (lambda: Rounding(1.5), "digits must be 0 to 15, not 1.5"),
-        (lambda: TopClasses(0), "number of classes must be a whole number from 1 on, not 0"),
-        (lambda: TopClasses([1, 2.5]), "number of classes must be a whole number from 1 on, not 2.5"),
-        (lambda: Temperature(0.5), "temperature must be 1 or more, not 0.5"),
-        (lambda: Temperature([]), "name at least one temperature"),
-        (lambda: MemGuard(0), "distortion must be above 0 and at most 2, not 0"),
-        (lambda: MemGuard(2.5), "distortion must be above 0 and at most 2, not 2.5"),
-        (lambda: MemGuard(1, secret=-3), "secret must be a whole number of at least 0, not -3"),
-    ],
-)
-def test_bad_settings_end_in_one_sentence(make, message):
-    with pytest.raises(InputError, match=f"^{message}$"):
-        make()
 
 
 def test_a_data_frame_pipeline_is_defended_and_its_learner_too():
@@ -307,7 +276,7 @@ def test_whoever_knows_the_temperature_has_the_answers_back():
     answers = np.random.default_rng(0).dirichlet(np.ones(5), 300)
     tempered = changed(Temperature(4.0), 4.0, answers) ** 4.0
     np.testing.assert_allclose(tempered / tempered.sum(axis=1, keepdims=True), answers, rtol=1e-10)
-    assert "hides nothing" in Temperature().defend(target_of(), 2.0).notes[0]
+    assert Temperature().defend(target_of(), 2.0).notes == (UNDONE,)
 
 
 def test_with_two_classes_a_temperature_leaves_the_loss_threshold_as_it_was():
@@ -331,12 +300,9 @@ def test_with_two_classes_a_temperature_leaves_the_loss_threshold_as_it_was():
 
 
 def test_two_classes_have_nothing_to_hide_and_three_have_only_one_way():
-    two = make_target(
-        LogisticRegression().fit([[0.0], [1.0]], [0, 1]), ([[0.0], [1.0]], [0, 1]), ([[0.0], [1.0]], [0, 1])
-    )
-    assert TopClasses().refuse(two) == "it has 2 classes, and to show 1 of them tells the probability of all"
+    assert TopClasses().refuse(target_of(2)) is not None
     three = target_of(3)
     assert TopClasses().refuse(three) is None
     assert TopClasses(2).refuse(three) is not None
     assert TopClasses().defend(three, 1).notes == ()
-    assert "hides nothing" in TopClasses().defend(three, 3).notes[0]
+    assert TopClasses().defend(three, 3).notes == (ALL_TOLD,)

@@ -1,6 +1,5 @@
 """Dropout: an unbiased mask on hidden units, the network of the audited model, and nothing else changed."""
 
-import pickle
 import sys
 from dataclasses import replace
 
@@ -9,6 +8,7 @@ import pandas as pd
 import pytest
 import torch
 from sklearn.compose import make_column_transformer
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
@@ -28,7 +28,7 @@ MANY = {"max_iter": 150, "n_iter_no_change": 1000, "learning_rate_init": 0.02}
 
 @pytest.fixture(scope="module")
 def target():
-    with pytest.warns(match="Maximum iterations"):
+    with pytest.warns(ConvergenceWarning):
         estimator = make_pipeline(StandardScaler(), MLPClassifier((40,), **MANY, random_state=0)).fit(X, y)
     return make_target(estimator, (X, y), (X + 0.5, y))
 
@@ -83,17 +83,6 @@ def test_the_settings_of_the_audited_network_are_taken_over(target):
     assert network == Architecture((40,), "relu", 1e-4, 0.02, 200, 150, 0.5)
 
 
-def test_training_repeats_to_the_last_bit_and_leaves_torch_alone(target):
-    learner = pickle.loads(pickle.dumps(Dropout().defend(target, 0.5).learner))
-    torch.manual_seed(3)
-    before = torch.get_rng_state()
-    models = [learner.fit(X[:30], y[:30], np.random.default_rng(1)) for _ in range(2)]
-    assert torch.equal(before, torch.get_rng_state())
-    assert np.array_equal(models[0].predict(X), pickle.loads(pickle.dumps(models[1])).predict(X))
-    other = learner.fit(X[:30], y[:30], np.random.default_rng(2))
-    assert not np.array_equal(models[0].predict(X), other.predict(X))
-
-
 def test_a_class_that_is_missing_keeps_its_column(target):
     some = y < 2
     answers = Dropout().defend(target, 0.2).learner.fit(X[some], y[some], np.random.default_rng(1)).predict(X)
@@ -115,30 +104,25 @@ def test_regressions_and_tables_in_pipelines():
 
 
 def test_what_has_no_hidden_units_is_refused(target):
+    def reason(estimator, y=X[:, 0]):
+        return Dropout().refuse(make_target(estimator.fit(X, y), (X, y), (X, y)))
+
     assert Dropout().refuse(target) is None
-    linear = make_target(LogisticRegression().fit(X, y), (X, y), (X, y))
-    assert "LogisticRegression is no network whose hidden units could be dropped" in Dropout().refuse(linear)
-    flat = MLPRegressor(hidden_layer_sizes=(), solver="lbfgs", max_iter=500).fit(X, X[:, 0])
-    assert Dropout().refuse(make_target(flat, (X, X[:, 0]), (X, X[:, 0]))) == "the network has no hidden units"
-    counts = np.exp(X[:, 0])
-    poisson = MLPRegressor("poisson", hidden_layer_sizes=(3,), solver="lbfgs", max_iter=5000).fit(X, counts)
-    assert "Poisson" in Dropout().refuse(make_target(poisson, (X, counts), (X, counts)))
+    assert "LogisticRegression" in reason(LogisticRegression(), y)
+    assert reason(MLPRegressor(hidden_layer_sizes=(), solver="lbfgs", max_iter=500)) is not None
+    counts = MLPRegressor("poisson", hidden_layer_sizes=(3,), solver="lbfgs", max_iter=5000)
+    assert "Poisson" in reason(counts, np.exp(X[:, 0]))
     alone = make_target(lambda X: np.full((len(X), 3), 1 / 3), (X, y), (X, y))
-    assert "the callable is no network" in Dropout().refuse(alone)
-    for wrong in (1, -0.1, "half"):
-        with pytest.raises(InputError, match="the rate of dropout must be from 0 to below 1"):
-            Dropout(wrong)
+    assert alone.model.name in Dropout().refuse(alone)
 
 
-def test_without_torch_a_sentence_says_what_to_install(target, monkeypatch):
+def test_without_torch_the_extra_is_named(target, monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(
-        MissingExtraError, match=r"dropout needs an optional package: run pip install 'leakscope\[torch\]'"
-    ):
+    with pytest.raises(MissingExtraError, match=r"dropout.*leakscope\[torch\]"):
         Dropout().defend(target, 0.5)
 
 
 def test_a_training_that_diverges_says_so():
     network = replace(NETWORK, activation="identity", learning_rate=1e30)
-    with pytest.raises(InputError, match="diverged"):
+    with pytest.raises(InputError, match="learning_rate_init"):
         train(network, X, X[:, 0], 1, False, np.random.default_rng(0))

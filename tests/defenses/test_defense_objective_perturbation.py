@@ -1,22 +1,18 @@
 """The density of a tilted minimum is known in closed form: its guarantee is checked without drawing anything."""
 
 import math
-import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import special, stats
-from sklearn.compose import make_column_transformer
-from sklearn.datasets import load_breast_cancer
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer
 
-from leakscope.defenses import ObjectivePerturbation, apply
-from leakscope.defenses.bounded_linear import minimum
-from leakscope.defenses.objective_perturbation import noise_for
-from leakscope.errors import InputError
+from leakscope.defenses import ObjectivePerturbation
+from leakscope.defenses.bounded_linear import ALWAYS, minimum
+from leakscope.defenses.encoding import PUBLIC_ENCODING
+from leakscope.defenses.objective_perturbation import EXACT, noise_for
 from leakscope.target import make_target
 
 
@@ -190,62 +186,20 @@ def test_a_larger_epsilon_comes_nearer_to_the_untilted_minimum(noise):
 # --- any target -------------------------------------------------------------------------------------------------------
 
 
-def test_a_pipeline_of_a_data_frame_is_defended_on_any_part_of_it_and_repeats_itself():
-    rng = np.random.default_rng(0)
-    X = pd.DataFrame({"age": rng.normal(40, 10, 300), "job": rng.choice(["cook", "judge"], 300)})
-    y = np.where(X["age"] + rng.normal(0, 5, 300) > 40, "yes", "no")
-    encode = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(sparse_output=False), ["job"]))
-    target = make_target(make_pipeline(encode, LogisticRegression()).fit(X, y), (X, y), (X, y))
-    learner = pickle.loads(pickle.dumps(ObjectivePerturbation().defend(target, 4.0).learner))
-    part = target.members.take(np.arange(0, 300, 3))
-    first, again, other = (learner.fit(part.X, part.y, np.random.default_rng(seed)) for seed in (5, 5, 6))
-    np.testing.assert_array_equal(first.predict(part.X), again.predict(part.X))
-    assert np.abs(first.predict(part.X) - other.predict(part.X)).max() > 0
-    assert list(first.classes) == ["no", "yes"]
-
-
-def test_the_defended_model_is_of_use():
-    X, y = load_breast_cancer(return_X_y=True)
-    target = make_target(
-        make_pipeline(StandardScaler(), LogisticRegression()).fit(X[::2], y[::2]), (X[::2], y[::2]), (X[1::2], y[1::2])
-    )
-    for noise in ("gaussian", "laplace"):
-        said = apply(ObjectivePerturbation(noise=noise), target, 4.0).model.predict(X[1::2])
-        assert (said.argmax(axis=1) == y[1::2]).mean() > 0.9
-
-
 def test_what_is_claimed_and_what_it_rests_on():
     target = make_small()
     made = ObjectivePerturbation().defend(target, 1.0)
     assert (made.guarantee.epsilon, made.guarantee.delta, made.guarantee.neighbours) == (1.0, 1e-5, "swap")
-    for clause in ("encoded", "public", "seed of the noise", "the minimum counts as exact"):
-        assert clause in made.guarantee.rests_on
+    assert all(clause in made.guarantee.rests_on for clause in (PUBLIC_ENCODING, *ALWAYS, EXACT))
     assert ObjectivePerturbation(noise="laplace").defend(target, 1.0).guarantee.delta == 0.0
     assert made.notes == ()
-    assert ObjectivePerturbation(l2=0.01).defend(target, 0.1).notes == (
-        "l2 is raised from 0.01 to 0.061, as so small an ε needs",
-    )
+    (raised,) = ObjectivePerturbation(l2=0.01).defend(target, 0.1).notes
+    assert "0.061" in raised
 
 
 def test_only_two_classes_are_defended():
     X = np.random.default_rng(0).normal(size=(20, 1))
     values = make_target(Ridge().fit(X, X[:, 0]), (X, X[:, 0]), (X, X[:, 0] + 0.1))
-    assert "two classes" in ObjectivePerturbation().refuse(make_small(classes=3))
-    assert "two classes" in ObjectivePerturbation().refuse(values)
+    assert "classes" in ObjectivePerturbation().refuse(make_small(classes=3))
+    assert "classes" in ObjectivePerturbation().refuse(values)
     assert ObjectivePerturbation().refuse(make_small()) is None
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"epsilon": -1.0}, "epsilon must be above 0"),
-        ({"delta": 0.0}, "delta must be"),
-        ({"delta": 1.0}, "delta must be"),
-        ({"noise": "pink"}, "there is no noise 'pink'"),
-        ({"l2": 0.0}, "l2"),
-        ({"radius": math.inf}, "radius must be"),
-    ],
-)
-def test_wrong_settings_end_in_one_sentence(fields, message):
-    with pytest.raises(InputError, match=message):
-        ObjectivePerturbation(**fields)

@@ -1,25 +1,22 @@
 """Noise on parameters covers the worst swap, follows its law, and a mechanism that breaks its claim is caught."""
 
 import math
-import pickle
 
 import numpy as np
-import pandas as pd
 import pytest
 from scipy import stats
-from sklearn.compose import make_column_transformer
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_digits
 from sklearn.linear_model import LogisticRegression, Ridge
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from leakscope import learners
 from leakscope.bounds import gaussian_noise
 from leakscope.defenses import ParameterNoise, apply
-from leakscope.defenses.bounded_linear import SLACK, least_squares, make_rows, minimum, spherical_laplace
-from leakscope.defenses.parameter_noise import noise_scale, proven_sensitivity
+from leakscope.defenses.bounded_linear import ALWAYS, SLACK, least_squares, make_rows, minimum, spherical_laplace
+from leakscope.defenses.encoding import PUBLIC_ENCODING
+from leakscope.defenses.parameter_noise import SWAPS, noise_scale, proven_sensitivity
 from leakscope.epsilon import epsilon_lower_bound
-from leakscope.errors import InputError
 from leakscope.sensitivity import sensitivity
 from leakscope.target import make_target
 
@@ -60,13 +57,13 @@ def test_rows_are_no_longer_than_one_and_depend_on_their_record_alone():
     short = lengths < rows.radius
     np.testing.assert_allclose(table[short, :3] * rows.radius, target.members.X[short])
     np.testing.assert_array_equal(rows.rows(target.members.X[7:8]), table[7:8])
-    assert f"{rows.radius:.3g}, read from the training records" in "; ".join(rests_on)
+    assert f"{rows.radius:.3g}" in "; ".join(rests_on)
 
 
 def test_a_radius_that_is_given_is_not_read_from_the_records():
     rows, rests_on = make_rows(make_small(), radius=2.5)
     assert rows.radius == 2.5
-    assert not any("read from the training records" in clause for clause in rests_on)
+    assert rests_on == [PUBLIC_ENCODING, *ALWAYS]
 
 
 @pytest.mark.parametrize("l2", [1e-4, 0.01, 1.0])
@@ -274,16 +271,14 @@ def test_a_proof_is_claimed_only_where_there_is_one():
     target = make_small()
     proven = ParameterNoise(1.0, l2=0.01).defend(target, 1.0)
     assert (proven.guarantee.epsilon, proven.guarantee.delta, proven.guarantee.neighbours) == (1.0, 1e-5, "swap")
-    assert "encoded" in proven.guarantee.rests_on
-    assert "on your word" not in proven.guarantee.rests_on
+    assert PUBLIC_ENCODING in proven.guarantee.rests_on
     assert ParameterNoise(noise="laplace").defend(target, 1.0).guarantee.delta == 0.0
     stated = ParameterNoise(sensitivity=0.2).defend(target, 1.0)
-    assert stated.guarantee.rests_on.startswith(
-        "no swap of a record moves the parameters by more than 0.2, on your word"
-    )
+    (word,) = set(stated.guarantee.rests_on.split("; ")) - set(proven.guarantee.rests_on.split("; "))
+    assert "0.2" in word
     estimated = ParameterNoise(sensitivity="estimated").defend(target, 1.0)
     assert estimated.guarantee is None
-    assert estimated.notes[0].endswith("a lower bound: nothing is guaranteed")
+    assert str(SWAPS) in estimated.notes[0]
 
 
 def test_a_stated_sensitivity_is_used_and_an_estimated_one_is_below_the_proven():
@@ -316,27 +311,6 @@ def test_the_estimate_is_the_largest_of_literal_retrainings():
 # --- any target -------------------------------------------------------------------------------------------------------
 
 
-def frame(n, seed):
-    rng = np.random.default_rng(seed)
-    X = pd.DataFrame({"age": rng.normal(40, 10, n), "job": rng.choice(["cook", "judge"], n)})
-    y = np.where(X["age"] + 10 * (X["job"] == "cook") + rng.normal(0, 5, n) > 45, "yes", "no")
-    return X, y
-
-
-def test_a_pipeline_of_a_data_frame_is_defended_on_any_part_of_it_and_repeats_itself():
-    (X, y), holdout = frame(300, 0), frame(100, 1)
-    encode = make_column_transformer((StandardScaler(), ["age"]), (OneHotEncoder(sparse_output=False), ["job"]))
-    target = make_target(make_pipeline(encode, LogisticRegression()).fit(X, y), (X, y), holdout)
-    learner = pickle.loads(pickle.dumps(ParameterNoise().defend(target, 4.0).learner))
-    part = target.members.take(np.arange(0, 300, 3))
-    first, again = (learner.fit(part.X, part.y, np.random.default_rng(5)) for _ in range(2))
-    np.testing.assert_array_equal(first.predict(part.X), again.predict(part.X))
-    assert first.predict(part.X).shape == (100, 2)
-    assert list(first.classes) == ["no", "yes"]
-    other = learner.fit(part.X, part.y, np.random.default_rng(6))
-    assert np.abs(first.predict(part.X) - other.predict(part.X)).max() > 0
-
-
 def test_training_does_not_change_the_records_and_lives_with_one_class():
     target = make_small()
     X, y = target.members.X.copy(), target.members.y.copy()
@@ -345,14 +319,6 @@ def test_training_does_not_change_the_records_and_lives_with_one_class():
     assert only.predict(X).shape == (40, 2)
     np.testing.assert_array_equal(target.members.X, X)
     np.testing.assert_array_equal(target.members.y, y)
-
-
-def test_equal_recipes_have_equal_keys():
-    target = make_small()
-    keys = [ParameterNoise(settings).defend(target, 1.0).learner.key for settings in (1.0, (1.0, 4.0))]
-    assert keys[0] == keys[1]
-    assert ParameterNoise().defend(target, 4.0).learner.key != keys[0]
-    assert ParameterNoise(l2=0.02).defend(target, 1.0).learner.key != keys[0]
 
 
 def score(data, model, setting, **fields):
@@ -392,25 +358,5 @@ def test_values_are_cut_off_at_their_limits():
 def test_what_cannot_be_encoded_is_refused():
     X, y = np.array([[0.0], [np.nan], [1.0], [2.0]]), np.array([0, 1, 0, 1])
     target = make_target(lambda X: np.full((len(X), 2), 0.5), (X, y), (X, y))
-    assert "missing or infinite values" in ParameterNoise().refuse(target)
+    assert ParameterNoise().refuse(target) is not None
     assert ParameterNoise().refuse(make_small()) is None
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"epsilon": 0.0}, "epsilon must be above 0"),
-        ({"epsilon": ()}, "name at least one epsilon"),
-        ({"delta": 0.0}, "delta must be above 0"),
-        ({"delta": 1.0}, "a delta below 1"),
-        ({"noise": "pink"}, "there is no noise 'pink'"),
-        ({"method": "best"}, "there is no method 'best'"),
-        ({"sensitivity": -1.0}, "sensitivity"),
-        ({"l2": 0.0}, "l2"),
-        ({"radius": 0}, "radius must be"),
-        ({"limits": (2.0, 1.0)}, "limits must be the lowest and the highest"),
-    ],
-)
-def test_wrong_settings_end_in_one_sentence(fields, message):
-    with pytest.raises(InputError, match=message):
-        ParameterNoise(**fields)

@@ -99,44 +99,26 @@ def test_a_release_becomes_what_it_says_and_never_looser(defense: Any, setting: 
     assert made.learner is made.answers is made.explanation is made.guarantee is None
 
 
-@pytest.mark.parametrize(
-    ("make", "words"),
-    [
-        (lambda: FewerRecords([0]), "the number of records shown must be a whole number from 1 on, not 0"),
-        (lambda: FewerRecords(1.5), "the number of records shown must be a whole number from 1 on, not 1.5"),
-        (lambda: RoundedInfluences([18]), "digits must be a whole number from 1 to 17, not 18"),
-        (lambda: QueryBudget(["many"]), "the budget of questions must be a whole number from 1 on, not 'many'"),
-        (lambda: QueryBudget([]), "name at least one the budget of questions"),
-    ],
-)
-def test_bad_settings_end_in_a_sentence(make: Any, words: str) -> None:
-    with pytest.raises(InputError) as error:
-        make()
-    assert str(error.value) == words
-
-
 def test_only_two_classes_can_be_explained_by_records() -> None:
     X = np.random.default_rng(0).normal(size=(60, 2))
     y = np.arange(60) % 3
     three = ls.make_target(LogisticRegression().fit(X, y), (X, y), (X + 1, y))
-    assert "two classes" in str(QueryBudget().refuse(three))
-    once = replace(make_target(), members=replace(make_target().members, y=(np.arange(N) == 0).astype(np.int64)))
-    assert "at least two training records of each class" in str(FewerRecords().refuse(once))
-    with pytest.raises(InputError, match="can't be measured for this model"):
+    reason = QueryBudget().refuse(three)
+    with pytest.raises(InputError) as refusal:
         run(three, ["round"])
+    assert reason is not None
+    assert reason in str(refusal.value)
+    once = replace(make_target(), members=replace(make_target().members, y=(np.arange(N) == 0).astype(np.int64)))
+    assert FewerRecords().refuse(once) not in (None, reason)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"record_explanations": None}, "record_explanations=True"),
-        ({"record_explanations": "five"}, "record_explanations must be"),
-        ({"record_explanations": RecordRelease(k=N + 1)}, f"k must be at most the {N} training records, not {N + 1}"),
-    ],
+    ("given", "named"),
+    [(None, "--record-explanations"), ("five", "record_explanations"), (RecordRelease(k=N + 1), rf"k\b.*{N + 1}")],
 )
-def test_wrong_input_ends_in_a_sentence(options: Any, words: str) -> None:
-    with pytest.raises(InputError, match=words):
-        run(make_target(), QueryBudget([10]), **options)
+def test_wrong_input_is_named(given: Any, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        run(make_target(), QueryBudget([10]), record_explanations=given)
 
 
 # --- what attacks recover ---------------------------------------------------------------------------------------------

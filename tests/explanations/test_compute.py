@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from networks import Written
 from scipy import sparse
 from scipy.sparse import issparse
 from sklearn import ensemble, neighbors, svm
@@ -28,6 +29,7 @@ X = RNG.normal(size=(50, 4))
 TWO = (X[:, 0] - X[:, 1] + RNG.normal(size=50) > 0).astype(int)
 THREE = np.argsort(np.argsort(X[:, 0] + RNG.normal(size=50))) // 17
 KEYS = np.zeros(1, np.uint64)
+pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")  # short trainings will do
 
 
 def differences(probability: Any, rows: Any, step: float = 1e-5) -> Any:
@@ -42,11 +44,7 @@ def differences(probability: Any, rows: Any, step: float = 1e-5) -> Any:
 @pytest.mark.parametrize("activation", ["identity", "logistic", "tanh", "relu"])
 @pytest.mark.parametrize("labels", [TWO, THREE], ids=["two", "three"])
 def test_networks_of_scikit_learn_against_finite_differences(activation: Any, labels: Any) -> None:
-    pytest.importorskip("torch")
-    estimator = MLPClassifier((6, 5), activation=activation, max_iter=30, random_state=0, solver="sgd")
-    estimator.n_iter_no_change = 100
-    with pytest.warns(UserWarning, match="Maximum iterations"):
-        estimator.fit(X, labels)
+    estimator = MLPClassifier((6, 5), activation=activation, max_iter=30, random_state=0, solver="sgd").fit(X, labels)
     code, rows = estimator.predict_proba(X).argmax(axis=1), np.arange(len(X))
     expected = differences(lambda moved: estimator.predict_proba(moved)[rows, code], X)
     np.testing.assert_allclose(explain(estimator, X), expected, rtol=0, atol=1e-8)
@@ -57,26 +55,16 @@ def test_networks_of_scikit_learn_against_finite_differences(activation: Any, la
 
 @pytest.mark.parametrize("activation", ["identity", "logistic", "tanh", "relu"])
 def test_regressions_of_scikit_learn_against_finite_differences(activation: Any) -> None:
-    pytest.importorskip("torch")
-    estimator = MLPRegressor(
-        hidden_layer_sizes=(6,), activation=activation, max_iter=30, random_state=0, n_iter_no_change=100
-    )
-    with pytest.warns(UserWarning, match="Maximum iterations"):
-        estimator.fit(X, X[:, 0] - X[:, 1] ** 2)
+    estimator = MLPRegressor(hidden_layer_sizes=(6,), activation=activation, max_iter=30, random_state=0)
+    estimator.fit(X, X[:, 0] - X[:, 1] ** 2)
     np.testing.assert_allclose(explain(estimator, X), differences(estimator.predict, X), rtol=0, atol=1e-8)
 
 
 def test_networks_that_give_something_else_are_refused() -> None:
-    pytest.importorskip("torch")
-    several = MLPRegressor(hidden_layer_sizes=(3,), max_iter=2)
-    with pytest.warns(UserWarning, match="Maximum iterations"):
-        several.fit(X, X[:, :2])
     with pytest.raises(InputError):
-        explain(several, X)
-    exponential = MLPRegressor(hidden_layer_sizes=(3,), max_iter=2, loss="poisson")
-    with pytest.warns(UserWarning, match="Maximum iterations"):
-        exponential.fit(X, np.abs(X[:, 0]))
-    with pytest.raises(InputError, match="an output of exp can't be explained"):
+        explain(MLPRegressor(hidden_layer_sizes=(3,), max_iter=2).fit(X, X[:, :2]), X)
+    exponential = MLPRegressor(hidden_layer_sizes=(3,), max_iter=2, loss="poisson").fit(X, np.abs(X[:, 0]))
+    with pytest.raises(InputError, match=r"exp.*squared_error"):
         explain(exponential, X)
 
 
@@ -125,7 +113,6 @@ def test_a_model_in_the_order_of_other_classes() -> None:
 
 
 def test_records_of_the_caller_are_left_alone() -> None:
-    pytest.importorskip("torch")
     network = MLPClassifier((5,), solver="lbfgs", max_iter=500, random_state=0).fit(X, TWO)
     rows = X.copy()
     rows.flags.writeable = False
@@ -177,14 +164,8 @@ def test_decimal_places_are_those_of_numpy_without_a_negative_zero() -> None:
 
 def test_form_and_precision_of_the_values_are_kept() -> None:
     images = RNG.normal(size=(6, 2, 3, 3)).astype(np.float32)
-    for name in (
-        "gradient:noise=0.1",
-        "gradient:normalised",
-        "gradient:top=3",
-        "gradient:digits=2",
-        "gradient:decimals=3",
-    ):
-        found = process(images, parse(name), np.arange(6, dtype=np.uint64))
+    for setting in ("noise=0.1", "normalised", "top=3", "digits=2", "decimals=3"):
+        found = process(images, parse(f"gradient:{setting}"), np.arange(6, dtype=np.uint64))
         assert (found.shape, found.dtype) == (images.shape, np.float32)
 
 
@@ -204,10 +185,8 @@ def test_form_and_precision_of_the_values_are_kept() -> None:
 )
 def test_models_without_gradients_are_refused_with_what_works(estimator: Any) -> None:
     estimator.fit(X, TWO)
-    with pytest.raises(InputError, match="knows no gradients") as refused:
+    with pytest.raises(InputError, match=f"{type(estimator).__name__}.*torch.*MLP") as refused:
         explain(estimator, X)
-    for works in ("torch module", "linear, logistic and MLP", "explanations by training records"):
-        assert works in str(refused.value)
     assert refusal(estimator_model(estimator), parse("gradient")) == str(refused.value)
     assert find_release("gradient").refuse(estimator_model(estimator)) == str(refused.value)
 
@@ -216,13 +195,12 @@ def test_functions_are_refused() -> None:
     def guess(rows: Any) -> Any:
         return np.full((len(rows), 2), 0.5)
 
-    message = "explanations(?: by features)? need a torch module"
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match="torch"):
         explain(guess, X)
     called = function_model(guess, "classification", np.arange(2), "probabilities")
-    assert "is a function that can't be differentiated" in str(refusal(called, parse("lrp")))
     by_hand = Model("mine", "classification", np.arange(2), True, guess)
-    assert "torch module" in str(refusal(by_hand, parse("gradient")))
+    for model, method in ((called, "lrp"), (by_hand, "gradient")):
+        assert model.name in str(refusal(model, parse(method)))
 
 
 def test_onnx_is_refused(tmp_path: Any) -> None:
@@ -232,51 +210,42 @@ def test_onnx_is_refused(tmp_path: Any) -> None:
     estimator = LogisticRegression().fit(X, TWO)
     file = tmp_path / "model.onnx"
     file.write_bytes(skl2onnx.to_onnx(estimator, X[:1].astype(np.float32)).SerializeToString())
-    with pytest.raises(InputError, match="need a torch module"):
+    with pytest.raises(InputError, match="OnnxModel"):
         explain(load_model(file), X)
 
 
 @pytest.mark.parametrize(
-    ("rows", "message"),
+    ("rows", "named"),
     [
-        (X[:, :3], "trained on 4 columns"),
-        (X[:0], "no records to explain"),
-        (np.full((2, 4), np.nan), "is not a finite number"),
-        (np.array([["a", "b", "c", "d"]]), "hold something else"),
+        (X[:, :3], r"\b4\b.*\b3\b"),
+        (X[:0], "^X"),
+        (np.full((2, 4), np.nan), "^gradient.*LogisticRegression"),
+        (np.array([["a", "b", "c", "d"]]), "LogisticRegression.*<U1"),
     ],
 )
-def test_records_that_can_not_be_explained(rows: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+def test_records_that_can_not_be_explained(rows: Any, named: str) -> None:
+    with pytest.raises(InputError, match=named):
         explain(LogisticRegression().fit(X, TWO), rows)
 
 
 def test_a_model_that_is_not_fitted() -> None:
-    with pytest.raises(InputError, match="is not fitted"):
+    with pytest.raises(InputError, match=r"LogisticRegression.*fit"):
         explain(LogisticRegression(), X)
-
-
-class Restless(torch.nn.Module):
-    """Drops neurons in evaluation mode too."""
-
-    def __init__(self):
-        super().__init__()
-        self.first, self.second = torch.nn.Linear(6, 8), torch.nn.Linear(8, 3)
-
-    def forward(self, x):
-        return self.second(torch.nn.functional.dropout(torch.relu(self.first(x)), 0.5))
 
 
 @pytest.mark.parametrize("method", ["gradient", "integrated_gradients", "smoothgrad", "lrp", "deeplift"])
 def test_a_network_that_answers_at_random_is_refused(method):
     torch.manual_seed(0)
-    with pytest.raises(InputError, match="asked about one record twice"):
-        explain(Restless(), np.ones((4, 6), np.float32), method, outputs="logits")
+    layers = {"first": torch.nn.Linear(6, 8), "second": torch.nn.Linear(8, 3)}
+    restless = Written(lambda net, x: net.second(torch.dropout(torch.relu(net.first(x)), 0.5, True)), **layers)
+    with pytest.raises(InputError, match="dropout"):
+        explain(restless, np.ones((4, 6), np.float32), method, outputs="logits")
 
 
 def test_of_one_number_it_must_be_said_what_it_is():
     network = torch.nn.Sequential(torch.nn.Linear(4, 5), torch.nn.Tanh(), torch.nn.Linear(5, 1)).double()
     X = np.random.default_rng(0).normal(size=(3, 4))
-    with pytest.raises(InputError, match='task="regression"'):
+    with pytest.raises(InputError, match=r'outputs="logits".*task="regression"'):
         explain(network, X)
     x = torch.from_numpy(X).requires_grad_()
     (slope,) = torch.autograd.grad(network(x).sum(), x)
@@ -287,38 +256,38 @@ def test_of_one_number_it_must_be_said_what_it_is():
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "named"),
     [
-        ({"outputs": "foo"}, "outputs='foo' is not known"),
-        ({"task": "sorting"}, "task='sorting' is not known"),
-        ({"how": None}, "how is an explanation or its name"),
-        ({"how": 3}, "how is an explanation or its name"),
+        ({"outputs": "foo"}, "outputs='foo'"),
+        ({"task": "sorting"}, "task='sorting'"),
+        ({"how": None}, "^how.*None"),
+        ({"how": 3}, "^how.*3"),
     ],
 )
-def test_wrong_options_are_refused_in_one_sentence(options, says):
+def test_wrong_options_are_refused_in_one_sentence(options, named):
     network = torch.nn.Sequential(torch.nn.Linear(2, 2))
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=named):
         explain(network, np.ones((3, 2), np.float32), **options)
 
 
 def test_a_linear_model_takes_no_outputs():
     model = LogisticRegression().fit(np.arange(8.0).reshape(4, 2), [0, 1, 0, 1])
-    with pytest.raises(InputError, match="this model says both itself"):
+    with pytest.raises(InputError, match=r"outputs=.*task="):
         explain(model, np.ones((1, 2)), outputs="logits")
-    with pytest.raises(InputError, match="takes a table of records"):
+    with pytest.raises(InputError, match=r"LogisticRegression.*ValueError"):
         explain(model, [[1.0], [1.0, 2.0]])
 
 
 def test_a_network_in_bfloat16_is_told_to_be_converted():
     network = torch.nn.Sequential(torch.nn.Linear(2, 2)).bfloat16()
-    with pytest.raises(InputError, match="computes in bfloat16"):
+    with pytest.raises(InputError, match="bfloat16"):
         explain(network, np.ones((3, 2), np.float32), outputs="logits")
 
 
 def test_values_that_overflow_are_never_handed_out():
     network = torch.nn.Sequential(torch.nn.Linear(2, 2, bias=False))
     network[0].weight.data = torch.tensor([[1e10, 0.0], [0.0, 1.0]])
-    with pytest.raises(InputError, match="not a finite number"):
+    with pytest.raises(InputError, match="gradient_x_input:output=logit"):
         explain(network, np.full((3, 2), 1e30, np.float32), "gradient_x_input:output=logit", outputs="logits")
 
 

@@ -71,7 +71,7 @@ def test_closed_form_is_the_explanation_of_the_same_network(name: str, method: s
 def test_gradient_is_the_finite_difference_of_the_released_probability(estimator: Any, labels: Any) -> None:
     estimator.fit(X, labels)
     if isinstance(estimator, linear_model.SGDClassifier) and labels is THREE:
-        with pytest.raises(InputError, match="knows no gradients"):  # one model per class, not a softmax
+        with pytest.raises(InputError, match="SGDClassifier"):  # one model per class, not a softmax
             explain(estimator, X)
         return
     ours, code, step = explain(estimator, X), estimator.predict_proba(X).argmax(axis=1), 1e-5
@@ -112,7 +112,7 @@ def test_integrated_gradients_get_the_steps_that_they_need(name: str) -> None:
     change = at_end[np.arange(len(X)), code] - at_start[0, code]
     np.testing.assert_allclose(ours.sum(axis=1), change, rtol=1e-3)
     if name == "three classes":
-        with pytest.raises(InputError, match="rescale the records"):
+        with pytest.raises(InputError, match=r"6000.*output=logit"):
             explain(estimator, 1e9 * X[:3], "integrated_gradients:steps=6000")
 
 
@@ -135,7 +135,7 @@ def test_models_of_scores_are_explained_by_their_score(estimator: Any) -> None:
     estimator.fit(X, TWO)
     sign = np.where(estimator.decision_function(X) > 0, 1, -1)[:, None]
     np.testing.assert_allclose(explain(estimator, X, "gradient:output=logit"), sign * estimator.coef_)
-    with pytest.raises(InputError, match=r"gives no probabilities: explain its score, gradient:output=logit$"):
+    with pytest.raises(InputError, match=r"gradient:output=logit$"):
         explain(estimator, X)
     estimator.fit(X, THREE)
     code = estimator.decision_function(X).argmax(axis=1)

@@ -16,6 +16,8 @@ from leakscope.explanations.noise import mixed
 from leakscope.fingerprints import row_hashes
 
 torch = pytest.importorskip("torch")
+from networks import Written  # noqa: E402
+
 from leakscope.explanations import network  # noqa: E402
 from leakscope.explanations.scikit_networks import module_of  # noqa: E402
 
@@ -27,6 +29,11 @@ IMAGES = np.random.default_rng(1).normal(size=(6, 2, 8, 8))
 def dense(activation: Any = nn.Tanh, outputs: int = 3, dtype: Any = torch.float64) -> Any:
     torch.manual_seed(0)
     return nn.Sequential(nn.Linear(4, 6), activation(), nn.Linear(6, outputs)).to(dtype)
+
+
+def hidden_softmax() -> Any:
+    """Probabilities whose softmax is not a layer of its own."""
+    return Written(lambda net, x: net.inner(x).softmax(dim=1), inner=dense())
 
 
 def convolutional() -> Any:
@@ -129,17 +136,8 @@ def test_the_logit_before_a_softmax_is_found(method: str) -> None:
     expected = explain(module, RECORDS, how, outputs="logits")
     for last in (nn.Softmax(1), nn.LogSoftmax(1)):
         np.testing.assert_allclose(explain(nn.Sequential(*module, last), RECORDS, how), expected, rtol=0, atol=1e-14)
-
-    class Probabilities(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = module
-
-        def forward(self, x: Any) -> Any:
-            return self.inner(x).softmax(dim=1)
-
-    with pytest.raises(InputError, match="its logits can't be told: pass the network before its softmax"):
-        explain(Probabilities(), RECORDS, how, outputs="probabilities")
+    with pytest.raises(InputError, match='outputs="logits"'):
+        explain(hidden_softmax(), RECORDS, how, outputs="probabilities")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -238,18 +236,10 @@ def test_pieces_of_the_path_are_exact_around_a_kink() -> None:
 
 
 def test_an_output_that_jumps_along_the_path_is_refused() -> None:
-    class Jump(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.weight = nn.Parameter(torch.ones(4, dtype=torch.float64))
-
-        def forward(self, x: Any) -> Any:
-            return x @ self.weight + (x[:, 0] > 0.1).double()
-
-    model = function_model(Jump(), "regression", None, "logits")
-    with pytest.raises(
-        InputError, match="the output jumps along the path, or is too coarsely rounded, so take gradient"
-    ):
+    weight = nn.Parameter(torch.ones(4, dtype=torch.float64))
+    jump = Written(lambda net, x: x @ net.weight + (x[:, 0] > 0.1).double(), weight=weight)
+    model = function_model(jump, "regression", None, "logits")
+    with pytest.raises(InputError, match=r"double\(\)"):
         explain_model(model, np.abs(RECORDS) + 0.2, parse("integrated_gradients"))
 
 
@@ -355,52 +345,32 @@ def test_records_of_any_layout_in_memory() -> None:
 # --- refusals ---
 
 
-class Written(nn.Module):
-    """A network whose forward pass is given."""
-
-    def __init__(self, run: Any) -> None:
-        super().__init__()
-        self.linear, self.run = nn.Linear(4, 3).double(), run
-
-    def forward(self, x: Any) -> Any:
-        return self.run(self.linear, x)
-
-
 @pytest.mark.parametrize(
-    ("run", "message"),
+    ("run", "named"),
     [
-        (lambda linear, x: (linear(x), x), "returns a tuple: wrap it in a module that returns one tensor"),
-        (lambda linear, x: {"logits": linear(x)}, "returns a dict"),
-        (lambda linear, x: linear(x.detach()), "does not depend on the records by a differentiable way"),
-        (lambda linear, x: linear(x.round().long().double()), "does not depend on the records"),
-        (lambda linear, x: linear(x)[:0], "outputs of shape (0, 3) for 9 records: return one row for each"),
-        (lambda linear, x: linear(x[:, :2]), "the network fails on records of shape (4,) (RuntimeError: mat1 and mat2"),
-        (lambda linear, x: linear(x).exp_().exp_(), "the network can't be differentiated: RuntimeError: one of the"),
+        (lambda net, x: (net.linear(x), x), "tuple"),
+        (lambda net, x: {"logits": net.linear(x)}, "dict"),
+        (lambda net, x: net.linear(x.detach()), "detach"),
+        (lambda net, x: net.linear(x.round().long().double()), "detach"),
+        (lambda net, x: net.linear(x)[:0], r"\(0,.*9"),
+        (lambda net, x: net.linear(x[:, :2]), r"\(4,\).*RuntimeError"),
+        (lambda net, x: net.linear(x).exp_().exp_(), "RuntimeError"),
     ],
 )
-def test_networks_that_can_not_be_explained(run: Any, message: str) -> None:
-    with pytest.raises(InputError) as refused:
-        explain(Written(run), RECORDS, outputs="logits")
-    assert message in str(refused.value)
+def test_networks_that_can_not_be_explained(run: Any, named: str) -> None:
+    with pytest.raises(InputError, match=named) as refused:
+        explain(Written(run, linear=nn.Linear(4, 3).double()), RECORDS, outputs="logits")
     assert "\n" not in str(refused.value)
 
 
 def test_whole_numbers_that_are_looked_up() -> None:
     module = nn.Sequential(nn.Embedding(9, 2), nn.Flatten(), nn.Linear(6, 2))
-    with pytest.raises(InputError, match="whole numbers have no gradients"):
+    with pytest.raises(InputError, match="Embedding"):
         explain(module, np.ones((3, 3), int), outputs="logits")
-    with pytest.raises(InputError, match=r"fails on these records|whole numbers have no gradients"):
+    with pytest.raises(InputError, match=r"Sequential|Embedding"):
         explain(module, np.ones((3, 3), int))
 
 
 def test_outputs_that_can_be_read_in_two_ways() -> None:
-    class Hidden(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.inner = dense()
-
-        def forward(self, x: Any) -> Any:
-            return self.inner(x).softmax(dim=1)
-
-    with pytest.raises(InputError, match="look like probabilities"):
-        explain(Hidden(), RECORDS)
+    with pytest.raises(InputError, match='outputs="probabilities"'):
+        explain(hidden_softmax(), RECORDS)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.linear_model import LogisticRegression
 
 from leakscope.adapters import estimator_model, function_model
 from leakscope.explanations import explain, explain_model, parse
@@ -9,6 +10,21 @@ from leakscope.explanations.noise import draw, mixed
 from leakscope.fingerprints import row_hashes
 
 KEYS = np.random.default_rng(0).integers(0, 2**63, 4000, dtype=np.uint64)
+RECORDS = np.random.default_rng(1).normal(size=(40, 3))
+
+
+def logistic(X):
+    return estimator_model(LogisticRegression(C=10).fit(X, X[:, 0] - X[:, 1] ** 2 > 0))
+
+
+@pytest.fixture(params=["network", "logistic"])
+def model(request):
+    if request.param == "logistic":
+        return logistic(RECORDS)
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+    return function_model(module, "classification", np.arange(2), "logits")
 
 
 def test_draws_depend_on_record_seed_and_stream_alone() -> None:
@@ -36,44 +52,33 @@ def test_seeds_of_records_differ_in_the_bits_that_torch_uses() -> None:
     assert not (mixed(KEYS, 0) == mixed(KEYS, 1)).any()
 
 
-@pytest.mark.parametrize("kind", ["network", "logistic"])
-def test_smoothgrad_is_the_same_for_the_same_record_whoever_stands_beside(kind: str) -> None:
-    X = np.random.default_rng(1).normal(size=(40, 3))
+def test_smoothgrad_is_the_same_for_the_same_record_whoever_stands_beside(model) -> None:
+    X = RECORDS.copy()
     X[7] = X[3]
-    model = _network() if kind == "network" else _logistic(X)
     one = explain_model(model, X, parse("smoothgrad:samples=5"))
     np.testing.assert_array_equal(one[7], one[3])
     # the noise is the same to the bit; products of other batch sizes may round differently
     alone = np.concatenate([explain_model(model, X[[row]], parse("smoothgrad:samples=5")) for row in range(40)])
-    np.testing.assert_allclose(alone, one, rtol=0, atol=1e-6 if kind == "network" else 1e-15)
+    np.testing.assert_allclose(alone, one, rtol=0, atol=1e-6 if one.dtype == np.float32 else 1e-15)
     other = explain_model(model, X, parse("smoothgrad:samples=5:seed=1"))
     assert (np.abs(other - one).max(axis=1) > 1e-5).all()
 
 
-@pytest.mark.parametrize("kind", ["network", "logistic"])
-def test_without_noise_it_is_the_gradient(kind: str) -> None:
-    X = np.random.default_rng(1).normal(size=(40, 3))
-    model = _network() if kind == "network" else _logistic(X)
-    smooth = explain_model(model, X, parse("smoothgrad:sigma=0:samples=4"))
-    np.testing.assert_allclose(smooth, explain_model(model, X, parse("gradient")), rtol=0, atol=1e-7)
+def test_without_noise_it_is_the_gradient(model) -> None:
+    smooth = explain_model(model, RECORDS, parse("smoothgrad:sigma=0:samples=4"))
+    np.testing.assert_allclose(smooth, explain_model(model, RECORDS, parse("gradient")), rtol=0, atol=1e-7)
 
 
 def test_smoothgrad_of_a_quadratic_function() -> None:
     """Of x ↦ xᵀAx/2 the mean over k draws is Ax + Aδ with δ ~ N(0, σ²/k): mean and variance are known."""
     torch = pytest.importorskip("torch")
+    from networks import Written
+
     matrix = torch.tensor([[2.0, 1.0, 0.0], [1.0, 3.0, -1.0], [0.0, -1.0, 1.5]], dtype=torch.float64)
-
-    class Quadratic(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.matrix = torch.nn.Parameter(matrix)
-
-        def forward(self, x):
-            return ((x @ self.matrix) * x).sum(dim=1) / 2
-
+    quadratic = Written(lambda net, x: ((x @ net.matrix) * x).sum(dim=1) / 2, matrix=torch.nn.Parameter(matrix))
     X = np.random.default_rng(2).normal(size=(3000, 3))
     sigma, samples = 0.7, 8
-    model = function_model(Quadratic(), "regression", None, "logits")
+    model = function_model(quadratic, "regression", None, "logits")
     found = explain_model(model, X, parse(f"smoothgrad:sigma={sigma}:samples={samples}"))
     delta = np.linalg.solve(matrix.numpy(), (found - X @ matrix.numpy()).T) / (sigma / np.sqrt(samples))
     assert np.abs(delta.mean(axis=1)).max() < 4 / np.sqrt(len(X))
@@ -81,59 +86,26 @@ def test_smoothgrad_of_a_quadratic_function() -> None:
     assert np.abs(np.cov(delta) - np.eye(3)).max() < 4.5 * np.sqrt(2 / len(X))
 
 
-def test_smoothgrad_of_a_logistic_model_has_the_mean_of_theory() -> None:
-    r"""The score moves by N(0, σ²|w|²): the mean slope is an integral over one number, here by Gauss-Hermite."""
-    X = np.random.default_rng(1).normal(size=(40, 3))
-    model = _logistic(X)
-    sigma, samples = 0.5, 20_000
-    found = explain_model(model, X[:5], parse(f"smoothgrad:sigma={sigma}:samples={samples}"))
-    estimator = model.predict.estimator  # type: ignore[attr-defined]
-    weights = estimator.coef_[0]
-    nodes, masses = np.polynomial.hermite_e.hermegauss(80)
-    score = estimator.decision_function(X[:5])
-    moved = score[:, None] + sigma * np.linalg.norm(weights) * nodes
-    slopes = 1 / (2 + 2 * np.cosh(moved))
-    mean = slopes @ masses / masses.sum()
-    spread = np.sqrt(slopes**2 @ masses / masses.sum() - mean**2)
-    expected = np.where(score > 0, 1, -1)[:, None] * mean[:, None] * weights
-    assert (np.abs(found - expected) < 4.5 * (spread / np.sqrt(samples))[:, None] * np.abs(weights)).all()
-
-
 def test_closed_form_draws_the_noise_of_the_definition() -> None:
     """The literal mean over draws at moved records, with the same noise."""
-    X = np.random.default_rng(1).normal(size=(40, 3))
-    model = _logistic(X)
-    how = parse("smoothgrad:sigma=0.4:samples=6:seed=3")
-    noise = draw(row_hashes(X), (6, 3), seed=3)
+    model, how = logistic(RECORDS), parse("smoothgrad:sigma=0.4:samples=6:seed=3")
+    noise = draw(row_hashes(RECORDS), (6, 3), seed=3)
     estimator = model.predict.estimator  # type: ignore[attr-defined]
-    for row, found in enumerate(explain_model(model, X, how)):
-        code = int(estimator.decision_function(X[[row]])[0] > 0)
+    for row, found in enumerate(explain_model(model, RECORDS, how)):
+        code = int(estimator.decision_function(RECORDS[[row]])[0] > 0)
         total = np.zeros(3)
         for drawn in noise[row]:
-            p = estimator.predict_proba([X[row] + 0.4 * drawn])[0, code]
+            p = estimator.predict_proba([RECORDS[row] + 0.4 * drawn])[0, code]
             total += p * (1 - p) * (2 * code - 1) * estimator.coef_[0] / 6
         np.testing.assert_allclose(found, total, rtol=0, atol=1e-12)
 
 
 def test_added_noise_is_not_that_of_smoothgrad() -> None:
     X = np.random.default_rng(1).normal(size=(400, 3))
-    model = _logistic(X)
+    model = logistic(X)
     plain, noisy = (explain(model, X, name) for name in ("smoothgrad:samples=1", "smoothgrad:samples=1:noise=0.3"))
     added = (noisy - plain) / 0.3
     assert abs(added.mean()) < 4 / np.sqrt(added.size)
     assert abs(added.var() - 1) < 4 * np.sqrt(2 / added.size)
     drawn = draw(row_hashes(X), (3,), seed=0)
     assert abs((added * drawn).mean()) < 4 / np.sqrt(added.size)
-
-
-def _logistic(X):
-    from sklearn.linear_model import LogisticRegression
-
-    return estimator_model(LogisticRegression(C=10).fit(X, X[:, 0] - X[:, 1] ** 2 > 0))
-
-
-def _network():
-    torch = pytest.importorskip("torch")
-    torch.manual_seed(0)
-    module = torch.nn.Sequential(torch.nn.Linear(3, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
-    return function_model(module, "classification", np.arange(2), "logits")

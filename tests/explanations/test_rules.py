@@ -13,6 +13,8 @@ from leakscope.errors import InputError
 from leakscope.explanations import explain
 
 torch = pytest.importorskip("torch")
+from networks import Written  # noqa: E402
+
 nn, functional = torch.nn, torch.nn.functional
 
 RECORDS = np.random.default_rng(0).normal(size=(6, 4))
@@ -219,15 +221,8 @@ def test_deeplift_of_a_maximum_by_hand() -> None:
     lift = nn.Sequential(nn.Unflatten(1, (1, 6)), nn.MaxPool1d(2), nn.Flatten(), nn.Linear(3, 2)).double()
     shift = nn.Parameter(torch.tensor([0.3, -0.2, 0.1, 0.4, -0.5, 0.6], dtype=torch.float64))
 
-    class Shifted(nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.shift, self.lift = shift, lift
-
-        def forward(self, x: Any) -> Any:
-            return self.lift(x + self.shift)
-
-    module, X = Shifted(), np.random.default_rng(3).normal(size=(20, 6))
+    module = Written(lambda net, x: net.lift(x + net.shift), shift=shift, lift=lift)
+    X = np.random.default_rng(3).normal(size=(20, 6))
     found = explain(module, X, "deeplift", outputs="logits")
     start, weights = shift.detach().numpy(), lift[3].weight.detach().numpy()
     for x, ours in zip(X, found, strict=True):
@@ -261,18 +256,11 @@ def test_deeplift_where_nothing_changes() -> None:
 # --- every way to write the same network ---
 
 
-class Written(nn.Module):
-    """A network whose forward pass is given."""
-
-    def __init__(self, run: Callable[[Any, Any], Any]) -> None:
-        super().__init__()
-        torch.manual_seed(0)
-        self.first, self.second, self.third = nn.Linear(4, 4), nn.Linear(4, 4), nn.Linear(4, 3)
-        self.activation, self.run = nn.ReLU(), run
-        self.double()
-
-    def forward(self, x: Any) -> Any:
-        return self.run(self, x)
+def written(run: Callable[[Any, Any], Any]) -> Any:
+    """A network of three layers whose forward pass is given."""
+    torch.manual_seed(0)
+    layers = {"first": nn.Linear(4, 4), "second": nn.Linear(4, 4), "third": nn.Linear(4, 3)}
+    return Written(run, activation=nn.ReLU(), **layers).double()
 
 
 def ignoring_results(net: Any, x: Any) -> Any:
@@ -305,19 +293,14 @@ WAYS = {
 @pytest.mark.parametrize("method", ["lrp", "deeplift", "gradient", "integrated_gradients"])
 def test_the_way_a_network_is_written_makes_no_difference(way: str, method: str) -> None:
     keep = RECORDS.copy()
-    expected = explain(Written(WAYS["modules"]), RECORDS, method, outputs="logits")
-    found = explain(Written(WAYS[way]), RECORDS, method, outputs="logits")
+    expected = explain(written(WAYS["modules"]), RECORDS, method, outputs="logits")
+    found = explain(written(WAYS[way]), RECORDS, method, outputs="logits")
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-14)
     np.testing.assert_array_equal(RECORDS, keep)
 
 
-def test_captum_loses_functional_activations_without_a_word() -> None:
-    module = Written(WAYS["functions"])
-    assert misses(module, RECORDS, captum_deeplift(module, RECORDS)) > 0.01
-    assert misses(module, RECORDS, explain(module, RECORDS, "deeplift", outputs="logits")) < 1e-14
-
-
 COMPLETE = {
+    "functions": WAYS["functions"],
     "residual sum": lambda net, x: net.third(x + functional.relu(net.first(x)) - 0.5 * torch.tanh(net.second(x))),
     "concatenation": lambda net, x: net.third(torch.cat([net.first(x).relu(), net.second(x).tanh()], 1)[:, 1:5]),
     "neurons in the first axis": lambda net, x: net.third(net.first(x).T.tanh().T),
@@ -334,7 +317,7 @@ COMPLETE = {
 
 @pytest.mark.parametrize("way", COMPLETE)
 def test_deeplift_is_complete(way: str) -> None:
-    module = Written(COMPLETE[way])
+    module = written(COMPLETE[way])
     assert misses(module, RECORDS, explain(module, RECORDS, "deeplift", outputs="logits")) < 1e-13
 
 
@@ -374,36 +357,25 @@ class Reversed(torch.autograd.Function):
         return -incoming
 
 
-class Attention(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.attention = nn.MultiheadAttention(4, 2, batch_first=True, dtype=torch.float64)
-
-    def forward(self, x: Any) -> Any:
-        return self.attention(x[:, None], x[:, None], x[:, None])[0][:, 0]
-
-
-class Recurrent(nn.Module):
-    def __init__(self) -> None:
-        super().__init__()
-        self.lstm = nn.LSTM(4, 3, batch_first=True, dtype=torch.float64)
-
-    def forward(self, x: Any) -> Any:
-        return self.lstm(x[:, None])[0][:, 0]
+def attend(net: Any, x: Any) -> Any:
+    return net.attention(x[:, None], x[:, None], x[:, None])[0][:, 0]
 
 
 NO_RULE = {
     "layer_norm": nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4), nn.Linear(4, 3)),
-    "multi_head_attention_forward": Attention(),
-    "lstm": Recurrent(),
+    "multi_head_attention_forward": Written(attend, attention=nn.MultiheadAttention(4, 2, batch_first=True)),
+    "lstm": Written(lambda net, x: net.lstm(x[:, None])[0][:, 0], lstm=nn.LSTM(4, 3, batch_first=True)),
+    "batch_norm": nn.Sequential(  # with statistics of the batch
+        nn.Unflatten(1, (1, 4)), nn.BatchNorm1d(1, track_running_stats=False), nn.Flatten(), nn.Linear(4, 3)
+    ),
     "softmax": nn.Sequential(nn.Linear(4, 4), nn.Softmax(dim=1), nn.Linear(4, 3)),
-    "mul": Written(lambda net, x: net.third(net.first(x) * net.second(x))),
-    "div": Written(lambda net, x: net.third(1 + net.first(x) / (1 + x.sum(1, keepdim=True)))),
-    "pow": Written(lambda net, x: net.third(net.first(x) ** 2)),
-    "maximum": Written(lambda net, x: net.third(torch.maximum(net.first(x), net.second(x)))),
-    "gt": Written(lambda net, x: net.third(net.first(x) if x.sum() > 0 else net.second(x))),
-    "setitem": Written(lambda net, x: assign(net.first(x), net)),
-    "dropout": Written(lambda net, x: net.third(functional.dropout(net.first(x), 0.0))),
+    "mul": written(lambda net, x: net.third(net.first(x) * net.second(x))),
+    "div": written(lambda net, x: net.third(1 + net.first(x) / (1 + x.sum(1, keepdim=True)))),
+    "pow": written(lambda net, x: net.third(net.first(x) ** 2)),
+    "maximum": written(lambda net, x: net.third(torch.maximum(net.first(x), net.second(x)))),
+    "gt": written(lambda net, x: net.third(net.first(x) if x.sum() > 0 else net.second(x))),
+    "setitem": written(lambda net, x: assign(net.first(x), net)),
+    "dropout": written(lambda net, x: net.third(functional.dropout(net.first(x), 0.0))),
 }
 
 
@@ -415,34 +387,21 @@ def assign(h: Any, net: Any) -> Any:
 @pytest.mark.parametrize("method", ["lrp", "deeplift"])
 @pytest.mark.parametrize("function", NO_RULE)
 def test_functions_without_a_rule_are_named(method: str, function: str) -> None:
-    message = f"^{method} has no rule for {function}, which the network uses: take gradient, integrated_gradients or smoothgrad"
-    with pytest.raises(InputError, match=message):
+    with pytest.raises(InputError, match=rf"^{method}.*\b{function}\b.*smoothgrad"):
         explain(NO_RULE[function].double(), RECORDS, method, outputs="logits")
 
 
 def test_lrp_refuses_what_does_not_go_through_zero() -> None:
-    with pytest.raises(InputError, match="lrp has no rule for sigmoid"):
+    with pytest.raises(InputError, match=r"lrp.*sigmoid"):
         explain(dense(nn.Sigmoid), RECORDS, "lrp", outputs="logits")
 
 
 @pytest.mark.parametrize("method", ["lrp", "deeplift"])
-def test_statistics_of_the_batch_are_refused(method: str) -> None:
-    parts = [nn.Conv1d(1, 3, 2), nn.BatchNorm1d(3, track_running_stats=False), nn.Flatten(), nn.Linear(9, 3)]
-    module = nn.Sequential(nn.Unflatten(1, (1, 4)), *parts).double()
-    with pytest.raises(InputError, match="no rule for batch_norm"):
-        explain(module, RECORDS, method, outputs="logits")
-
-
-@pytest.mark.parametrize("method", ["lrp", "deeplift"])
 def test_code_that_can_not_be_seen_is_refused(method: str) -> None:
-    hidden = Written(lambda net, x: net.third(Reversed.apply(net.first(x)).relu()))
-    with pytest.raises(
-        InputError, match=f"^{method} can't see into ReversedBackward, which a part of the network uses"
-    ):
-        explain(hidden, RECORDS, method, outputs="logits")
-    last = Written(lambda net, x: Reversed.apply(net.third(x)))
-    with pytest.raises(InputError, match="can't see into ReversedBackward"):
-        explain(last, RECORDS, method, outputs="logits")
+    within = written(lambda net, x: net.third(Reversed.apply(net.first(x)).relu()))
+    for hidden in (within, written(lambda net, x: Reversed.apply(net.third(x)))):
+        with pytest.raises(InputError, match=f"^{method}.*ReversedBackward"):
+            explain(hidden, RECORDS, method, outputs="logits")
 
 
 @pytest.mark.filterwarnings("ignore:.*torch.jit.*:DeprecationWarning", "ignore:.*torch.jit.*:FutureWarning")
@@ -451,7 +410,7 @@ def test_torchscript_is_refused_and_not_taken_for_linear(method: str) -> None:
     module = dense(nn.ReLU)
     traced = torch.jit.trace(module, torch.from_numpy(RECORDS))
     for hidden in (traced, nn.Sequential(traced, nn.Linear(3, 3).double())):
-        with pytest.raises(InputError, match=f"^{method} can't see into TorchScript"):
+        with pytest.raises(InputError, match=f"^{method}.*TorchScript"):
             explain(hidden, RECORDS, method, outputs="logits")
     np.testing.assert_allclose(
         explain(traced, RECORDS, outputs="logits"), explain(module, RECORDS, outputs="logits"), rtol=0, atol=1e-15
@@ -463,8 +422,8 @@ def test_a_way_that_differs_at_the_baseline_is_refused() -> None:
         h = net.first(x)
         return net.third(h.tanh().relu() if len(x) > 1 else h.tanh())
 
-    with pytest.raises(InputError, match="takes another way at the baseline"):
-        explain(Written(run), RECORDS, "deeplift", outputs="logits")
+    with pytest.raises(InputError, match=r"baseline.*deeplift"):
+        explain(written(run), RECORDS, "deeplift", outputs="logits")
 
 
 def test_deeplift_says_when_it_is_not_complete() -> None:
@@ -474,5 +433,5 @@ def test_deeplift_says_when_it_is_not_complete() -> None:
         steps = net.first(x)[None] + torch.arange(3.0)[:, None, None]
         return net.third(steps.reshape(-1, 4).tanh().reshape(3, -1, 4).sum(0))
 
-    with pytest.raises(InputError, match="deeplift misses the change of the output by"):
-        explain(Written(run), RECORDS, "deeplift", outputs="logits")
+    with pytest.raises(InputError, match=r"^deeplift.*0\.\d"):
+        explain(written(run), RECORDS, "deeplift", outputs="logits")

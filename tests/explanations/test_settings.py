@@ -35,7 +35,6 @@ OWN = {
     "lrp": ("epsilon",),
     "deeplift": ("baseline",),
 }
-WRONG = [("noise", -0.1), ("top", 0), ("top", "many"), ("decimals", -1), ("digits", 0), ("seed", -1)]
 ANY = ("noise", "normalised", "top", "decimals", "digits", "seed")
 
 
@@ -73,6 +72,7 @@ def test_usual_settings_do_not_stand_in_the_name() -> None:
     assert FeatureExplanation("smoothgrad", sigma=0.2, samples=50).name == "smoothgrad"
     assert parse("gradient:normalised").name == parse("gradient:normalised=True").name == "gradient:normalised"
     assert parse("gradient:normalised=False").name == "gradient"
+    assert parse("gradient:noise=0.1:seed=4").seed == 4
 
 
 @pytest.mark.parametrize(
@@ -89,12 +89,6 @@ def test_one_explanation_has_one_name(one: str, other: str) -> None:
     assert parse(one).name == parse(other).name
 
 
-def test_a_seed_without_anything_to_draw_is_refused() -> None:
-    with pytest.raises(InputError, match="leave seed out"):
-        parse("gradient:seed=4")
-    assert parse("gradient:noise=0.1:seed=4").seed == 4
-
-
 def test_numbers_of_numpy_are_those_of_python() -> None:
     how = FeatureExplanation("smoothgrad", sigma=np.float64(0.5), samples=np.int64(7), top=np.int32(3))
     assert how == parse("smoothgrad:sigma=0.5:samples=7:top=3")
@@ -108,37 +102,45 @@ def test_the_paper_explains_probabilities_and_layers_explain_logits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "message"),
+    ("name", "named"),
     [
-        ("saliency", "there is no explanation 'saliency': choose one of gradient, "),
-        ("", "there is no explanation ''"),
-        ("gradient:depth=3", "gradient has no setting 'depth': it has output, noise"),
-        ("gradient:", "gradient has no setting ''"),
-        ("gradient:top=3:top=4", "top is set twice"),
-        ("gradient:output=loss", "output is 'probability' or 'logit', not 'loss'"),
-        ("lrp:output=probability", "lrp explains the logit: leave output out"),
-        ("deeplift:output=probability", "deeplift explains the logit: leave output out"),
-        ("gradient:normalised=yes", "normalised is True or False, not 'yes'"),
-        ("smoothgrad:sigma", "sigma needs a value: write sigma="),
-        *((f"integrated_gradients:baseline={wrong}", "baseline must be") for wrong in ("nan", "mean", "1e999")),
-        *((f"integrated_gradients:steps={wrong}", "steps must be") for wrong in ("1", "10.5")),
-        ("smoothgrad:sigma=-1", "sigma must be"),
-        *((f"smoothgrad:samples={wrong}", "samples must be") for wrong in ("0", "2.0")),
-        *((f"gradient:{name}={wrong}", f"{name} must be") for name, wrong in WRONG),
-        ("deeplift:baseline=mean", "baseline must be"),
-        ("lrp:epsilon=0", "epsilon must be"),
-        ("gradient:sigma=0.1", "sigma is a setting of smoothgrad, not of gradient: leave it out"),
-        ("lrp:baseline=1", "baseline is a setting of integrated_gradients and deeplift, not of lrp"),
+        ("saliency", "'saliency'.*gradient"),
+        ("", "''.*gradient"),
+        ("gradient:depth=3", "^gradient.*'depth'.*noise"),
+        ("gradient:", "^gradient.*''"),
+        ("gradient:seed=4", "seed"),  # there is nothing to draw
+        ("lrp:output=probability", "^lrp.*output"),
+        ("deeplift:output=probability", "^deeplift.*output"),
+        ("gradient:sigma=0.1", "^sigma.*smoothgrad.*gradient"),
+        ("lrp:baseline=1", "^baseline.*integrated_gradients.*deeplift.*lrp"),
     ],
 )
-def test_wrong_names_are_refused_in_one_sentence(name: str, message: str) -> None:
-    with pytest.raises(InputError) as refused:
+def test_wrong_names_are_refused_in_one_sentence(name: str, named: str) -> None:
+    with pytest.raises(InputError, match=named) as refused:
         parse(name)
-    assert str(refused.value).startswith(message) or message in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+OUT_OF_RANGE = {
+    "integrated_gradients": ["baseline=nan", "baseline=mean", "baseline=1e999", "steps=1", "steps=10.5"],
+    "smoothgrad": ["sigma", "sigma=-1", "samples=0", "samples=2.0"],
+    "gradient": [
+        "top=3:top=4", "top=0", "top=many", "output=loss", "normalised=yes", "noise=-0.1", "decimals=-1", "digits=0",
+        "seed=-1",
+    ],
+    "deeplift": ["baseline=mean"],
+    "lrp": ["epsilon=0"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [f"{method}:{one}" for method, settings in OUT_OF_RANGE.items() for one in settings])
+def test_a_setting_with_a_wrong_value_is_named(name: str) -> None:
+    setting = name.partition(":")[2].partition("=")[0]
+    with pytest.raises(InputError, match=f"^{setting}"):
+        parse(name)
 
 
 @pytest.mark.parametrize("value", [None, "3", [3], math.nan, True])
 def test_values_of_another_kind_are_refused(value: object) -> None:
-    with pytest.raises(InputError, match="steps must be"):
+    with pytest.raises(InputError, match=r"^steps"):
         FeatureExplanation("integrated_gradients", steps=value)  # type: ignore[arg-type]

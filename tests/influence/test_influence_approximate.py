@@ -215,41 +215,35 @@ def test_a_hessian_that_is_not_positive_definite_is_refused(solver: str, monkeyp
     if solver != "explicit":
         monkeypatch.setattr(functions, "EXPLICIT", 0)
     X, y = records(30)
-    with pytest.raises(InputError, match=r"Hessian is not positive definite.*or curvature='gauss-newton'"):
+    with pytest.raises(InputError, match=r"Hessian.*damping.*curvature='gauss-newton'"):
         influence_functions(network(4, 5, 1), log_loss, X, y, X, 1 - y)
     assert influence_functions(network(4, 5, 1), log_loss, X, y, X, y, damping=50.0).shape == (30, 30)
 
 
 @pytest.mark.parametrize(
-    ("change", "words"),
+    ("change", "named"),
     [
-        ({"module": "net"}, "module is a trained torch.nn.Module, not a str"),
-        ({"curvature": "fisher"}, "curvature is 'hessian' or 'gauss-newton', not 'fisher'"),
-        ({"damping": -1.0}, "damping must be"),
-        ({"penalty": "strong"}, "penalty must be"),
-        ({"X": np.ones((30, 3))}, "fail on the first of the training records"),
-        ({"points": np.ones((30, 3))}, "fail on the first of the points"),
-        ({"X": np.full((30, 4), "a")}, "must be numbers"),
-        ({"X": np.full((30, 4), np.nan)}, "are not finite"),
-        ({"y": np.ones(3)}, "give one label for each"),
-        ({"loss": lambda outputs, labels: outputs.expand(1, 2)}, "is not one number"),
-        ({"module": network(4, 1).requires_grad_(False)}, "no parameter of the module needs a gradient"),
+        ({"module": "net"}, "module.*str"),
+        ({"curvature": "fisher"}, "curvature.*'fisher'"),
+        ({"damping": -1.0}, "damping"),
+        ({"penalty": "strong"}, "penalty"),
+        ({"X": np.ones((30, 3))}, "^X.*RuntimeError"),
+        ({"points": np.ones((30, 3))}, "^points.*RuntimeError"),
+        ({"X": np.full((30, 4), "a")}, "^X.*<U1"),
+        ({"X": np.full((30, 4), np.nan)}, "^X"),
+        ({"y": np.ones(3)}, r"^X.*\(3,\)"),
+        ({"loss": lambda outputs, labels: outputs.expand(1, 2)}, r"loss\(outputs"),
+        ({"module": network(4, 1).requires_grad_(False)}, "requires_grad"),
     ],
 )
-def test_bad_input_to_influence_functions(change: dict[str, Any], words: str) -> None:
+def test_bad_input_to_influence_functions(change: dict[str, Any], named: str) -> None:
     X, y = records(30)
     good = {"module": network(4, 1), "loss": log_loss, "X": X, "y": y, "points": X, "labels": y, "penalty": 1.0}
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=named):
         influence_functions(**{**good, **change})
-
-
-@pytest.mark.parametrize("l2", [0.0, -1.0, True, "1"])
-def test_a_bad_penalty_is_refused(l2: Any) -> None:
-    with pytest.raises(InputError, match="l2 must be"):
-        first_order(*records(), l2=l2)
 
 
 def test_without_torch_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(MissingExtraError, match=r"pip install 'leakscope\[torch\]'"):
+    with pytest.raises(MissingExtraError, match=r"leakscope\[torch\]"):
         influence_functions(None, log_loss, [[1.0]], [1], [[1.0]], [1])

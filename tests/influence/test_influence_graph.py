@@ -157,21 +157,16 @@ def test_the_callers_targets_stay_the_callers():
 
 
 def test_wrong_input_is_refused():
-    for targets in ([0, 1], [[0.5]], np.empty((0, 2), int)):
-        with pytest.raises(InputError, match="table of record numbers"):
+    for targets in ([0, 1], [[0.5]], np.empty((0, 2), int), [[0], [2]], [[0, 0], [0, 1]]):
+        with pytest.raises(InputError, match="targets"):
             InfluenceGraph(targets)
-    with pytest.raises(InputError, match="from 0 to 1"):
-        InfluenceGraph([[0], [2]])
-    with pytest.raises(InputError, match="twice"):
-        InfluenceGraph([[0, 0], [0, 1]])
     graph = InfluenceGraph([[0], [0]])
-    for start in (-1, 2, 0.5, True):
-        with pytest.raises(InputError, match="start must be"):
-            graph.traversal(start)
-        with pytest.raises(InputError, match="start must be"):
-            graph.greedy(start)
-    with pytest.raises(InputError, match="order must be"):
+    for walk in (graph.traversal, graph.greedy):
+        for start in (-1, 2, 0.5, True):
+            with pytest.raises(InputError, match="start"):
+                walk(start)
+    with pytest.raises(InputError, match="order"):
         graph.traversal(0, "sideways")
     loo = leave_one_out([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1])
-    with pytest.raises(InputError, match="leave out 4 records"):
+    with pytest.raises(InputError, match="4"):
         influence_graph(loo, [[0.0]], RecordExplanation(1))

@@ -211,9 +211,9 @@ def test_lemma_f2_as_printed_leaves_records_out():
 
 def test_wrong_input_is_refused():
     for models in ((1.0, 0.0, [], []), (1.0, 0.0, [1.0], [1.0, 2.0]), (1.0, 0.0, [[1.0]], [[1.0]])):
-        with pytest.raises(InputError, match="one number for each record"):
+        with pytest.raises(InputError, match="coef"):
             revealable(*models)
-    with pytest.raises(InputError, match="finite"):
+    with pytest.raises(InputError, match="intercept"):
         case(math.nan, 0.0, [1.0], [1.0])
-    with pytest.raises(InputError, match="m must be"):
+    with pytest.raises(InputError, match=r"^m"):
         tangents(0)

@@ -93,24 +93,21 @@ def test_the_callers_arrays_are_untouched() -> None:
 
 
 @pytest.mark.parametrize(
-    ("X", "y", "l2", "words"),
+    ("X", "y", "l2", "named"),
     [
-        ([[1.0]], [1.0], 1.0, "needs 2 records or more"),
-        ([[1.0], [2.0]], ["a", "b"], 1.0, "labels are not numbers"),
-        ([[1.0], [2.0]], [1.0, 2.0], -1.0, "l2 must be"),
-        ([[1.0], [2.0]], [1.0, 2.0], 0.0, "can't settle 2 parameters"),
-        ([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 3.0]], [1.0, 2.0, 3.0, 5.0], 0.0, "one of the records 0, which"),
-        ([[np.nan], [2.0]], [1.0, 2.0], 1.0, "can't take"),
+        ([[1.0]], [1.0], 1.0, r"\b2\b"),
+        ([[1.0], [2.0]], ["a", "b"], 1.0, "labels"),
+        ([[1.0], [2.0]], [1.0, 2.0], -1.0, "^l2"),
+        ([[1.0], [2.0]], [1.0, 2.0], 0.0, "l2"),
+        ([[1.0, 0.0], [0.0, 1.0], [0.0, 2.0], [0.0, 3.0]], [1.0, 2.0, 3.0, 5.0], 0.0, r"\b0,.*l2"),  # the first record
+        ([[np.nan], [2.0]], [1.0, 2.0], 1.0, r"\b0\b"),  # the column
     ],
 )
-def test_what_has_no_answer_is_refused(X: Any, y: Any, l2: float, words: str) -> None:
-    with pytest.raises(InputError, match=words):
+def test_what_has_no_answer_is_refused(X: Any, y: Any, l2: float, named: str) -> None:
+    with pytest.raises(InputError, match=named):
         leave_one_out_ridge(X, y, l2)
 
 
-def test_points_that_do_not_fit_are_refused() -> None:
-    loo = leave_one_out_ridge(*records(10, 3))
-    with pytest.raises(InputError, match="give a table of 3 columns"):
-        loo.predict(np.zeros((2, 4)))
-    with pytest.raises(InputError, match="one value per point"):
-        loo.influences(np.zeros((2, 3)), [1.0])
+def test_labels_that_do_not_fit_are_refused() -> None:
+    with pytest.raises(InputError, match="labels"):
+        leave_one_out_ridge(*records(10, 3)).influences(np.zeros((2, 3)), [1.0])

@@ -65,11 +65,6 @@ def test_any_number_of_workers_gives_the_same_numbers():
     assert one.rho_kl == two.rho_kl
 
 
-def test_scikit_learn_and_own_least_squares_agree():
-    own, theirs = measured(records=4, draws=80), measured(LinearRegression(), records=4, draws=80)
-    np.testing.assert_allclose(own.records["kl"], theirs.records["kl"], rtol=1e-6)
-
-
 def test_an_estimator_without_coefficients_is_measured_by_its_outputs():
     forest = RandomForestRegressor(5, max_depth=3)
     with pytest.raises(InputError, match="function"):
@@ -82,7 +77,7 @@ def test_an_estimator_without_coefficients_is_measured_by_its_outputs():
 def test_a_tree_that_remembers_is_measured_once_its_answers_are_noisy():
     tree = DecisionTreeRegressor()
     settings = {"records": 3, "draws": 60, "space": "function", "workers": 1}
-    with pytest.raises(InputError, match=r"infinite.*noise"):
+    with pytest.raises(InputError, match="noise"):
         measured(tree, **settings)
     found = measured(tree, noise=0.1, **settings)
     assert found.attack.value > 0.3
@@ -157,38 +152,29 @@ def test_laws_with_atoms_are_warned_of():
     assert found.claim("bounded").outcome == "no"
 
 
+OUT_OF_RANGE = {
+    "size": [1, 300, 299, 2.5], "records": [1, [1, 1], [0, 300], ["a", "b"]], "draws": [3], "noise": [-1.0, math.nan],
+    "space": ["outputs"], "confidence": [1.0], "prior": [0.0], "seed": [-1],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "named"),
     [
-        ({"size": 1}, "size must be"),
-        ({"size": 300}, "at most 298"),
-        ({"size": 299}, "at most 298"),
-        ({"size": 2.5}, "size must be"),
-        ({"records": 1}, "records must be"),
-        ({"records": [1, 1]}, "records must be"),
-        ({"records": [0, 300]}, "records must be"),
-        ({"records": ["a", "b"]}, "records must be"),
-        ({"draws": 3}, "draws must be"),
-        ({"noise": -1.0}, "noise must be"),
-        ({"noise": float("nan")}, "noise must be"),
-        ({"space": "outputs"}, "'parameters' or 'function'"),
-        ({"confidence": 1.0}, "confidence must be"),
-        ({"confidence": 0.3}, "confidence must be"),
-        ({"prior": 0.0}, "prior must be"),
-        ({"seed": -1}, "seed must be"),
-        ({"learner": "svm"}, "ridge"),
-        ({"values": Y[:10]}, "labels"),
-        ({"features": np.full((300, 2), np.nan)}, "missing"),
-        ({"features": np.full((300, 2), "text")}, "numbers"),
-        ({"learner": Ridge(0.1), "features": RNG.normal(size=(300, 40)), "draws": 30}, "raise draws"),
-        ({"learner": Ridge(0.1), "values": np.zeros(300)}, "no leakage"),  # the same model from every training set
-        ({"values": X @ [1.0, 2.0]}, "no leakage"),  # models differ by rounding only
-        ({"values": np.ones(300)}, "no leakage"),
-        ({"size": 3}, "infinite"),  # three parameters, three records: the model fits all of them exactly
+        *(({name: value}, name) for name, values in OUT_OF_RANGE.items() for value in values),
+        ({"learner": "svm"}, "'svm'"),
+        ({"values": Y[:10]}, "10"),
+        ({"features": np.full((300, 2), np.nan)}, r"\b0\b"),  # the column
+        ({"features": np.full((300, 2), "text")}, "<U4"),
+        ({"learner": Ridge(0.1), "features": RNG.normal(size=(300, 40)), "draws": 30}, "draws"),
+        ({"learner": Ridge(0.1), "values": np.zeros(300)}, r"\bX\b"),  # the same model from every training set
+        ({"values": X @ [1.0, 2.0]}, r"\bX\b"),  # models differ by rounding only
+        ({"values": np.ones(300)}, r"\bX\b"),
+        ({"size": 3}, "l2"),  # three parameters, three records: the model fits all of them exactly
     ],
 )
-def test_wrong_input_is_refused_in_one_sentence(settings, words):
-    with pytest.raises(InputError, match=words) as caught:
+def test_wrong_input_is_refused_in_one_sentence(settings, named):
+    with pytest.raises(InputError, match=named) as caught:
         measured(**settings)
     assert "\n" not in str(caught.value)
 
@@ -229,25 +215,23 @@ def test_noise_is_that_of_draws_to_which_it_was_added():
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "settings", "words"),
+    ("first", "second", "settings", "named"),
     [
-        (np.zeros(5), np.zeros((5, 1)), {}, "draws, parameters"),
-        (np.zeros((50, 2)), np.zeros((50, 3)), {}, "parameters"),
-        (np.full((50, 1), np.nan), np.zeros((50, 1)), {}, "missing or infinite"),
-        ([["a"]], [["b"]], {}, "must be numbers"),
-        (RNG.normal(size=(50, 1)), RNG.normal(size=(60, 1)), {"paired": True}, "as many on both sides"),
-        (RNG.normal(size=(5, 4)), RNG.normal(size=(5, 4)), {}, "draws or more"),
-        (np.ones((50, 1)), RNG.normal(size=(50, 1)), {}, "infinite"),
-        (RNG.normal(size=(50, 1)), np.ones((50, 1)), {}, "no leakage|infinite"),
-        (RNG.normal(size=(50, 1)), RNG.normal(size=(50, 1)), {"confidence": 2}, "confidence"),
-        (DRAWS, 0 * DRAWS, {}, "infinite"),  # a law that is constant on one side
-        (0 * DRAWS, DRAWS, {}, "infinite"),
-        (DRAWS, np.column_stack([DRAWS[:, 0], np.ones(100)]), {}, "infinite"),
-        (0 * DRAWS, 0 * DRAWS, {}, "no leakage"),
+        (np.zeros(5), np.zeros((5, 1)), {}, r"theta_in.*\(5,\)"),
+        (np.zeros((50, 2)), np.zeros((50, 3)), {}, "theta_out"),
+        (np.full((50, 1), np.nan), np.zeros((50, 1)), {}, "theta_in"),
+        ([["a"]], [["b"]], {}, "theta_in"),
+        (DRAWS, DRAWS[:60], {"paired": True}, "paired"),
+        (RNG.normal(size=(5, 4)), RNG.normal(size=(5, 4)), {}, "draws"),
+        (DRAWS, DRAWS, {"confidence": 2}, "confidence"),
+        (DRAWS, 0 * DRAWS, {}, "l2"),  # a law that is constant on one side
+        (0 * DRAWS, DRAWS, {}, "l2"),
+        (DRAWS, np.column_stack([DRAWS[:, 0], np.ones(100)]), {}, "l2"),
+        (0 * DRAWS, 0 * DRAWS, {}, "theta_in"),
     ],
 )
-def test_wrong_draws_are_refused(first, second, settings, words):
-    with pytest.raises(InputError, match=words):
+def test_wrong_draws_are_refused(first, second, settings, named):
+    with pytest.raises(InputError, match=named):
         gaussian_leakage(first, second, **settings)
 
 
@@ -288,7 +272,7 @@ def test_gaussian_leakage_does_not_depend_on_scale(scale):
 
 def test_an_offset_where_nothing_varies_is_seen():
     first, second = np.random.default_rng(8).normal(size=(2, 100, 2))
-    with pytest.raises(InputError, match="infinite"):
+    with pytest.raises(InputError, match="l2"):
         gaussian_leakage(np.c_[first, first[:, 0]], np.c_[second, second[:, 0] + 1e-3])
     assert gaussian_leakage(np.c_[first, first[:, 0]], np.c_[second, second[:, 0]]).low == 0
 

@@ -16,7 +16,7 @@ from leakscope.leakage.claims import conclude
 from leakscope.leakage.result import _crossing
 from leakscope.learners import Ridge
 from leakscope.report.documents import document
-from leakscope.report.documents.leakage import advise
+from leakscope.report.documents.leakage import _ADVICE, advise
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 2))
@@ -110,7 +110,7 @@ def test_a_measured_leakage_survives_an_experiment_that_cannot_be_run():
 
 
 @pytest.mark.parametrize(
-    ("settings", "words"),
+    ("settings", "named"),
     [
         ({"models": 1}, "models"),
         ({"workers": 0}, "workers"),
@@ -123,9 +123,9 @@ def test_a_measured_leakage_survives_an_experiment_that_cannot_be_run():
         ({"learner": LinearRegression(), "l2": (0.1, 1.0)}, "l2"),
     ],
 )
-def test_what_cannot_work_is_refused_before_anything_is_trained(settings, words, monkeypatch):
+def test_what_cannot_work_is_refused_before_anything_is_trained(settings, named, monkeypatch):
     monkeypatch.setattr("leakscope.leakage.sweeping.measure_point", pytest.fail)
-    with pytest.raises(InputError, match=words):
+    with pytest.raises(InputError, match=named):
         sweep(**{"learner": "ridge", "X": X, "y": Y, "sizes": (30,)} | settings)
 
 
@@ -196,11 +196,11 @@ def test_settings_are_compared_by_intervals_of_the_median_record(swept):
     """With a tenth of the records the leakage of a mean is about ten times as large. l2 of 0.01 changes nothing."""
     assert swept.claim("leaks_less", setting="size", value=20).outcome == "no"
     assert swept.claim("leaks_less", setting="l2", value=0.01).outcome == "inconclusive"
-    assert [item.title for item in advise(swept)] == ["Train on as many records as possible"]
+    assert [item.title for item in advise(swept)] == [_ADVICE["size"]]
     less = replace(swept.point.rho_kl_median, value=1e-6, low=0.0, high=2e-6)
     better = changed(swept, 3, rho_kl_median=less)
     assert better.claim("leaks_less", setting="l2", value=0.01).outcome == "yes"
-    assert [item.title for item in advise(better)][1] == "Increase the regularisation"
+    assert [item.title for item in advise(better)] == [_ADVICE["size"], _ADVICE["l2"]]
     doubted = changed(better, 3, warnings=(Caveat("neighbours_disagree"),))
     assert doubted.claim("leaks_less", setting="l2", value=0.01).outcome == "inconclusive"
 

@@ -3,6 +3,7 @@
 import pickle
 import subprocess
 import sys
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 from leakscope.errors import InputError
 from leakscope.learners import Estimator, Learner, Logistic, Ridge, as_learner
-from leakscope.worlds import random_halves, retrain
+from leakscope.worlds import random_sets, retrain
 
 
 def generator(seed: int = 0) -> np.random.Generator:
@@ -75,7 +76,7 @@ def test_probabilities_of_0_keep_the_log_odds_finite() -> None:
     assert np.array_equal(np.unique(learner.outputs(model, table).round(9)), np.round([-edge, 0.0, edge], 9))
     assert learner.losses(model, table, codes).max() == 0
     assert learner.losses(model, table, (codes + 1) % 3) == pytest.approx(edge)
-    with pytest.raises(InputError, match=r'DecisionTreeClassifier has no coef_ .* use space="function"'):
+    with pytest.raises(InputError, match=r'DecisionTreeClassifier.*coef_.*space="function"'):
         learner.parameters(model)
 
 
@@ -89,9 +90,9 @@ def test_a_class_that_a_training_set_lacks() -> None:
     assert log_odds.shape == (90, 2)
     assert np.abs(log_odds[:, 1] - peer.decision_function(X)).max() < 1e-9
     assert np.abs(log_odds[:, 0] - (np.log(1e-12) - peer.predict_log_proba(X)[:, 0])).max() < 1e-9
-    with pytest.raises(InputError, match=r'lacks one of the 3 classes, .* larger, or use space="function"'):
+    with pytest.raises(InputError, match=r'3.*LogisticRegression.*space="function"'):
         learner.parameters(model)
-    with pytest.raises(InputError, match="LogisticRegression can't be trained again on 30 records: ValueError"):
+    with pytest.raises(InputError, match=r"LogisticRegression.*30.*ValueError"):
         learner.fit(table[codes == 0], codes[codes == 0], generator())
 
 
@@ -106,7 +107,7 @@ def test_a_classifier_without_probabilities_gives_its_decision_function() -> Non
     )
     X, y = universe(classes=3)
     learner, table, codes = Estimator(RidgeClassifier()).prepare(X, y)
-    with pytest.raises(InputError, match="RidgeClassifier gives no probabilities: use one with predict_proba"):
+    with pytest.raises(InputError, match=r"RidgeClassifier.*predict_proba"):
         learner.outputs(learner.fit(table, codes, generator()), table)
 
 
@@ -134,45 +135,22 @@ def test_all_chance_comes_from_the_generator() -> None:
     assert not np.array_equal(one, other)
 
 
-def observe(model: Any, world: int, indices: Any) -> dict[str, Any]:  # noqa: ARG001
-    return {"predicted": model.predict(np.zeros((1, 3)))}
-
-
-def test_retrain_trains_it() -> None:
-    X, y = universe()
-    learner, table, values = Estimator(LinearRegression()).prepare(X, y)
-    worlds = random_halves(90, 4, seed=0)
-    seen = retrain(learner, table, values, worlds, observe, seed=0, workers=1)
-    for world, observed in enumerate(seen):
-        drawn = worlds.indices(world)
-        peer = LinearRegression().fit(X[drawn], y[drawn])
-        assert np.abs(observed["predicted"] - peer.intercept_).max() < 1e-12
-
-
-def test_what_can_not_be_a_learner_is_refused_in_a_sentence() -> None:
+def test_what_can_not_be_a_learner_is_refused_by_name() -> None:
     X, y = universe(classes=2)
-    for thing, message in [
-        (KMeans(), "KMeans is a (clusterer|transformer)"),
-        (StandardScaler(), "StandardScaler is a transformer"),
-        (make_pipeline(FrozenEstimator(StandardScaler().fit(X)), GaussianNB()), "it or a part of it is frozen"),
-        (FrozenEstimator(GaussianNB().fit(X, y)), "it or a part of it is frozen: pass it unfrozen"),
-    ]:
-        with pytest.raises(InputError, match=message):
+    nested = make_pipeline(FrozenEstimator(StandardScaler().fit(X)), GaussianNB())
+    for thing in (KMeans(), StandardScaler(), nested, FrozenEstimator(GaussianNB().fit(X, y))):
+        with pytest.raises(InputError, match=type(thing).__name__):
             Estimator(thing).prepare(X, y)
-    for thing in (LogisticRegression, 3, "ridge"):
-        with pytest.raises(InputError, match="Estimator takes a scikit-learn estimator"):
-            Estimator(thing)
+    for wrong in (LogisticRegression, 3, "ridge"):
+        with pytest.raises(InputError, match="Estimator"):
+            Estimator(wrong)
     learner = Estimator(GaussianNB())
-    for features, labels, message in [
-        (X, y[:5], "90 records but 5 labels"),
-        (X, np.zeros(90), "the same label: give records of two classes"),
-        (X[:0], y[:0], "the data is empty"),
-    ]:
-        with pytest.raises(InputError, match=message):
+    for features, labels, named in [(X, y[:5], r"90.*5"), (X, np.zeros(90), "label"), (X[:0], y[:0], None)]:
+        with pytest.raises(InputError, match=named):
             learner.prepare(features, labels)
-    with pytest.raises(InputError, match="the labels are not numbers"):
+    with pytest.raises(InputError, match="LinearRegression"):
         Estimator(LinearRegression()).prepare(X, ["a"] * 90)
-    with pytest.raises(InputError, match="size of a training set"):
+    with pytest.raises(InputError, match="91"):
         learner.check(X, y, 91)
 
 
@@ -186,24 +164,38 @@ def test_every_way_to_name_a_learner() -> None:
     for learner in (ridge, Logistic(), Estimator(tree)):
         assert isinstance(learner, Learner)
         assert pickle.loads(pickle.dumps(learner)).name == learner.name
-    for thing, settings, message in [
-        (
-            "lasso",
-            {},
-            "'lasso' is not a learner: pass 'ridge', 'logistic' or 'mlp', a learner of leakscope.learners, or",
-        ),
-        (3, {}, "a int is not a learner"),
-        (None, {}, "a NoneType is not a learner"),
-        (Ridge, {}, r"Ridge is a class: pass Ridge\(\)"),
-        (SVC, {}, r"SVC is a class: pass SVC\(\)"),
-        (ridge, {"l2": 1.0}, "ridge regression has its settings already: leave l2 out"),
-        (tree, {"l2": 1.0}, "DecisionTreeRegressor has its settings already"),
-        ("ridge", {"lambda_": 1.0}, "Ridge has no setting 'lambda_': it has l2, intercept"),
-        ("ridge", {"columns": ()}, "Ridge has no setting 'columns': it has l2, intercept"),
-        ("ridge", {"l2": -1}, "l2 must be"),
+    for thing, settings, named in [
+        ("lasso", {}, "'lasso'.*'ridge'.*'logistic'.*'mlp'"),
+        (3, {}, r"\bint\b"),
+        (None, {}, "NoneType"),
+        (Ridge, {}, r"\bRidge\(\)"),
+        (SVC, {}, r"\bSVC\(\)"),
+        (ridge, {"l2": 1.0}, "l2"),
+        (tree, {"l2": 1.0}, "DecisionTreeRegressor.*l2"),
+        ("ridge", {"lambda_": 1.0}, "Ridge.*'lambda_'.*l2.*intercept"),
+        ("ridge", {"columns": ()}, "Ridge.*'columns'.*l2.*intercept"),
+        ("ridge", {"l2": -1}, "l2"),
     ]:
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(InputError, match=named):
             as_learner(thing, **settings)
+
+
+RETRAINED = {"ridge": (Ridge(0.01), 0), "logistic": (Logistic(0.1), 2), "estimator": (Estimator(LinearRegression()), 0)}
+
+
+@pytest.mark.parametrize("name", RETRAINED)
+def test_retrain_gives_the_models_of_single_fits(name: str) -> None:
+    plain, classes = RETRAINED[name]
+    learner, X, y = plain.prepare(*universe(classes))
+    worlds = random_sets(90, 45, 6, seed=0)
+    for world, theta in enumerate(retrain(learner, X, y, worlds, partial(observe, learner), seed=0, workers=1)):
+        drawn = worlds.indices(world)
+        alone = learner.parameters(learner.fit(X[drawn], y[drawn], generator()))
+        np.testing.assert_array_equal(theta["parameters"], alone)
+
+
+def observe(learner: Learner, model: Any, world: int, indices: Any) -> dict[str, Any]:  # noqa: ARG001
+    return {"parameters": learner.parameters(model)}
 
 
 def test_torch_is_imported_for_networks_only() -> None:

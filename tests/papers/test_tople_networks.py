@@ -1,10 +1,10 @@
 """The experiments of tople2020, section 4.1: worlds, means over draws, the rules that decide statements, and bad settings."""
 
-from __future__ import annotations
-
 import math
+from functools import partial
 from types import SimpleNamespace
 
+import deciding
 import numpy as np
 import pytest
 
@@ -12,17 +12,14 @@ from leakscope.attacks import confidence_network, learned
 from leakscope.causal import load_network
 from leakscope.causal.counting import count_table
 from leakscope.causal.membership import Pair, try_membership
-from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
 from leakscope.evidence import Evidence, Known
 from leakscope.papers import tople, tople_fig3a, tople_fig3b, tople_tab1, tople_tab2
 from leakscope.papers.tople import NETWORK, SHIFTED, SORTED, TABLE, UNSORTED, Effort, P, Point, Trial, draw_world
-from leakscope.papers.tople_findings import separation, short, within
+from leakscope.papers.tople_findings import separation, within
 from leakscope.papers.work import Work
 
-
-def around(value, half=0.005):
-    return Estimate(value, value - half, value + half)
+around = partial(deciding.around, half=0.005)
 
 
 # --- worlds -------------------------------------------------------------------------------------------------------------
@@ -155,11 +152,11 @@ def test_workers_and_order_change_nothing():
 
 
 def test_the_mean_over_draws_has_students_interval_unless_records_say_less():
-    apart = tople.pooled([around(value, 1e-6) for value in (0.4, 0.5, 0.6, 0.7)])
+    apart = tople.pooled([around(value, half=1e-6) for value in (0.4, 0.5, 0.6, 0.7)])
     half = 3.182446 * np.std([0.4, 0.5, 0.6, 0.7], ddof=1) / 2  # the quantile of Student's law with 3 degrees
     assert apart.value == pytest.approx(0.55)
     assert apart.high - apart.value == pytest.approx(half, rel=1e-6)
-    alike = tople.pooled([around(0.5, 0.04)] * 4)
+    alike = tople.pooled([around(0.5, half=0.04)] * 4)
     assert (alike.low, alike.high) == (pytest.approx(0.48), pytest.approx(0.52))
 
 
@@ -169,7 +166,7 @@ def test_the_interval_over_draws_covers():
     hits = 0
     for _ in range(500):
         values = 0.6 + 0.02 * rng.normal(size=4) + 0.01 * rng.normal(size=4)
-        found = tople.pooled([around(value, 1.96 * 0.01) for value in values.tolist()])
+        found = tople.pooled([around(value, half=1.96 * 0.01) for value in values.tolist()])
         hits += found.low <= 0.6 <= found.high
     assert hits / 500 > 0.95 - 4 * math.sqrt(0.95 * 0.05 / 500)
 
@@ -245,7 +242,9 @@ def test_the_closest_reading_is_the_one_nearest_to_the_papers_numbers():
     far = dict.fromkeys(like_the_paper(50000), (0.65, 0.6))
     points = [point_of(size, far, readings) for size in (50_000, 100_000)]
     (words,) = tople_fig3b._closest(points)
-    assert "5-5, unsorted learned from P non-members (network 0.79 and table 0.51" in words
+    assert UNSORTED in words
+    assert "0.79" in words
+    assert "0.51" in words
     assert tople_fig3b._closest(points[:1]) == []
 
 
@@ -277,18 +276,13 @@ def test_table_2_tries_every_addition():
 
 @pytest.mark.parametrize("draws", [1, 0, True, 2.5])
 def test_one_draw_gives_no_interval(draws):
-    with pytest.raises(InputError, match="needs 2 draws or more"):
+    with pytest.raises(InputError, match="draws"):
         tople.over_draws(Work(tople_tab1, {}), [plan_of()], draws, Effort(1, 1, 40))
 
 
 def test_networks_that_are_not_there_and_sizes_too_small_are_one_sentence():
-    with pytest.raises(InputError, match="there is no network 'asia'"):
+    with pytest.raises(InputError, match="'asia'"):
         draw_world("asia", 100, [P], draw=0, seed=0)
     plan = plan_of((Trial("P", tople.BOUNDED),), size=30)
-    with pytest.raises(InputError, match="give more records"):
+    with pytest.raises(InputError, match=r"\b18\b"):
         tople.look(plan, 0, Effort(1, 1, 40), 0)
-
-
-@pytest.mark.parametrize(("size", "words"), [(1000, "1K"), (2_000_000, "2M"), (1500, "1500"), (100_000, "100K")])
-def test_sizes_read_as_in_the_paper(size, words):
-    assert short(size) == words

@@ -44,11 +44,11 @@ def test_the_theorem_holds_for_who_knows_the_causes_only(result):
     assert result.settings["confidence"] == 1 - 0.05 / 18
 
 
-def test_information_of_two_columns():
-    """A copy of an even bit has ln 2 nats about it, an independent one none."""
-    one, other = np.array([0, 0, 1, 1], np.uint8), np.array([0, 1, 0, 1], np.uint8)
-    assert tople_thm7._information(one, one) == pytest.approx(np.log(2))
-    assert tople_thm7._information(one, other) == pytest.approx(0)
+def test_the_near_feature_tells_most_about_the_cause_and_the_far_one_least():
+    columns = np.random.default_rng(0).integers(0, 2, (3, 200), np.uint8)
+    copy = np.where(np.arange(200) < 20, 1 - columns[0], columns[0])
+    X = np.column_stack([*columns[:2], copy])
+    assert tople_thm7._features(X, ["a", "b", "c"], ["a"]) == {"cause": "a", "near": "c", "far": "b"}
 
 
 def test_where_the_feature_is_the_only_cause_no_other_can_be_unknown():

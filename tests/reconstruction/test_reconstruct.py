@@ -140,7 +140,7 @@ def test_too_few_different_records_are_said_and_end_nothing():
     assert found.membership == ()
     assert found.not_run[-1].attack == "membership attacks"
     same = reconstruct(np.ones((40, 2)), np.arange(40) % 2, attacks=["uniform"], budget=20, defended="usual")
-    assert all("refused" not in row.release for row in same.defended)
+    assert all("0.99" not in row.release for row in same.defended)
 
 
 def test_one_run_has_no_interval():
@@ -287,40 +287,31 @@ def test_curves_are_drawn_as_they_were_measured(found):
         assert [(mark.x, mark.y) for mark in series.marks] == list(attack.curve)
 
 
+NAMED = {
+    "budget": [0], "repeats": [0], "seed": [-1, 1.5], "confidence": [0.3, "a", 2.0], "attacks": [5], "release": [5],
+    "defended": ["foo", RecordRelease()], "precision": [3], "ids": [["a"]],
+    "groups": [pd.DataFrame({"a": [1]}), pd.DataFrame(np.zeros((160, 2)), columns=["a", "a"])],
+    "holdout": [7, (np.zeros((4, 2)), ["no"] * 4), (np.zeros((4, 6)), ["maybe"] * 4)],
+}  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "named"),
     [
-        ({"attacks": ["magic"]}, "there is no attack 'magic'"),
-        ({"attacks": []}, "no attack is named"),
-        ({"attacks": ["records"]}, "none of the attacks"),
-        ({"budget": 0}, "budget must be"),
-        ({"repeats": 0}, "repeats must be"),
-        ({"release": RecordRelease(k=200)}, "at most the 160"),
-        ({"groups": pd.DataFrame({"a": [1]})}, "one row for each"),
-        ({"holdout": 7}, "pair of records"),
-        ({"holdout": (np.zeros((4, 2)), ["no"] * 4)}, "2 columns"),
-        ({"holdout": (np.zeros((4, 6)), ["maybe"] * 4)}, "labels that no training record has"),
-        ({"ids": ["a"]}, "one id for each"),
-        ({"attacks": 5}, "attacks must be"),
-        ({"attacks": "magic"}, "there is no attack 'magic'"),
-        ({"seed": -1}, "seed must be"),
-        ({"seed": 1.5}, "seed must be"),
-        ({"confidence": 0.3}, "confidence must"),
-        ({"confidence": "a"}, "confidence must"),
-        ({"release": 5}, "release must be"),
-        ({"defended": "foo"}, "release must be"),
-        ({"defended": RecordRelease()}, "release must be"),
-        ({"groups": pd.DataFrame(np.zeros((160, 2)), columns=["a", "a"])}, "groups"),
-        ({"precision": [0]}, "digits must be"),
-        ({"precision": 3}, "precision must be"),
-        ({"attacks": [["uniform"]]}, "there is no attack"),
-        ({"defended": [RecordRelease(k=161)]}, "at most the 160"),
+        *(({name: value}, name) for name, values in NAMED.items() for value in values),
+        ({"attacks": ["magic"]}, "'magic'"),
+        ({"attacks": "magic"}, "'magic'"),
+        ({"attacks": []}, "uniform"),  # what there is to choose from
+        ({"attacks": [["uniform"]]}, "'uniform'"),
+        ({"attacks": ["records"]}, r"\(records\)"),
+        ({"release": RecordRelease(k=200)}, "^k.*200"),
+        ({"defended": [RecordRelease(k=161)]}, "^k.*161"),
+        ({"precision": [0]}, "digits"),
         ({"precision": [2], "release": RecordRelease(values=False), "attacks": ["uniform"]}, "precision"),
-        ({"confidence": 2.0}, "confidence must"),
     ],
 )
-def test_wrong_input_is_told_before_anything_runs(options, words):
-    with pytest.raises(InputError, match=words):
+def test_wrong_input_is_told_before_anything_runs(options, named):
+    with pytest.raises(InputError, match=named):
         reconstruct(*people(), **options)
 
 
@@ -360,16 +351,16 @@ def test_a_holdout_file_is_prepared_with_the_training_file(table, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "named"),
     [
-        ({"label": "nothing"}, "no label column"),
-        ({"label": "pays", "groups": "nothing"}, "no group column"),
-        ({"label": "pays", "drop": "pays"}, "can't be dropped"),
-        ({"label": "pays", "records": 1000}, "from 2 to 100"),
-        ({"label": "pays", "records": 1}, "from 2 to 100"),
-        ({"label": "pays", "drop": "age,job,name"}, "nothing to learn from"),
+        ({"label": "nothing"}, "label.*'nothing'"),
+        ({"label": "pays", "groups": "nothing"}, "group.*'nothing'"),
+        ({"label": "pays", "drop": "pays"}, "pays"),
+        ({"label": "pays", "records": 1000}, "records.*1000"),
+        ({"label": "pays", "records": 1}, "records.*1"),
+        ({"label": "pays", "drop": "age,job,name"}, "people.csv.*pays"),
     ],
 )
-def test_wrong_tables_are_told(table, options, words):
-    with pytest.raises(InputError, match=words):
+def test_wrong_tables_are_told(table, options, named):
+    with pytest.raises(InputError, match=named):
         read_people(table, **options)

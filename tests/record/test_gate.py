@@ -187,7 +187,7 @@ def test_conditions_on_the_verdict(condition, leaks, no_evidence, cannot_tell):
 )
 def test_what_an_audit_will_not_have_is_refused_before_it_is_run(text):
     scope = audit_scope(("labels", "gradient"), groups=False, explanations=False)
-    with pytest.raises(InputError, match=r"use |--groups|--releases"):
+    with pytest.raises(InputError, match=r"--groups|--releases"):
         parse_condition(text).check(scope)
     Condition.parse("labels: auc > 0").check(scope)
 
@@ -316,7 +316,7 @@ def test_the_gate_as_data_has_the_number_of_each_condition():
 
 
 def test_a_result_without_claims_is_refused():
-    with pytest.raises(InputError, match="has no claims"):
+    with pytest.raises(InputError, match="claims"):
         ls.gate(replace(SAMPLE, claims=(), basis=None), "auc > 0.6")
 
 
@@ -377,11 +377,11 @@ def test_a_policy_that_is_none_says_which_file_and_key(tmp_path, text, says):
 
 
 def test_no_policy_and_no_condition_is_bad_input(tmp_path):
-    with pytest.raises(InputError, match="no condition"):
+    with pytest.raises(InputError, match="--fail-if"):
         ls.gate(sample_audit())
     with pytest.raises(InputError, match="can't be read"):
         make_policy((), tmp_path / "none.toml")
-    with pytest.raises(InputError, match="fail or pass"):
+    with pytest.raises(InputError, match="pass"):
         ls.gate(sample_audit(), "auc > 1", on_uncertain="never")
 
 
@@ -432,8 +432,8 @@ def test_hostile_names_stay_text_in_junit(name):
 
 
 def test_junit_never_overwrites_an_audit(tmp_path):
-    with pytest.raises(InputError, match=r"overwrite result\.json"):
+    with pytest.raises(InputError, match=r"result\.json"):
         check_junit(tmp_path / "result.json")
-    with pytest.raises(InputError, match="is a folder"):
+    with pytest.raises(InputError, match="folder"):
         check_junit(tmp_path)
     check_junit(tmp_path / "new" / "gate.xml")

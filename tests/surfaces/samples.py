@@ -16,7 +16,7 @@ from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
-from sklearn.tree import DecisionTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import leakscope as ls
 from leakscope.attribute import attributes
@@ -73,6 +73,22 @@ def audit(word: str = "", depth: int = 12) -> Result:
         model, (X, y), (Xh, yh), groups=(groups, groups_h), ids=ids, references=4, workers=1,
         command=f"leakscope audit {word}",
     )  # fmt: skip
+
+
+@cache
+def regression() -> Result:
+    """An audit of a regression with a stated random split."""
+    (X, _, _, _), (Xh, _, _, _) = people("", 3), people("", 4)
+    model = DecisionTreeRegressor(max_depth=6, random_state=0)
+    numbers = [(side[["age"]], (side["age"] + 0.2 * side["income"]).to_numpy()) for side in (X, Xh)]
+    return ls.audit(model.fit(*numbers[0]), *numbers, references=2, random_split=True, workers=1)
+
+
+@cache
+def scores() -> Result:
+    """An audit of scores with a stated random split."""
+    member = np.arange(400) % 2 == 0
+    return ls.audit_scores(np.random.default_rng(0).normal(member), member, random_split=True)
 
 
 @cache
@@ -157,3 +173,5 @@ KINDS: dict[str, Callable[..., Result]] = {
     "attributes": attributes_of, "audit": audit, "causal": causal, "comparison": comparison, "diff": diff, "frontier": frontier,
     "leakage": leakage, "reconstruction": reconstruction, "reproduction": reproduction,
 }  # fmt: skip
+#: Results whose numbers are stored; `diff` and `reproduction` follow from others.
+STUDIES: dict[str, Callable[..., Result]] = KINDS | {"regression": regression, "scores": scores}

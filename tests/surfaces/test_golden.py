@@ -1,11 +1,14 @@
-"""Every kind of document reads as its golden text; ``make golden`` writes it anew."""
+"""Every kind of document reads as its golden text, and every study has its stored numbers; ``make golden`` writes both."""
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 
-from surfaces.golden import FOLDER, NUMBER, golden_text
-from surfaces.samples import KINDS
+from surfaces.golden import FOLDER, NUMBER, NUMBERS, golden_text, machine, numbers_of
+from surfaces.samples import KINDS, STUDIES
 
 #: Matrix products round differently on other processors: an end of an interval may be shown a little away, and equal rows in another order.
 TOLERANCE = 0.0101
@@ -27,3 +30,25 @@ def test_a_document_reads_as_its_golden_text(kind: str) -> None:
     assert [line for line, _ in made] == [line for line, _ in golden], "read the difference, then run make golden"
     for (line, found), (_, expected) in zip(made, golden, strict=True):
         assert found == pytest.approx(expected, abs=TOLERANCE, rel=TOLERANCE), line
+
+
+def leaves(value: Any, place: str = "") -> dict[str, Any]:
+    """Give every number and text of a JSON document by its place."""
+    if isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        return {found: leaf for key, one in items for found, leaf in leaves(one, f"{place}.{key}").items()}
+    return {place: value}
+
+
+@pytest.mark.parametrize("study", STUDIES)
+def test_a_study_has_its_stored_numbers(study: str) -> None:
+    """To the last bit on the machine that stored them; elsewhere within the tolerance of a matrix product."""
+    stored = json.loads(NUMBERS.read_text(encoding="utf-8"))
+    found, expected = leaves(numbers_of(study)), leaves(stored[study])
+    if stored["machine"] == machine():
+        assert found == expected
+        return
+    numbers = {place for place, value in expected.items() if isinstance(value, float)}
+    assert {place: found[place] for place in numbers} == pytest.approx(
+        {place: expected[place] for place in numbers}, abs=TOLERANCE, rel=TOLERANCE
+    )

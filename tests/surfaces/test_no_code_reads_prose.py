@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import re
 from pathlib import Path
 
 import pytest
 
 import leakscope
 
-ROOT = Path(leakscope.__file__).parent
+ROOT, TESTS = Path(leakscope.__file__).parent, Path(__file__).parents[1]
 PLACES = (
     "attribute", "audit_diff", "causal_study", "comparison", "evaluation", "frontier_study", "leakage", "reconstruction", "record", "report",
     "auditing.py", "scores.py", "verdict.py", "facts.py", "results.py", "core/result.py", *(path.name for path in ROOT.glob("cli*.py")),
@@ -104,3 +105,26 @@ def test_no_code_reads_prose(path: Path) -> None:
             name.name for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Import) for name in node.names
         ]
         assert "re" not in imported, "a regular expression reads text: use codes, or name the file in READ_INPUT"
+
+
+def matched_sentences(source: str) -> list[int]:
+    """Lines of a test that expect words of a sentence from an error or a warning; a test expects the name of what is wrong."""
+    patterns = [
+        (keyword.value.lineno, text.value)
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("raises", "warns")
+        for keyword in node.keywords
+        if keyword.arg == "match"
+        for text in ast.walk(keyword.value)
+        if isinstance(text, ast.Constant) and isinstance(text.value, str)
+    ]
+    return [line for line, text in patterns if re.search(r"[a-z]{2,} [a-z]{2,}", text)]
+
+
+def test_what_matches_a_sentence_is_found() -> None:
+    assert matched_sentences('pytest.raises(E, match="must be a number")\npytest.raises(E, match="confidence")') == [1]
+
+
+@pytest.mark.parametrize("path", sorted(TESTS.rglob("*.py")), ids=lambda path: str(path.relative_to(TESTS)))
+def test_tests_match_names_and_no_sentences(path: Path) -> None:
+    assert matched_sentences(path.read_text(encoding="utf-8")) == []

@@ -352,7 +352,7 @@ def test_a_function_that_raises_with_its_records():
     train, holdout = frames()
     model = make_model().fit(*train)
     for workers in (1, 2):
-        with pytest.raises(InputError, match=r"the fit= function fails on \d+ records: ValueError \(test_no") as error:
+        with pytest.raises(InputError, match=r"fit= .* ValueError \(test_no") as error:
             ls.audit(model, train, holdout, fit=fit, workers=workers, references=0)
         assert not found(whole(error))
 
@@ -380,7 +380,7 @@ class Failing:
 @pytest.mark.parametrize("workers", [1, 2])
 def test_training_that_fails_leaves_frames_without_values_and_no_shared_memory(places, workers):
     X = np.full((400, 400), NUMBER)
-    with pytest.raises(TrainingError, match=r"world [01]: RuntimeError \(test_no_values.py") as error:
+    with pytest.raises(TrainingError, match=r"[01]: RuntimeError \(test_no_values.py") as error:
         retrain(Failing(), X, np.arange(400), leave_one_out(400), lambda *_: {}, seed=0, workers=workers)
     assert not found(whole(error))
     assert any(", in fit" in note for note in error.value.__notes__)

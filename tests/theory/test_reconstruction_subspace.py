@@ -2,46 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from scipy.linalg import null_space
 from scipy.special import expit, logit
 
-from leakscope.attacks.reconstruction_subspace import Affine, Descent, Flat, subspace_reduction
+from leakscope.attacks.reconstruction_subspace import TRIES, Affine, Descent, Flat, subspace_reduction
 from leakscope.errors import InputError
-from leakscope.influence import RecordExplanation, influences, leave_one_out
-from leakscope.oracle import Answer, Collector, Oracle, Prior
-
-
-@dataclass(frozen=True)
-class MadeUp:
-    """Logistic models with any weights: no data behind them."""
-
-    coef_full: np.ndarray
-    intercept_full: float
-    coef: np.ndarray
-    intercept: np.ndarray
-
-    def __len__(self):
-        return len(self.coef)
-
-    def probabilities(self, points):
-        return expit(points @ self.coef_full + self.intercept_full)
-
-    def probabilities_without(self, points):
-        return expit(points @ self.coef.T + self.intercept)
+from leakscope.influence import LeaveOneOut, RecordExplanation, influences, leave_one_out
+from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior
 
 
 def made_up(n, d, seed, span=None, change=0.03):
-    """Generic weights; with ``span``, changes of the weights lie in a space of that many dimensions."""
+    """Models with generic weights, and no data; with ``span``, their changes lie in a space of that many dimensions."""
     rng = np.random.default_rng([n, d, seed])
     full = rng.normal(size=d) / np.sqrt(d)
     moves = (
         rng.normal(0, change, (n, d)) if span is None else rng.normal(0, change, (n, span)) @ rng.normal(size=(span, d))
     )
-    return MadeUp(full, 0.1, full + moves, 0.1 + rng.normal(0, change, n))
+    return LeaveOneOut(full + moves, 0.1 + rng.normal(0, change, n), full, 0.1, gradient_norm=0.0)
 
 
 def oracle_of(models, k=1, loss="likelihood", **settings):
@@ -149,18 +130,18 @@ def test_one_hot_data_fall_up_to_the_rank_of_the_centred_columns():
 
 def test_shifts_of_the_model_alone_end_the_attack():
     models = made_up(20, 4, seed=0)
-    shifted = MadeUp(models.coef_full, 0.1, np.tile(models.coef_full, (20, 1)), models.intercept)
+    shifted = replace(models, coef=np.tile(models.coef_full, (20, 1)))
     found = run(oracle_of(shifted))
     assert found.notes["zeroed"] == 0
     # [shokri2019, Lemma F.1]: only the outermost shifts can be revealed
     assert set(found.records) <= {int(models.intercept.argmin()), int(models.intercept.argmax())}
-    assert "no record whose influence can be made zero" in found.notes["why"]
+    assert str(TRIES) in found.notes["why"]
 
 
 @pytest.mark.parametrize("k", [1, 4])
 def test_equal_records_count_once(k):
     models = made_up(12, 8, seed=2)
-    twice = MadeUp(models.coef_full, 0.1, np.repeat(models.coef[:4], 3, axis=0), np.repeat(models.intercept[:4], 3))
+    twice = replace(models, coef=np.repeat(models.coef[:4], 3, axis=0), intercept=np.repeat(models.intercept[:4], 3))
     found = run(oracle_of(twice, k))
     assert found.notes["dimension"] == 8 - 4
     assert set(found.records // 3) == set(range(4))
@@ -200,7 +181,7 @@ def test_fewer_dimensions_cost_less():
     assert (full.notes["zeroed"], few.notes["zeroed"]) == (30, 10)
     assert few.queries < full.queries / 3  # about M²/2k each, but for points that are asked again closer by
     found = run(oracle_of(models, k=3, budget=40))  # by default as many as √(2·3·40) = 15 dimensions
-    assert found.notes["why"] == "the budget is spent"
+    assert found.notes["why"] == BudgetSpent.why
     assert found.notes["zeroed"] + found.notes["dimension"] == 15
 
 
@@ -211,14 +192,7 @@ def test_refused_queries_are_no_answers():
     assert found.notes["zeroed"] < 6  # the zeros of influences lie outside of what is answered
     none = run(oracle_of(models, refuse=lambda points: np.ones(len(points), bool)))
     assert len(none) == 0
-    assert "no record" in none.notes["why"]
-
-
-def test_the_same_seed_gives_the_same_records():
-    models = made_up(30, 6, seed=7)
-    one, two = run(oracle_of(models, 2), 3), run(oracle_of(models, 2), 3)
-    assert one.records.tolist() == two.records.tolist()
-    assert one.at.tolist() == two.at.tolist()
+    assert str(TRIES) in none.notes["why"]
 
 
 def test_cut_is_the_zero_set():
@@ -236,7 +210,7 @@ def test_cut_is_the_zero_set():
 
 
 def test_wrong_settings_are_one_sentence():
-    with pytest.raises(InputError, match="dimensions must be"):
+    with pytest.raises(InputError, match="dimensions"):
         subspace_reduction(dimensions=0)
-    with pytest.raises(InputError, match="needs the influences"):
+    with pytest.raises(InputError, match="influences"):
         run(oracle_of(made_up(5, 3, 0), values=False))

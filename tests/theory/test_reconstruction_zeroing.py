@@ -4,12 +4,13 @@ from functools import cache
 
 import numpy as np
 import pytest
+from rare_categories import rare_categories
 from scipy.special import expit
 
-from leakscope.attacks.reconstruction_zeroing import zero_found_influences
+from leakscope.attacks.reconstruction_zeroing import IDLE, zero_found_influences
 from leakscope.errors import InputError
 from leakscope.influence import RecordExplanation, leave_one_out
-from leakscope.oracle import Answer, Oracle, Prior
+from leakscope.oracle import Answer, BudgetSpent, Oracle, Prior
 
 
 class Networks:
@@ -59,15 +60,7 @@ class Networks:
 
 
 def categories(n, seed):
-    """One-hot columns with rare categories, and three numbers: few records dominate, as in tables of people."""
-    rng = np.random.default_rng(seed)
-    parts = []
-    for count in (2, 3, 4, 5, 6, 4):
-        share = np.arange(1, count + 1) ** -1.5
-        parts.append(np.eye(count)[rng.choice(count, n, p=share / share.sum())])
-    X = np.hstack([*parts, rng.beta(2, 5, (n, 3))])
-    scores = X @ rng.normal(0, 1.5, X.shape[1])
-    return X, (rng.random(n) < expit(scores - scores.mean())).astype(int)
+    return rare_categories(n, seed, levels=(2, 3, 4, 5, 6, 4), numbers=3)
 
 
 def uniform(oracle, budget, seed):
@@ -140,14 +133,14 @@ def test_margins_refusals_and_ends():
 
     oracle = Oracle.of(models, X, y, RecordExplanation(2), budget=200, refuse=refuse)
     found = zero_found_influences(margin=0.5).run(oracle, Prior.box(3), rng)
-    assert found.notes["why"] == "the budget is spent"
+    assert found.notes["why"] == BudgetSpent.why
     assert len(found) > 0
     assert any(outside)
     flat = Prior(np.zeros(3), np.array([1.0, 1.0, 0.0]))  # a feature of one value only
     oracle = Oracle.of(models, X, y, RecordExplanation(2), budget=200, refuse=lambda points: points[:, 2] != 0)
     assert len(zero_found_influences().run(oracle, flat, rng)) > 0
     free = zero_found_influences().run(Oracle.of(models, X, y, RecordExplanation(2)), Prior.box(3), rng)
-    assert "showed nothing new" in free.notes["why"]
+    assert str(IDLE) in free.notes["why"]
 
 
 def test_wrong_settings_are_one_sentence():
@@ -156,5 +149,5 @@ def test_wrong_settings_are_one_sentence():
     rng = np.random.default_rng(0)
     X, y = rng.random((10, 2)), rng.integers(0, 2, 10)
     silent = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(1), values=False)
-    with pytest.raises(InputError, match="needs the influences"):
+    with pytest.raises(InputError, match="influences"):
         zero_found_influences().run(silent, Prior.box(2), rng)

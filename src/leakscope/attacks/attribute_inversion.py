@@ -66,7 +66,7 @@ def inversion(sees: Sees) -> AttributeAttack:
     if sees == "label":
         source = "Yeom et al. 2018, Adversary 4; Fredrikson et al. 2015"
         return AttributeAttack("inversion by the label", source, _by_label, uses_label=True)
-    raise InputError(f"sees is 'output' or 'label', not {sees!r}.")
+    raise InputError(f"sees is 'output' or 'label', not {sees!r}")
 
 
 def posterior(prior: Floats, likelihood: Floats) -> Floats:
@@ -93,7 +93,7 @@ def _by_output(evidence: AttributeEvidence, rng: np.random.Generator) -> Floats:
 def _by_label(evidence: AttributeEvidence, rng: np.random.Generator) -> Floats:
     labels, reference = evidence.labels, evidence.reference
     if labels is None or reference.labels is None:
-        raise InputError("inversion by the label needs true labels: say knows_label=True, or use another attack.")
+        raise InputError("inversion by the label needs true labels: say knows_label=True, or use another attack")
     known, asked = reference.features, evidence.features
     prior = boosted_trees(known, reference.level, asked, evidence.categorical, evidence.levels, rng)
     if evidence.classes:

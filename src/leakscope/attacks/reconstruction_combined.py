@@ -68,7 +68,7 @@ def combined(*, dimensions: int | None = None) -> Reconstruction:
                     rows.query_own()
             why = descent.why
         except BudgetSpent:
-            why = "the budget is spent"
+            why = BudgetSpent.why
         return found.recovered(why=why, descents=descents)
 
     return Reconstruction(

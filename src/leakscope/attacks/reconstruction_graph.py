@@ -64,7 +64,7 @@ def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patie
                     why = f"{patience} starts in a row brought nothing new"
                     break
         except BudgetSpent:
-            why = "the budget is spent"
+            why = BudgetSpent.why
         return found.recovered(starts=starts, why=why)
 
     name = f"graph traversal ({order}{'' if restarts else ', one start'})"

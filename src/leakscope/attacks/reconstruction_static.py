@@ -65,7 +65,7 @@ def static_queries(kind: Kind, queries: int | None = 1000) -> Reconstruction:
             if kind == "records" and prior.records is not None and len(prior.records) < most:
                 why = "the records of the prior are used up"
         except BudgetSpent:
-            why = "the budget is spent"
+            why = BudgetSpent.why
         return found.recovered(why=why)
 
     return Reconstruction(

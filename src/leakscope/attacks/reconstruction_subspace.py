@@ -128,7 +128,7 @@ def subspace_reduction(*, dimensions: int | None = None) -> Reconstruction:
             while descent.why is None:
                 descent.round()
         except BudgetSpent:
-            descent.why = "the budget is spent"
+            descent.why = BudgetSpent.why
         return found.recovered(**descent.notes())
 
     return Reconstruction("subspace reduction", "shokri2019, Algorithm 1", run, uses_influences=True)
@@ -144,14 +144,9 @@ class Descent:
     """One run of Algorithm 1, round by round, until `why` says why it ended."""
 
     def __init__(
-        self,
-        found: Collector,
-        prior: Prior,
-        rng: np.random.Generator,
-        *,
-        dimensions: int | None = None,
+        self, found: Collector, prior: Prior, rng: np.random.Generator, *, dimensions: int | None = None
     ) -> None:
-        self.found, self.prior, self.rng, self.loss = found, prior, rng, found.oracle.loss
+        self.found, self.prior, self.rng = found, prior, rng
         features, k, budget = found.oracle.features, found.oracle.k, found.oracle.remaining
         if dimensions is None:
             dimensions = features if 2 * k * budget >= features**2 else max(1, int(np.sqrt(2 * k * budget)))
@@ -181,7 +176,7 @@ class Descent:
         shown = zip(answer.records[0].tolist(), np.abs(answer.influences[0]).tolist(), strict=True)
         sizes = {record: size for record, size in shown if size > FLOOR and record not in self.hopeless}
         if sizes:
-            beside = _LookAround(self.found, self.flat, here, float(answer.predictions[0]), sizes, self.loss, self.rng)
+            beside = _LookAround(self.found, self.flat, here, float(answer.predictions[0]), sizes, self.rng)
             learned = beside.learn(self.step)
             self.flat.logit = beside.logit or self.flat.logit
             self._zero(learned)
@@ -239,10 +234,10 @@ class _LookAround:
         here: Floats,
         prediction: float,
         sizes: dict[int, float],
-        loss: Loss,
         rng: np.random.Generator,
     ) -> None:
-        self.found, self.here, self.prediction, self.sizes, self.loss = found, here, prediction, sizes, loss
+        self.found, self.here, self.prediction, self.sizes = found, here, prediction, sizes
+        self.loss = found.oracle.loss
         self.centre = flat.points(here)
         checks = rng.normal(size=(CHECKS, len(flat)))
         self.checks = checks * (np.array([1.0, -1.0, 0.5]) / np.linalg.norm(checks, axis=1))[:, None]
@@ -301,10 +296,8 @@ class _LookAround:
         for sign in (1.0, -1.0):
             here = float(_logit_change(np.array(self.prediction), np.array(sign * size), self.loss))
             there = _logit_change(predictions, sign * sizes, self.loss)
-            if not (
-                np.isfinite(here) and here and np.isfinite(there).all()
-            ):  # a probability outside of 0 to 1: the other sign
-                continue
+            if not (np.isfinite(here) and here and np.isfinite(there).all()):
+                continue  # a probability outside of 0 to 1: the other sign
             slopes = (there - here) / steps
             gradient, misses = slopes[:-CHECKS], np.abs(slopes[-CHECKS:] - self.checks @ slopes[:-CHECKS])
             bend = float(np.max(np.abs(misses * steps[-CHECKS:]))) / abs(here)

@@ -71,7 +71,7 @@ def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
                 idle = 0 if len(found) > before else idle + 1
                 points = answers.next_points(margin, rng)
         except BudgetSpent:
-            why = "the budget is spent"
+            why = BudgetSpent.why
         return found.recovered(why=why)
 
     return Reconstruction("zero found influences", "shokri2019, end of section 5", run, uses_influences=True)

@@ -93,13 +93,13 @@ def read_levels(X: Any, name: Any) -> tuple[Indices, NDArray[Any]]:
     return codes.astype(np.intp), np.asarray(levels)
 
 
-def check_counts(level: Indices, levels: NDArray[Any], where: str) -> None:
+def check_counts(level: Indices, levels: NDArray[Any], name: Any, where: str) -> None:
     """Refuse levels too rare to be measured."""
     counts = np.bincount(level, minlength=len(levels))
     if rare := int((counts < FEWEST_OF_LEVEL).sum()):
         raise InputError(
-            f"{where} has fewer than {FEWEST_OF_LEVEL} records of {rare} of the {len(levels)} levels of the sensitive "
-            f"column: leave out or merge rare levels, or give more records"
+            f"{where} has fewer than {FEWEST_OF_LEVEL} records of {rare} of the {len(levels)} levels of "
+            f"{name!r}: leave out or merge rare levels, or give more records"
         )
 
 

@@ -21,6 +21,7 @@ Both are taken within each half of the cross-fitted records, and errors of the h
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -92,31 +93,39 @@ def gain(found: Judgement, baseline: Judgement, confidence: float) -> Estimate:
 
 def _sum_of_means(found: Judgement, other: Judgement | None, confidence: float) -> Estimate:
     """The advantage, or the difference of two, over both halves."""
-    values, centres, errors, weights = [], [], [], []
-    for half in np.unique(found.half):
-        rows = np.flatnonzero(found.half == half)
-        level, counts = found.level[rows], np.bincount(found.level[rows], minlength=found.levels)
+
+    def measure(rows: Indices, level: Indices, counts: Indices) -> tuple[float, ...]:
         points = _points(counts)
         given = points[level, found.said[rows]]
         low, high = points.min(axis=1), points.max(axis=1)
         if other is not None:
             given = given - points[level, other.said[rows]]
             low, high = low - high, high - low
-        value, centre, error = _price_bonett(given, level, counts, low, high)
-        values.append(value)
-        centres.append(centre)
-        errors.append(error)
-        weights.append(1 / np.sum(1 / counts))
-    share = np.array(weights) / np.sum(weights)
+        return _price_bonett(given, level, counts, low, high)
+
+    value, centre, error = _over_halves(found, measure)
     most = 1.0 if other is None else 2.0
-    value, centre = (
-        min(most, max(-most, float(share @ values))),
-        float(share @ centres),
-    )  # sums of ones may round to more
-    reach = normal_quantile(confidence) * combine(np.array(errors), share, np.zeros(len(share), np.intp))
+    value = min(most, max(-most, value))  # sums of ones may round to more
+    reach = normal_quantile(confidence) * error
     low_end, high_end = min(value, max(-most, centre - reach)), max(value, min(most, centre + reach))
     method = "Price-Bonett" if other is None else "Price-Bonett, paired"
     return Estimate(value, low_end, high_end, confidence, n=len(found.level), method=method)
+
+
+def _over_halves(
+    found: Judgement, measure: Callable[[Indices, Indices, Indices], tuple[float, ...]]
+) -> tuple[float, ...]:
+    """Figures of rows, their levels and counts of these, over both halves; the last figure is a standard error."""
+    parts, weights = [], []
+    for half in np.unique(found.half):
+        rows = np.flatnonzero(found.half == half)
+        counts = np.bincount(found.level[rows], minlength=found.levels)
+        parts.append(measure(rows, found.level[rows], counts))
+        weights.append(1 / np.sum(1 / counts))
+    share = np.array(weights) / np.sum(weights)
+    *figures, errors = map(list, zip(*parts, strict=True))
+    error = combine(np.array(errors), share, np.zeros(len(share), np.intp))
+    return *(float(share @ figure) for figure in figures), error
 
 
 def _points(counts: Indices) -> Floats:
@@ -154,7 +163,7 @@ def auc(found: Judgement, confidence: float) -> Estimate:
     >>> auc(perfect, 0.95)
     1.00 [0.96, 1.00]
     """
-    value, deviation, fewest = _over_halves(found, None)
+    value, deviation, fewest = _auc(found, None)
     value = min(value, 1.0)  # a mean of ones may round to more
     slope = max(value * (1 - value), 1e-12)
     centre, reach = special.logit(value), normal_quantile(confidence) * deviation / slope
@@ -175,7 +184,7 @@ def auc_gain(found: Judgement, baseline: Judgement, confidence: float) -> Estima
     >>> auc_gain(coin, coin, 0.95)
     0.00 [−0.04, 0.04]
     """
-    value, deviation, fewest = _over_halves(found, baseline)
+    value, deviation, fewest = _auc(found, baseline)
     reach = max(normal_quantile(confidence) * deviation, _unseen(confidence, fewest))
     low, high = max(-1.0, value - reach), min(1.0, value + reach)
     return Estimate(value, low, high, confidence, n=len(found.level), method="DeLong over levels, paired")
@@ -186,24 +195,20 @@ def _unseen(confidence: float, fewest: int) -> float:
     return -float(np.log((1 - confidence) / 2)) / (2 * max(1, fewest))
 
 
-def _over_halves(found: Judgement, other: Judgement | None) -> tuple[float, float, int]:
+def _auc(found: Judgement, other: Judgement | None) -> tuple[float, float, int]:
     """AUC, or the difference of two, its standard error, and the records of the rarest level."""
-    values, errors, weights = [], [], []
-    fewest = np.bincount(found.level, minlength=found.levels).min()
-    for half in np.unique(found.half):
-        rows = np.flatnonzero(found.half == half)
-        level, counts = found.level[rows], np.bincount(found.level[rows], minlength=found.levels)
+
+    def measure(rows: Indices, level: Indices, counts: Indices) -> tuple[float, ...]:
         value, given = _placements(found.probability[rows], level, counts)
         if other is not None:
             base, theirs = _placements(other.probability[rows], level, counts)
             value, given = value - base, given - theirs
         means = np.bincount(level, given, len(counts)) / counts
         squares = np.bincount(level, (given - means[level]) ** 2, len(counts)) / np.maximum(counts - 1, 1)
-        values.append(value)
-        errors.append(float(np.sqrt(np.sum(squares / counts))))
-        weights.append(1 / np.sum(1 / counts))
-    share = np.array(weights) / np.sum(weights)
-    return float(share @ values), combine(np.array(errors), share, np.zeros(len(share), np.intp)), int(fewest)
+        return value, float(np.sqrt(np.sum(squares / counts)))
+
+    value, error = _over_halves(found, measure)
+    return value, error, int(np.bincount(found.level, minlength=found.levels).min())
 
 
 def _placements(probability: Floats, level: Indices, counts: Indices) -> tuple[float, Floats]:

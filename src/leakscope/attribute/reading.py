@@ -113,7 +113,7 @@ def read_judged(
     level, levels = read_levels(pooled, sensitive)
     _refuse_label(X, sensitive, records[1])
     for side in range(len(parts)):
-        check_counts(level[member == bool(side)], levels, TRAIN if side else RECORDS)
+        check_counts(level[member == bool(side)], levels, sensitive, TRAIN if side else RECORDS)
     features, categorical = as_numbers(pooled, columns.known)
     return JudgedRecords(
         model=target.model,

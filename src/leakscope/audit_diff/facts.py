@@ -120,32 +120,32 @@ def compare_records(old: Audit, new: Audit, confidence: float) -> ExposureChange
     tables = [side.record_columns("id", "score", "rank") for side in (old, new)]
     if tables[0] is None or tables[1] is None:
         return None
-    if not same_data(old, new).get("training records") and any(_are_row_numbers(table[0]) for table in tables if table):
+    ids = [list(map(str, table[0])) for table in tables if table]
+    if not same_data(old, new).get("training records") and any(map(_are_row_numbers, ids)):
         return None
-    before, after = (_by_id(*table) for table in tables if table is not None)
+    before, after = (_rows_by_id(names) for names in ids)
     both = [name for name in before if name in after]
     if not both:
         return None
+    (_, old_scores, ranks), (_, new_scores, _) = tables[0], tables[1]
     # Records that share the last of the first ranks are as exposed as those that a report has room for.
-    last = nsmallest(EXPOSED_RECORDS, (rank for _, rank in before.values()))[-1]
-    fresh = sum(record.id not in before or before[record.id][1] > last for record in new.exposed)
-    scores = [np.array([side[name][0] for name in both]) for side in (before, after)]
-    found = rank_correlation(scores[0], scores[1], confidence)
+    last = nsmallest(EXPOSED_RECORDS, (ranks[row] for row in before.values()))[-1]
+    fresh = sum(record.id not in before or ranks[before[record.id]] > last for record in new.exposed)
+    first = np.array([old_scores[before[name]] for name in both])
+    second = np.array([new_scores[after[name]] for name in both])
+    found = rank_correlation(first, second, confidence)
     if found is None:  # there is no order, and so nobody who is most exposed
         return ExposureChange(len(both), 0, 0, None)
     return ExposureChange(len(both), len(new.exposed), fresh, found)
 
 
-def _by_id(ids: Sequence[Any], scores: Sequence[float], ranks: Sequence[int]) -> dict[str, tuple[float, int]]:
-    """Score and rank by id; of records with one id, those of the first."""
-    found: dict[str, tuple[float, int]] = {}
-    for name, score, rank in zip(ids, scores, ranks, strict=True):
-        found.setdefault(str(name), (score, rank))
-    return found
+def _rows_by_id(ids: Sequence[str]) -> dict[str, int]:
+    """Row of each id; of records with one id, the first."""
+    return dict(zip(reversed(ids), range(len(ids) - 1, -1, -1), strict=True))
 
 
-def _are_row_numbers(ids: Sequence[Any]) -> bool:
-    return all(str(name) == str(row) for row, name in enumerate(ids))
+def _are_row_numbers(ids: Sequence[str]) -> bool:
+    return list(map(str, range(len(ids)))) == ids
 
 
 def rank_correlation(first: np.ndarray[Any, Any], second: np.ndarray[Any, Any], confidence: float) -> Estimate | None:

@@ -23,82 +23,37 @@ if TYPE_CHECKING:
     from leakscope.causal.table_model import CausalTable
     from leakscope.causal_study import study
 
-#: Public name to the module it lives in, imported when it is first used; the study is built on all of this, beside it.
-_HOMES = {
-    "CausalTable": "table_model",
-    "IRM": "irm",
-    "Invariance": "invariance",
-    "NETWORKS": "named",
-    "Network": "network",
-    "advantage_by_size": "advantages",
-    "alternatives": "invariance",
-    "bic": "climbing",
-    "climb": "climbing",
-    "compelled_arcs": "network",
-    "discrepancy": "generalisation",
-    "draw": "sampling",
-    "fit_table": "counting",
-    "fit_tables": "counting",
-    "generalisation_errors": "generalisation",
-    "intervene": "shifts",
-    "invariant_features": "invariance",
-    "learned_parents": "climbing",
-    "linear_discrepancy": "generalisation",
-    "load_network": "named",
-    "one_hot": "encoding",
-    "parent_confidence": "climbing",
-    "parse_bif": "bif",
-    "perturb": "shifts",
-    "read_bif": "bif",
-    "redraw": "shifts",
-    "study": "leakscope.causal_study",
-    "to_codes": "sampling",
-    "to_frame": "sampling",
-    "transfer_bound": "generalisation",
-    "worst_case_advantage": "advantages",
+#: Module to its public names, which are imported when they are first used; the study is built on all of the others.
+_OFFERS = {
+    "leakscope.causal.advantages": ("advantage_by_size", "worst_case_advantage"),
+    "leakscope.causal.bif": ("parse_bif", "read_bif"),
+    "leakscope.causal.climbing": ("bic", "climb", "learned_parents", "parent_confidence"),
+    "leakscope.causal.counting": ("fit_table", "fit_tables"),
+    "leakscope.causal.encoding": ("one_hot",),
+    "leakscope.causal.generalisation": ("discrepancy", "generalisation_errors", "linear_discrepancy", "transfer_bound"),
+    "leakscope.causal.invariance": ("Invariance", "alternatives", "invariant_features"),
+    "leakscope.causal.irm": ("IRM",),
+    "leakscope.causal.named": ("NETWORKS", "load_network"),
+    "leakscope.causal.network": ("Network", "compelled_arcs"),
+    "leakscope.causal.sampling": ("draw", "to_codes", "to_frame"),
+    "leakscope.causal.shifts": ("intervene", "perturb", "redraw"),
+    "leakscope.causal.table_model": ("CausalTable",),
+    "leakscope.causal_study": ("study",),
 }
+_HOMES = {name: module for module, names in _OFFERS.items() for name in names}
 
 __all__ = [
-    "IRM",
-    "NETWORKS",
-    "CausalTable",
-    "Invariance",
-    "Network",
-    "advantage_by_size",
-    "alternatives",
-    "bic",
-    "climb",
-    "compelled_arcs",
-    "discrepancy",
-    "draw",
-    "fit_table",
-    "fit_tables",
-    "generalisation_errors",
-    "intervene",
-    "invariant_features",
-    "learned_parents",
-    "linear_discrepancy",
-    "load_network",
-    "one_hot",
-    "parent_confidence",
-    "parse_bif",
-    "perturb",
-    "read_bif",
-    "redraw",
-    "study",
-    "to_codes",
-    "to_frame",
-    "transfer_bound",
-    "worst_case_advantage",
-]
+    "IRM", "NETWORKS", "CausalTable", "Invariance", "Network", "advantage_by_size", "alternatives", "bic", "climb",
+    "compelled_arcs", "discrepancy", "draw", "fit_table", "fit_tables", "generalisation_errors", "intervene",
+    "invariant_features", "learned_parents", "linear_discrepancy", "load_network", "one_hot", "parent_confidence",
+    "parse_bif", "perturb", "read_bif", "redraw", "study", "to_codes", "to_frame", "transfer_bound", "worst_case_advantage",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'leakscope.causal' has no attribute {name!r}")
-    home = _HOMES[name]
-    value = getattr(import_module(home if "." in home else f"leakscope.causal.{home}"), name)
-    globals()[name] = value
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
     return value
 
 

@@ -77,25 +77,25 @@ def worst_case_advantage(
     """
     own = read_losses(training, "the training set")
     if not (math.isfinite(bound) and bound > 0):
-        raise InputError(f"bound is a number above 0, not {bound!r}.")
+        raise InputError(f"bound is a number above 0, not {bound!r}")
     table, weights = np.asarray(losses, np.float64), np.asarray(probabilities, np.float64)
     if table.ndim != 2 or table.shape != weights.shape or not table.size:
         raise InputError(
-            f"losses {table.shape} and probabilities {weights.shape} must be one table of candidates by labels."
+            f"losses {table.shape} and probabilities {weights.shape} must be one table of candidates by labels"
         )
     if not all(values.min() >= 0 and values.max() <= bound * (1 + 1e-9) for values in (own, table)):
-        raise InputError(f"losses must be from 0 to the bound {bound:g}: divide or cut them.")
+        raise InputError(f"losses must be from 0 to the bound {bound:g}: divide or cut them")
     if weights.min() < 0 or (np.abs(weights.sum(axis=1) - 1) > 1e-6).any():
-        raise InputError("the probabilities of the labels of each candidate must sum to 1.")
+        raise InputError("the probabilities of the labels of each candidate must sum to 1")
     group = np.arange(len(table)) if causes is None else np.asarray(causes)
     if group.shape != (len(table),):
-        raise InputError(f"there are {len(table)} candidates and {group.size} numbers of causes: give one for each.")
+        raise InputError(f"there are {len(table)} candidates and {group.size} numbers of causes: give one for each")
     names, place = np.unique(group, return_inverse=True)
     worst, given = np.zeros((len(names), table.shape[1])), np.zeros((len(names), table.shape[1]))
     np.maximum.at(worst, place, table)
     given[place] = weights
     if (np.abs(given[place] - weights) > 1e-6).any():
-        raise InputError("candidates with the same causes must have the same probabilities of the labels.")
+        raise InputError("candidates with the same causes must have the same probabilities of the labels")
     value = (float((given * worst).sum(axis=1).max()) - float(own.mean())) / bound
     return Estimate(
         value, value, value, 1.0, "exact", n=len(table), method=f"the worst law over {len(table):,} candidates"
@@ -107,12 +107,12 @@ def all_configurations(levels: Sequence[int]) -> NDArray[np.intp]:
 
     Examples
     --------
-    >>> all_configurations([2, 2])
-    array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    >>> all_configurations([2, 3]).tolist()
+    [[0, 0], [0, 1], [0, 2], [1, 0], [1, 1], [1, 2]]
     """
     if math.prod(levels) > MOST_CONFIGURATIONS:
         raise InputError(
-            f"features of {', '.join(map(str, levels))} levels have more than {MOST_CONFIGURATIONS:,} combinations: take fewer."
+            f"features of {', '.join(map(str, levels))} levels have more than {MOST_CONFIGURATIONS:,} combinations: take fewer"
         )
     return np.indices(tuple(levels), dtype=np.intp).reshape(len(levels), -1).T
 
@@ -167,12 +167,12 @@ def advantage_by_size(
     """
     made = as_learner(learner)
     if made.task != "classification":
-        raise InputError(f"{made.name} is trained for regression: its loss has no bound, give a classifier.")
+        raise InputError(f"{made.name} is trained for regression: its loss has no bound, give a classifier")
     check_count("repeats", repeats, least=2)
     check_count("test", test)
     check_share("confidence", confidence)
     if not sizes or min(sizes) < 1:
-        raise InputError(f"training sets hold 1 record or more, not {', '.join(map(str, sizes)) or 'none'}.")
+        raise InputError(f"sizes must be 1 or more, not {', '.join(map(str, sizes)) or 'none'}")
     found = []
     for size in sizes:
         children = np.random.SeedSequence((seed, int(size))).spawn(repeats)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from leakscope.causal.network import LARGEST_TABLE, Network
+from leakscope.causal.network import Network, check_cells
 from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.records import list_names
@@ -83,13 +83,13 @@ def parse_bif(text: str, name: str = "network") -> Network:
         head = [_unquoted(part) for part in re.split(r"[|,]", match["head"])]
         child, given = head[0], tuple(part for part in head[1:] if part)
         if child in tables:
-            raise InputError(f"the BIF text has two tables for {child}: keep one.")
+            raise InputError(f"the BIF text has two tables for {child!r}: keep one")
         if unknown := [variable for variable in (child, *given) if variable not in levels]:
-            raise InputError(f"the BIF text has a table with {list_names(unknown)}, which is no variable in it.")
+            raise InputError(f"the BIF text has a table with {list_names(unknown)}, which is no variable in it")
         parents[child] = given
         tables[child] = _table(match["body"], child, given, levels)
     if missing := [variable for variable in levels if variable not in tables]:
-        raise InputError(f"the BIF text has no table for {list_names(missing)}: it may be cut short.")
+        raise InputError(f"the BIF text has no table for {list_names(missing)}: it may be cut short")
     return Network(name, levels, parents, tables)
 
 
@@ -99,9 +99,9 @@ def _levels(text: str) -> dict[str, tuple[str, ...]]:
         variable = match["plain"] or match["quoted"]
         found = tuple(_unquoted(level) for level in match["levels"].split(","))
         if len(found) != int(match["count"]):
-            raise InputError(f"{variable} is said to have {match['count']} levels and names {len(found)}.")
+            raise InputError(f"{variable!r} is said to have {match['count']} levels and names {len(found)}")
         if variable in levels:
-            raise InputError(f"the BIF text names the variable {variable} twice.")
+            raise InputError(f"the BIF text names the variable {variable!r} twice")
         levels[variable] = found
     if not levels:
         raise InputError(
@@ -113,8 +113,7 @@ def _levels(text: str) -> dict[str, tuple[str, ...]]:
 def _table(body: str, child: str, given: tuple[str, ...], levels: dict[str, tuple[str, ...]]) -> Floats:
     """One row for each configuration of the parents; a row that the text lacks takes the default, or is refused."""
     shape = [len(levels[parent]) for parent in given]
-    if math.prod(shape) * len(levels[child]) > LARGEST_TABLE:
-        raise InputError(f"the table of {child} would have {math.prod(shape):,} rows: give it fewer parents.")
+    check_cells(child, math.prod(shape) * len(levels[child]))
     table = np.full((math.prod(shape), len(levels[child])), np.nan)
     codes = [{level: code for code, level in enumerate(levels[parent])} for parent in given]
     seen, default = set(), None
@@ -126,17 +125,17 @@ def _table(body: str, child: str, given: tuple[str, ...], levels: dict[str, tupl
         row = 0
         if match["word"] == "table":
             if given:
-                raise InputError(f"the table of {child} has no levels of {list_names(given)} on its rows: write them.")
+                raise InputError(f"the table of {child!r} has no levels of {list_names(given)} on its rows: write them")
         else:
             row = _row(match["levels"], child, given, codes, shape)
         if row in seen:
-            raise InputError(f"the table of {child} has a configuration of its parents twice.")
+            raise InputError(f"the table of {child!r} has a configuration of its parents twice")
         seen.add(row)
         table[row] = numbers
     if (empty := np.isnan(table[:, 0])).any():
         if default is None:
             raise InputError(
-                f"the table of {child} lacks {int(empty.sum())} of {len(table)} rows: it may be cut short."
+                f"the table of {child!r} lacks {int(empty.sum())} of {len(table)} rows: it may be cut short"
             )
         table[empty] = default
     return table
@@ -145,11 +144,11 @@ def _table(body: str, child: str, given: tuple[str, ...], levels: dict[str, tupl
 def _row(text: str, child: str, given: tuple[str, ...], codes: list[dict[str, int]], shape: list[int]) -> int:
     names = [_unquoted(level) for level in text.split(",")]
     if len(names) != len(given):
-        raise InputError(f"a row of the table of {child} names {len(names)} levels for {len(given)} parents.")
+        raise InputError(f"a row of the table of {child!r} names {len(names)} levels for {len(given)} parents")
     row = 0
     for parent, level, known, size in zip(given, names, codes, shape, strict=True):
         if level not in known:
-            raise InputError(f"the table of {child} names a level {level!r} that its parent {parent} does not have.")
+            raise InputError(f"the table of {child!r} names a level {level!r} that its parent {parent!r} does not have")
         row = row * size + known[level]
     return row
 
@@ -158,11 +157,11 @@ def _numbers(text: str, child: str, count: int) -> Floats:
     try:
         numbers = np.array([float(part) for part in re.split(r"[,\s]+", text.strip())])
     except ValueError:
-        raise InputError(f"the table of {child} has something else than numbers in {text.strip()[:60]!r}.") from None
+        raise InputError(f"the table of {child!r} has something else than numbers in {text.strip()[:60]!r}") from None
     if len(numbers) != count:
-        raise InputError(f"a row of the table of {child} has {len(numbers)} numbers for {count} levels.")
+        raise InputError(f"a row of the table of {child!r} has {len(numbers)} numbers for {count} levels")
     if not np.isfinite(numbers).all():
-        raise InputError(f"a row of the table of {child} has a number that is none: {text.strip()[:60]!r}.")
+        raise InputError(f"a row of the table of {child!r} has a number that is none: {text.strip()[:60]!r}")
     return numbers
 
 

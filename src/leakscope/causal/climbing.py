@@ -24,6 +24,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,7 +32,7 @@ from scipy.special import xlogy
 
 from leakscope import intervals
 from leakscope.causal.counting import count_table
-from leakscope.causal.network import LARGEST_TABLE, configurations, topological_order
+from leakscope.causal.network import check_cells, configurations, topological_order
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
@@ -144,7 +145,9 @@ def climb(
     graph = fixed | _matrix(names, _arcs(start or {}))
     if (graph & ~allowed).any():
         parent, child = np.argwhere(graph & ~allowed)[0]
-        raise InputError(f"the arc {names[parent]} → {names[child]} is both forbidden and to be there: decide on one.")
+        raise InputError(
+            f"the arc {names[parent]!r} → {names[child]!r} is both forbidden and to be there: decide on one"
+        )
     _check_graph(graph, names, levels)
     families = _Families(codes, levels, WEIGHTS[score](len(codes)))
     climber = _Climber(families, graph, allowed, fixed, len(names) if most_parents is None else most_parents)
@@ -164,14 +167,9 @@ def learned_parents(
     label: str,
     *,
     no_children: bool = False,
-    score: str = "bic",
-    most_parents: int | None = None,
-    patience: int = 0,
-    orders: int = 1,
-    seed: int | np.random.SeedSequence = 0,
-    progress: Progress | None = None,
+    **settings: Any,
 ) -> tuple[str, ...]:
-    """The parents of the label in a graph learned by ``climb``.
+    """The parents of the label in a graph learned by ``climb`` with these settings.
 
     [tople2020, section 4.1] says that for its four networks "a simple hill-climbing algorithm outputs the true causal
     parents". Data alone give the class of equivalent graphs: whether a neighbour of the label is its cause or its effect is
@@ -188,22 +186,9 @@ def learned_parents(
     ('Erk', 'PKA')
     """
     names = tuple(names)
-    if label not in names:
-        raise InputError(f"the label {label!r} is no column: choose one of {list_names(names, 12)}.")
+    _check_label(label, names)
     forbidden = [(label, other) for other in names if other != label] if no_children else []
-    graph = climb(
-        codes,
-        names,
-        levels,
-        score=score,
-        most_parents=most_parents,
-        patience=patience,
-        orders=orders,
-        seed=seed,
-        forbidden=forbidden,
-        progress=progress,
-    )
-    return graph[label]
+    return climb(codes, names, levels, forbidden=forbidden, **settings)[label]
 
 
 @dataclass(frozen=True)
@@ -243,8 +228,7 @@ def parent_confidence(
     """
     names = tuple(names)
     check_count("resamples", resamples)
-    if label not in names:
-        raise InputError(f"the label {label!r} is no column: choose one of {list_names(names, 12)}.")
+    _check_label(label, names)
     codes = _check(codes, names, levels, score)
     as_parent, as_child = dict.fromkeys(names, 0), dict.fromkeys(names, 0)
     rng = np.random.default_rng(seed)
@@ -390,7 +374,7 @@ def _matrix(names: Sequence[str], arcs: Arcs) -> Matrix:
     matrix = np.zeros((len(names), len(names)), bool)
     for parent, child in arcs:
         if unknown := [name for name in (parent, child) if name not in place]:
-            raise InputError(f"an arc names {list_names(unknown)}, which is no column: it is (parent, child).")
+            raise InputError(f"an arc names {list_names(unknown)}, which is no column: it is (parent, child)")
         matrix[place[parent], place[child]] = True
     return matrix
 
@@ -408,22 +392,26 @@ def _check_graph(graph: Matrix, names: Sequence[str], levels: Sequence[int]) -> 
     topological_order(_parents(names, graph))
     for child, name in enumerate(names):
         cells = levels[child] * math.prod(size for size, parent in zip(levels, graph[:, child], strict=True) if parent)
-        if cells > LARGEST_TABLE:
-            raise InputError(f"the table of {name} would have {cells:,} numbers: give it fewer parents.")
+        check_cells(name, cells)
+
+
+def _check_label(label: str, names: Sequence[str]) -> None:
+    if label not in names:
+        raise InputError(f"the label {label!r} is no column: choose one of {list_names(names, 12)}")
 
 
 def _check(codes: Codes, names: Sequence[str], levels: Sequence[int], score: str) -> Codes:
     codes = np.asarray(codes)
     if score not in WEIGHTS:
-        raise InputError(f"graphs are scored by {' or '.join(WEIGHTS)}, not {score!r}.")
+        raise InputError(f"graphs are scored by {' or '.join(WEIGHTS)}, not {score!r}")
     if codes.ndim != 2 or len(codes) < 2 or not np.issubdtype(codes.dtype, np.integer):
-        raise InputError("graphs are learned from two rows or more of codes, whole numbers (rows, variables).")
+        raise InputError("codes must be whole numbers, (rows, variables), with two rows or more")
     if not codes.shape[1] == len(names) == len(levels) == len(set(names)):
         raise InputError(
             f"{codes.shape[1]} columns of codes, {len(set(names))} different names and {len(levels)} numbers of levels "
-            "must be as many: one of each for a variable."
+            "must be as many: one of each for a variable"
         )
     if (wrong := (codes.min(axis=0) < 0) | (codes.max(axis=0) >= np.asarray(levels))).any():
         column = int(wrong.argmax())
-        raise InputError(f"the codes of {names[column]} must be from 0 to {levels[column] - 1}: code its levels anew.")
+        raise InputError(f"the codes of {names[column]!r} must be from 0 to {levels[column] - 1}: code its levels anew")
     return np.asfortranarray(codes)

@@ -36,9 +36,7 @@ def load_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     return np.ascontiguousarray(np.asarray(data.X)[:, ::2, ::2]), np.asarray(data.y, np.int64)
 
 
-def environment(
-    images: Any, digits: Any, flip: float, rng: np.random.Generator, noise: float = NOISE, *, first: int = 5
-) -> Colored:
+def environment(images: Any, digits: Any, flip: float, rng: np.random.Generator, noise: float = NOISE) -> Colored:
     """Colour grey images: features (images, 2 x height x width) in [0, 1] as float32, and labels 0 and 1.
 
     Parameters
@@ -46,13 +44,11 @@ def environment(
     images
         Bytes, or numbers from 0 to 1, (images, height, width).
     digits
-        The digit, or any other whole number, of each image.
+        The digit of each image.
     flip
         Probability that the colour is not the label.
     noise
         Probability that the label is not that of the digit.
-    first
-        The first digit with label 1.
 
     Examples
     --------
@@ -64,7 +60,7 @@ def environment(
     _check(grey, numbers)
     for name, share in (("flip", flip), ("noise", noise)):
         check_number(name, share, 0, 1)
-    y = (numbers >= first) ^ (rng.random(len(grey)) < noise)
+    y = (numbers >= 5) ^ (rng.random(len(grey)) < noise)
     colour = y ^ (rng.random(len(grey)) < flip)
     flat = grey.reshape(len(grey), -1)
     X = np.zeros((len(grey), 2, flat.shape[1]), np.float32)
@@ -78,7 +74,6 @@ def environments(
     flips: Sequence[float],
     sizes: Sequence[int],
     rng: np.random.Generator,
-    noise: float = NOISE,
 ) -> list[Colored]:
     """Deal images at random to environments, no image to two of them, and colour each.
 
@@ -91,22 +86,18 @@ def environments(
     grey, numbers = np.asarray(images), np.asarray(digits)
     _check(grey, numbers)
     if len(flips) != len(sizes) or min(sizes, default=0) < 1:
-        raise InputError(
-            "every environment needs a share of flipped colours and a size from 1 on: give as many of both."
-        )
+        raise InputError("flips and sizes must have one entry for each environment, and sizes must be 1 or more")
     if sum(sizes) > len(grey):
-        raise InputError(
-            f"the environments ask for {sum(sizes):,} images, and there are {len(grey):,}: make them smaller."
-        )
+        raise InputError(f"sizes ask for {sum(sizes):,} images, and there are {len(grey):,}: make them smaller")
     parts = np.split(rng.permutation(len(grey))[: sum(sizes)], np.cumsum(sizes)[:-1])
-    return [environment(grey[part], numbers[part], flip, rng, noise) for part, flip in zip(parts, flips, strict=True)]
+    return [environment(grey[part], numbers[part], flip, rng) for part, flip in zip(parts, flips, strict=True)]
 
 
 def _check(images: NDArray[Any], digits: NDArray[Any]) -> None:
     if images.ndim != 3 or digits.shape != images.shape[:1]:
         raise InputError(
-            f"there are grey images of shape {images.shape} and digits of shape {digits.shape}: give images as (images, "
-            "height, width) and one digit each."
+            f"images have shape {images.shape} and digits {digits.shape}: give images as (images, height, width) and one "
+            "digit each"
         )
     if images.dtype != np.uint8 and not (images.dtype.kind in "buif" and ((images >= 0) & (images <= 1)).all()):
-        raise InputError("grey images hold bytes (uint8) or numbers from 0 to 1: convert them.")
+        raise InputError("images must be bytes (uint8) or numbers from 0 to 1: convert them")

@@ -44,7 +44,7 @@ def count_table(codes: NDArray[np.integer], child: int, parents: Sequence[int], 
         rows = codes[first : first + block]
         for column, size in zip(columns, sizes, strict=True):
             if rows[:, column].max() >= size or (signed and rows[:, column].min() < 0):
-                raise InputError(f"column {column + 1} of the sample has codes beyond 0 to {size - 1}: code it anew.")
+                raise InputError(f"column {column + 1} of the sample has codes beyond 0 to {size - 1}: code it anew")
         number = small_configurations(rows, columns, sizes)
         if counts.size <= FEW:
             counts += [np.count_nonzero(number == cell) for cell in range(counts.size)]
@@ -82,10 +82,9 @@ def fit_tables(
     True
     """
     graph = {name: tuple(of) for name, of in (network.parents if parents is None else parents).items()}
-    levels = [len(network.levels[name]) for name in network.names]
     network.check_names([name for pair in graph.items() for name in (pair[0], *pair[1])])
     tables = {
-        name: fit_table(codes, column, [network.place[parent] for parent in graph.get(name, ())], levels)
+        name: fit_table(codes, column, [network.place[parent] for parent in graph.get(name, ())], network.sizes)
         for column, name in enumerate(network.names)
     }
     return Network(network.name, network.levels, graph, tables)

@@ -47,15 +47,11 @@ class Encoded:
     levels: tuple[int, ...]
     classes: NDArray[Any] | None
 
-    @property
-    def task(self) -> Task:
-        return "regression" if self.classes is None else "classification"
-
     def columns(self, names: Sequence[str], what: str) -> tuple[int, ...]:
         """Positions of some columns."""
         if unknown := [name for name in names if name not in self.names]:
             raise InputError(
-                f"there is no column {list_names(unknown)} for {what} beside the label: choose of {list_names(self.names, 12)}."
+                f"there is no column {list_names(unknown)} for {what} beside the label: choose of {list_names(self.names, 12)}"
             )
         return tuple(self.names.index(name) for name in dict.fromkeys(names))
 
@@ -74,23 +70,15 @@ def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> Enco
     (('job', 'height'), (2, 0), [[0.0, -1.22], [1.0, 0.0], [0.0, 1.22]], [0, 1, 0])
     """
     if label not in table.columns:
-        raise InputError(f"there is no label column {label!r}: the columns are {list_names(table.columns, 12)}.")
-    if task not in (None, "classification", "regression"):
-        raise InputError(f"task must be classification or regression, not {task!r}.")
+        raise InputError(f"there is no label column {label!r}: the columns are {list_names(table.columns, 12)}")
     labels = table[label]
     if labels.isna().any():
-        raise InputError(f"{label} is missing in {int(labels.isna().sum())} records: leave these out.")
+        raise InputError(f"{label!r} is missing in {int(labels.isna().sum())} records: leave these out")
     names = [name for name in table.columns if name != label]
-    try:
-        same = [name for name in names if table[name].nunique(dropna=False) < 2]
-    except TypeError:
-        raise InputError(
-            "the table has cells that are neither texts nor numbers, such as lists: drop those columns."
-        ) from None
-    if same:
-        raise InputError(f"there is only one value in {list_names(same)}: drop what is the same for all records.")
+    if same := [name for name in names if _values(table[name]) < 2]:
+        raise InputError(f"there is only one value in {list_names(same)}: drop what is the same for all records")
     if not names:
-        raise InputError(f"there is no column but {label}: there is nothing to learn from.")
+        raise InputError(f"there is no column but {label!r}: there is nothing to learn from")
     parts = [_column(table[name], str(name)) for name in names]
     levels = tuple(count for _, count in parts)
     kind = np.uint8 if all(levels) else np.float64
@@ -101,21 +89,31 @@ def encode(table: pd.DataFrame, label: str, *, task: Task | None = None) -> Enco
     return Encoded(X.T, y, tuple(map(str, names)), levels, classes)
 
 
+def _values(column: pd.Series[Any]) -> int:
+    """Number of different values of a column."""
+    try:
+        return column.nunique(dropna=False)
+    except TypeError:
+        raise InputError(
+            f"{column.name!r} has cells that are neither texts nor numbers, such as lists: drop it"
+        ) from None
+
+
 def _column(values: pd.Series[Any], name: str) -> tuple[NDArray[Any], int]:
     """Codes and the number of levels, or standardised numbers and 0."""
     if _is_continuous(values):
         numbers = values.to_numpy(np.float64, na_value=np.nan)
         if not np.isfinite(numbers).all():
-            raise InputError(f"column {name} has missing or infinite numbers: fill or drop them.")
+            raise InputError(f"column {name!r} has missing or infinite numbers: fill or drop them")
         spread = numbers.std()
         if not (np.isfinite(spread) and spread > 0):
-            raise InputError(f"column {name} has numbers too large or too close together to be scaled: rescale it.")
+            raise InputError(f"column {name!r} has numbers too large or too close together to be scaled: rescale it")
         return (numbers - numbers.mean()) / spread, 0
     texts = values.astype("str").where(values.notna(), MISSING) if not _is_number(values) else values
     codes, levels = pd.factorize(texts, sort=True)
     if len(levels) > MOST_LEVELS:
         raise InputError(
-            f"column {name} has {len(levels):,} levels, too many for a table: drop it, or group its levels."
+            f"column {name!r} has {len(levels):,} levels, too many for a table: drop it, or group its levels"
         )
     return codes, len(levels)
 
@@ -123,16 +121,16 @@ def _column(values: pd.Series[Any], name: str) -> tuple[NDArray[Any], int]:
 def _labels(labels: pd.Series[Any], name: str, task: Task | None) -> tuple[NDArray[Any], NDArray[Any] | None]:
     if task == "regression" or (task is None and _is_continuous(labels)):
         if not _is_number(labels):
-            raise InputError(f"{name} is text, and a regression needs numbers: choose task='classification'.")
+            raise InputError(f"{name!r} is text, and a regression needs numbers: choose task='classification'")
         values = labels.to_numpy(np.float64)
         if not np.isfinite(values).all() or np.abs(values).max() > LARGEST or np.ptp(values) < SMALLEST:
             raise InputError(
-                f"the label {name} is the same for all records, or has values too large to learn: rescale it."
+                f"the label {name!r} is the same for all records, or has values too large to learn: rescale it"
             )
         return values, None
     codes, classes = pd.factorize(labels if _is_number(labels) else labels.astype("str"), sort=True)
     if not 2 <= len(classes) <= MOST_LEVELS:
-        raise InputError(f"the label {name} must have 2 to {MOST_LEVELS} classes, and has {len(classes):,}.")
+        raise InputError(f"the label {name!r} must have 2 to {MOST_LEVELS} classes, and has {len(classes):,}")
     return codes.astype(np.int64), np.asarray(classes)
 
 

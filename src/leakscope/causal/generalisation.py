@@ -29,7 +29,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -86,7 +86,8 @@ def generalisation_errors(
     )
     in_p, in_pstar = (_mean(losses, bound, confidence) for losses in (p, pstar))
     seen = float(own.mean())
-    return Generalisation(_less(in_p, seen), _less(in_pstar, seen), difference(in_pstar, in_p, confidence))
+    ide, ode = (found.mapped(lambda loss: loss - seen) for found in (in_p, in_pstar))
+    return Generalisation(ide, ode, difference(in_pstar, in_p, confidence))
 
 
 def discrepancy(
@@ -117,7 +118,7 @@ def discrepancy(
     """
     check_share("confidence", confidence)
     if len(models) < 2:
-        raise InputError("a discrepancy compares pairs of models: give two or more.")
+        raise InputError("a discrepancy compares pairs of models: give two or more")
     said = [(_predictions(model, test_p), _predictions(model, test_pstar)) for model in models]
     pairs = list(combinations(said, 2))
     gaps, errors = np.empty(len(pairs)), np.empty(len(pairs))
@@ -154,7 +155,7 @@ def linear_discrepancy(
     tables = [_table(X_p, "P"), _table(X_pstar, "P*")]
     if tables[0].shape[1] != tables[1].shape[1]:
         raise InputError(
-            f"records of P have {tables[0].shape[1]} columns and those of P* {tables[1].shape[1]}: make them equal."
+            f"records of P have {tables[0].shape[1]} columns and those of P* {tables[1].shape[1]}: make them equal"
         )
     check_number("radius", radius, least=0, open_ends=True)
     check_count("resamples", resamples, least=20)
@@ -231,7 +232,7 @@ def transfer_bound(
     )
     apart = 1 - (1 - confidence) / 3  # three terms are uncertain, and their ends add up
     gap = discrepancy([model, reference, *others], X_p, X_star, loss, confidence=apart)
-    parts = [gap, _less(mean(h_p + f_p, apart), float(own.mean())), mean(f_star, apart)]
+    parts = [gap, mean(h_p + f_p, apart).mapped(lambda loss: loss - float(own.mean())), mean(f_star, apart)]
     value, low, high = (sum(getattr(part, end) for part in parts) for end in ("value", "low", "high"))
     errors = generalisation_errors(own, h_p, h_star, confidence=confidence)
     return TransferBound(
@@ -253,21 +254,21 @@ def read_losses(values: Any, where: str) -> Floats:
     """Losses as float64, one for each record, or a sentence that says what they must be."""
     losses = np.asarray(values, dtype=np.float64)
     if losses.ndim != 1 or not losses.size or not np.isfinite(losses).all():
-        raise InputError(f"losses of {where} must be one finite number for each record, and of one record or more.")
+        raise InputError(f"losses of {where} must be one finite number for each record, and of one record or more")
     return losses
 
 
 def _predictions(model: Predict, X: Any) -> Any:
     said = np.asarray(model(X))
     if len(said) != len(X):
-        raise InputError(f"a model gives {len(said)} predictions for {len(X)} records: return one for each.")
+        raise InputError(f"a model gives {len(said)} predictions for {len(X)} records: return one for each")
     return said
 
 
 def _table(X: Any, where: str) -> Floats:
     table = np.asarray(X, dtype=np.float64)
     if table.ndim != 2 or not table.size or not np.isfinite(table).all():
-        raise InputError(f"records of {where} must be a table of finite numbers.")
+        raise InputError(f"records of {where} must be a table of finite numbers")
     return table
 
 
@@ -282,14 +283,7 @@ def _mean(losses: Floats, bound: float | None, confidence: float) -> Estimate:
     if bound is None:
         return found
     unseen = -bound * math.log((1 - confidence) / 2) / len(losses)
-    low, high = min(found.low, found.value - unseen), max(found.high, found.value + unseen)
-    return Estimate(found.value, low, high, confidence, n=found.n, method=found.method)
-
-
-def _less(estimate: Estimate, number: float) -> Estimate:
-    """An estimate minus a number that is known exactly."""
-    ends = (estimate.value - number, estimate.low - number, estimate.high - number)
-    return Estimate(*ends, estimate.confidence, n=estimate.n, method=estimate.method)
+    return replace(found, low=min(found.low, found.value - unseen), high=max(found.high, found.value + unseen))
 
 
 def _perturbed(table: Floats, moment: Floats, rng: np.random.Generator) -> Floats:

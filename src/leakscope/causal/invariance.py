@@ -190,7 +190,7 @@ def invariant_features(
     """
     check_confidence(confidence)
     if test not in ("auto", *ASSUMES):
-        raise InputError(f"test is auto, counts, linear or logistic, not {test!r}.")
+        raise InputError(f"test must be auto, counts, linear or logistic, not {test!r}")
     seed = check_seed(seed)
     data = read_data(X, y, environment, numbers=test == "linear")
     chosen, screening = _candidates(data, candidates, most_candidates, seed)
@@ -242,7 +242,7 @@ def alternatives(invariance: Invariance) -> dict[str, tuple[Column, ...]]:
     if invariance.rejected_all:
         raise InputError(
             "no set of features is invariant across these environments, so there is none to choose: look for an environment "
-            "that changes the label itself, or for a missing cause."
+            "that changes the label itself, or for a missing cause"
         )
     chosen = invariance.features or invariance.plausible or ()
     found: dict[str, tuple[Column, ...]] = {"chosen": chosen}
@@ -266,9 +266,9 @@ def _candidates(data: Data, candidates: Sequence[Column] | None, most: int, seed
     """Positions of the columns whose sets are tested, and how they were chosen."""
     if candidates is not None:
         if isinstance(candidates, str | int):
-            raise InputError(f"candidates is a list of columns: pass [{candidates!r}].")
+            raise InputError(f"candidates is a list of columns: pass [{candidates!r}]")
         if unknown := [name for name in candidates if name not in data.names]:
-            raise InputError(f"there is no column {list_names(unknown)}: the columns are {list_names(data.names, 12)}.")
+            raise InputError(f"there is no column {list_names(unknown)}: the columns are {list_names(data.names, 12)}")
         return tuple(sorted({data.names.index(name) for name in candidates})), ""
     check_count("most_candidates", most)
     if len(data.names) <= most:
@@ -288,12 +288,12 @@ def _sets(candidates: int, largest: int | None) -> list[tuple[int, ...]]:
     if largest is not None:
         check_count("largest_set", largest, least=0)
     if not candidates:
-        raise InputError("there is no candidate column: name at least one.")
+        raise InputError("candidates names no column: name at least one")
     most = candidates if largest is None else min(largest, candidates)
     count = sum(math.comb(candidates, size) for size in range(most + 1))
     if count > MOST_SETS:
         raise InputError(
-            f"{candidates} candidates have {count:,} sets, more than {MOST_SETS:,}: name fewer candidates, or set largest_set."
+            f"{candidates} candidates have {count:,} sets, more than {MOST_SETS:,}: name fewer candidates, or set largest_set"
         )
     return list(chain.from_iterable(combinations(range(candidates), size) for size in range(most + 1)))
 
@@ -303,11 +303,9 @@ def _kind(data: Data, chosen: Sequence[int], test: Test) -> str:
     check_levels(data, chosen)
     numbers = [data.names[column] for column in chosen if data.levels[column] is None]
     if test in ("counts", "logistic") and data.classes is None:
-        raise InputError(f"the {test} test needs a label of a few classes: use test='linear', or bin the label.")
+        raise InputError(f"test={test!r} needs a label of a few classes: use test='linear', or bin the label")
     if test == "counts" and numbers:
-        raise InputError(
-            f"the counts test needs columns of few levels, and {list_names(numbers)} are numbers: bin them."
-        )
+        raise InputError(f"test='counts' needs columns of few levels, and {list_names(numbers)} are numbers: bin them")
     if test != "auto":
         return test
     return "linear" if data.classes is None else "logistic" if numbers else "counts"

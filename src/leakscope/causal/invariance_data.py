@@ -67,7 +67,7 @@ def read_data(X: Any, y: Any, environment: Any, *, numbers: bool = False) -> Dat
     --------
     >>> read_data(np.eye(3), [0, 1, 0], ["a", "a", "a"])
     Traceback (most recent call last):
-    leakscope.errors.InputError: all records come from one environment: causes show only where environments differ.
+    leakscope.errors.InputError: all records come from one environment: causes show only where environments differ
     """
     table, names = _read_table(X)
     labels = read_labels(y, "the data")
@@ -75,24 +75,24 @@ def read_data(X: Any, y: Any, environment: Any, *, numbers: bool = False) -> Dat
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
     if column.ndim != 1:
-        raise InputError(f"the environments have {column.ndim} dimensions: give one environment for each record.")
+        raise InputError(f"environment has {column.ndim} dimensions: give one environment for each record")
     if not len(table) == len(labels) == len(column):
         raise InputError(
-            f"the data has {len(table)} records, {len(labels)} labels and {len(column)} environments: give one for each."
+            f"the data has {len(table)} records, {len(labels)} labels and {len(column)} environments: give one for each"
         )
     places, sites = _read_environments(pd.Series(column))
     read = [_read_column(table.iloc[:, number]) for number in range(len(names))]
     if constant := [name for name, (codes, _, _) in zip(names, read, strict=True) if (codes == codes[0]).all()]:
-        raise InputError(f"{_column(constant)} the same in every record: leave it out.")
+        raise InputError(f"{_column(constant)} the same in every record: leave it out")
     label, classes, _ = _read_column(pd.Series(labels))
     if numbers or classes is None:
         if labels.dtype.kind not in "biuf":
-            raise InputError("the linear test needs a label of numbers: use test='auto' for classes.")
+            raise InputError("test='linear' needs a label of numbers: use test='auto' for classes")
         label, classes = labels.astype(np.float64), None
     else:
         label = np.unique(label, return_inverse=True)[1].astype(np.int64)
     if (label == label[0]).all():
-        raise InputError("the label is the same in every record: there is nothing to explain.")
+        raise InputError("y has the same label in every record: there is nothing to explain")
     data = Data(
         names, tuple(part[0] for part in read), tuple(part[1] for part in read), tuple(part[2] for part in read),
         label, classes, places, dict(zip(sites, np.bincount(places).tolist(), strict=True)),
@@ -106,13 +106,13 @@ def _read_table(X: Any) -> tuple[pd.DataFrame, tuple[Column, ...]]:
     table = read_features(X, "the data")
     if not isinstance(table, pd.DataFrame):
         if table.ndim != 2:
-            raise InputError(f"the features have {table.ndim} dimensions: give a table, a row for each record.")
+            raise InputError(f"X has {table.ndim} dimensions: give a table, a row for each record")
         table = pd.DataFrame(table).infer_objects()
     if table.empty:
-        raise InputError("the data has no records or no columns: give some of both.")
+        raise InputError("X has no records or no columns: give some of both")
     if bad := bad_values(table):
         where = f"column{'s' * (len(bad[-1].columns) > 1)} {list_names(bad[-1].columns)}"
-        raise InputError(f"there are {bad[-1].kind} values in {where}: fill them, or drop these records.")
+        raise InputError(f"there are {bad[-1].kind} values in {where}: fill them, or drop these records")
     return table, tuple(plain(name) for name in table.columns)
 
 
@@ -123,19 +123,17 @@ def _column(names: Sequence[Any]) -> str:
 def _read_environments(column: pd.Series[Any]) -> tuple[Integers, list[Any]]:
     """Codes and names of the environments."""
     if missing := int(column.isna().sum()):
-        raise InputError(
-            f"the environment is missing in {missing} records: drop them, or name an environment for them."
-        )
+        raise InputError(f"the environment is missing in {missing} records: drop them, or name an environment for them")
     # Names of different types, such as 1 and 'x', have no order but as texts.
     codes, sites = pd.factorize(column.astype(str) if column.dtype == object else column, sort=True)
     names = [plain(site) for site in sites]
     if len(names) == 1:
-        raise InputError("all records come from one environment: causes show only where environments differ.")
+        raise InputError("all records come from one environment: causes show only where environments differ")
     sizes = np.bincount(codes)
     if sizes.min() < FEWEST_RECORDS:
         raise InputError(
             f"the smallest environment has {sizes.min()} records, and {FEWEST_RECORDS} are needed in each of "
-            f"the {len(names)} environments: merge or drop small ones."
+            f"the {len(names)} environments: merge or drop small ones"
         )
     return codes.astype(np.int64), names
 
@@ -153,9 +151,7 @@ def _read_column(column: pd.Series[Any]) -> tuple[NDArray[Any], int | None, bool
 
 def _check_label(data: Data, sites: Sequence[Hashable]) -> None:
     """Refuse environments that are a function of the label, and environments of one class."""
-    settled = (
-        "the environment is settled by the label: choose environments by something that is not an effect of the label."
-    )
+    settled = "the label determines the environment: choose environments by something that the label does not affect"
     if data.classes is None:
         order = np.argsort(data.label, kind="stable")
         if np.count_nonzero(np.diff(data.environment[order])) == len(sites) - 1:
@@ -168,7 +164,7 @@ def _check_label(data: Data, sites: Sequence[Hashable]) -> None:
     if (single := (table > 0).sum(axis=0) == 1).any():
         row = int(single[data.environment].argmax())
         raise InputError(
-            f"the environment of {row_name(row)} has one class only: merge it with another, or drop its records."
+            f"the environment of {row_name(row)} has one class only: merge it with another, or drop its records"
         )
 
 
@@ -176,13 +172,13 @@ def _check_copies(data: Data) -> None:
     """Refuse columns that are the environment or the label under another name."""
     for column, (name, levels) in enumerate(zip(data.names, data.levels, strict=True)):
         if levels == len(data.environments) and _same_split(data.codes([column])[:, 0], data.environment):
-            raise InputError(f"column {name!r} is the environment itself: leave it out of the features.")
+            raise InputError(f"column {name!r} is the environment itself: leave it out of the features")
         if data.classes is not None:
             same = levels == data.classes and _same_split(data.codes([column])[:, 0], data.label)
         else:
             same = bool(abs(np.corrcoef(data.values[column], data.label)[0, 1]) > 1 - 1e-12)
         if same:
-            raise InputError(f"column {name!r} is the label under another name: leave it out of the features.")
+            raise InputError(f"column {name!r} is the label under another name: leave it out of the features")
 
 
 def _same_split(first: Integers, second: Integers) -> bool:
@@ -195,7 +191,7 @@ def check_levels(data: Data, chosen: Sequence[int]) -> None:
     for column in chosen:
         if (data.levels[column] or 0) > MOST_LEVELS:
             raise InputError(
-                f"column {data.names[column]!r} has {data.levels[column]:,} levels: group them, or leave it out."
+                f"column {data.names[column]!r} has {data.levels[column]:,} levels: group them, or leave it out"
             )
 
 
@@ -216,7 +212,7 @@ def regressors(data: Data, chosen: Sequence[int], largest: int) -> list[Floats]:
     if records < 2 * width:
         raise InputError(
             f"the smallest environment has {records} records for up to {width} coefficients: merge environments, group levels, or "
-            "lower largest_set."
+            "lower largest_set"
         )
     return blocks
 

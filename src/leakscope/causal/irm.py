@@ -43,6 +43,7 @@ from leakscope.core.checks import check_count, check_number
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError, MissingExtraError
 from leakscope.learners.linear import read_records
+from leakscope.records import list_names
 from leakscope.workers import one_thread
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
@@ -161,7 +162,7 @@ class IRM:
                 adam.step(torch.autograd.grad(outputs, parameters, slope), self.l2 / max(1.0, weight))
         trained = [part.detach().numpy() for part in parameters]
         if not all(np.isfinite(part).all() for part in trained):
-            raise InputError("the training diverged: lower rate, or standardise the features.")
+            raise InputError("the training diverged: lower rate, or standardise the features")
         return InvariantModel(tuple(zip(trained[::2], trained[1::2], strict=True)), classes, columns)
 
     def outputs(self, model: InvariantModel, X: Any) -> Floats:
@@ -195,7 +196,7 @@ def dummy_gradient(log_odds: Any, y: Any) -> Estimate:
     """
     z, truth = np.ravel(np.asarray(log_odds, np.float64)), np.ravel(np.asarray(y, np.float64))
     if len(z) != len(truth) or not np.isin(truth, (0, 1)).all():
-        raise InputError("the derivative needs one label, 0 or 1, for each of the log-odds: encode the classes so.")
+        raise InputError("y must be 0 or 1 for each of the log-odds: encode the classes")
     return intervals.mean(z * (special.expit(z) - truth))
 
 
@@ -285,13 +286,13 @@ class _Adam:
 def _log_odds(model: InvariantModel, X: Any) -> Floats:
     columns = len(model.layers[0][0])
     if model.columns and model.columns != tuple(map(str, getattr(X, "columns", model.columns))):
-        raise InputError("the columns are not those that the model was trained on: give the same in the same order.")
+        raise InputError(f"X must have the columns {list_names(model.columns)}, in this order")
     try:
         table = np.asarray(X, np.float64)
     except (TypeError, ValueError):
-        raise InputError("a network takes numbers, and the features hold something else: encode them first.") from None
+        raise InputError("X must be numbers: encode the features") from None
     if (given := math.prod(table.shape[1:])) != columns:
-        raise InputError(f"the model was trained on {columns} columns, not {given}: give the same columns.")
+        raise InputError(f"X must have the {columns} columns that the model was trained on, not {given}")
     activity = table.reshape(len(table), columns)
     for number, (weights, bias) in enumerate(model.layers, start=1):
         activity = activity @ weights + bias
@@ -308,25 +309,23 @@ def _read(
     """Features as float32 tables, labels as 0 and 1, the two classes, and the names of the columns if they have any."""
     pairs = list(environments)
     if not all(isinstance(pair, tuple | list) and len(pair) == 2 for pair in pairs):
-        raise InputError("environments are given as a list of pairs (features, labels), one pair per environment.")
+        raise InputError("environments must be a list of pairs (features, labels), one for each environment")
     if len(pairs) < needed:
-        raise InputError(
-            f"invariance is seen between environments, and there is {len(pairs) or 'none'}: give two or more, or penalty=0."
-        )
+        raise InputError(f"a penalty needs several environments, not {len(pairs)}: give two or more, or penalty=0")
     read = [read_records(_flat(X), y, "a network") for X, y in pairs]
     for number, (table, labels, columns) in enumerate(read):
         if columns != read[0][2]:
             raise InputError(
                 f"environment {number} has other columns than environment 0 ({table.shape[1]} and {len(read[0][2])}): give "
-                "all the same features in the same order."
+                "all the same features in the same order"
             )
         if len(np.unique(labels)) == 1:
-            raise InputError(f"environment {number} has one class only: merge it with another, or leave it out.")
+            raise InputError(f"environment {number} has one class only: merge it with another, or leave it out")
         if (largest := np.abs(table).max()) > LARGEST:
-            raise InputError(f"the features reach {largest:.1g}, too large for 32-bit arithmetic: rescale them.")
+            raise InputError(f"the features reach {largest:.1g}, too large for 32-bit arithmetic: rescale them")
     classes = np.unique(np.concatenate([labels for _, labels, _ in read]))
     if len(classes) != 2:
-        raise InputError(f"there are {len(classes)} classes: invariant training takes two.")
+        raise InputError(f"there are {len(classes)} classes: invariant training takes two")
     tables = [table.astype(np.float32) for table, _, _ in read]
     names = read[0][2] if hasattr(pairs[0][0], "columns") else ()
     return tables, [(labels == classes[1]).astype(np.float32) for _, labels, _ in read], classes, names

@@ -4,14 +4,18 @@ The causal model of a discrete world is the table of Y given its parents; the as
 [tople2020, section 4.1] on all columns: 128-512-128 ReLU, Adam with step 1e-4, 10,000 steps. The paper does not state the
 batch, which is 128 here, nor how levels are encoded: each is a column of zeros and ones. A third, the same network on the
 parents alone, tells what the choice of columns does from what the kind of model does.
+
+A kind is trained on several samples at once and gives a model for each. Labels are positions of ``classes``, or values where
+``classes`` is None.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,33 +32,9 @@ from leakscope.workers import one_thread
 WIDTHS, RATE, STEPS, BATCH = (128, 512, 128), 1e-4, 10_000, 128
 
 
-class Kind(Protocol):
-    """A kind of model: trained on several samples at once, it gives a model for each."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def columns(self) -> tuple[int, ...]: ...
-
-    def train(
-        self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
-    ) -> list[Model]:
-        """Train one model on each sample; labels are positions of ``classes``, or values where that is None."""
-        ...
-
-
 @dataclass(frozen=True)
 class TableKind:
-    """The maximum-likelihood table of the label given some columns of codes.
-
-    Parameters
-    ----------
-    columns
-        Positions of the columns.
-    levels
-        Number of levels of every column.
-    """
+    """The maximum-likelihood table of the label given some columns of codes; ``levels`` are those of every column."""
 
     columns: tuple[int, ...]
     levels: tuple[int, ...]
@@ -65,7 +45,7 @@ class TableKind:
     ) -> list[Model]:
         """Count each sample."""
         if classes is None:
-            raise InputError("a table needs classes, and the label is a number: use another kind of model.")
+            raise InputError("a table needs classes, and the label is a number: use another kind of model")
         used = tuple(self.levels[column] for column in self.columns)
         learner = CausalTable(tuple(range(len(used))), used, len(classes))
         fitted = [learner.fit(self.codes(sample.X), sample.y, np.random.default_rng(seed)) for sample in samples]
@@ -79,16 +59,26 @@ class TableKind:
         """Whether no training record of a model had the configuration of a record."""
         lookup = model.predict
         if not isinstance(lookup, _Lookup):
-            raise InputError(f"{model.name} is not a table that this kind trained.")
+            raise InputError(f"{model.name} is not a table that this kind trained")
         return lookup.learner.unseen(lookup.table, self.codes(X))
 
 
 @dataclass(frozen=True)
-class NetworkKind:
-    """A fully connected network on some columns, with a column of zeros and ones for each level. Needs torch."""
+class _Encoded:
+    """A kind of model that has a column of zeros and ones for each level of some columns."""
 
     columns: tuple[int, ...]
     levels: tuple[int, ...]
+
+    def encode(self, X: NDArray[Any]) -> NDArray[np.float32]:
+        """What the model sees of some records."""
+        return one_hot(X[:, list(self.columns)], [self.levels[column] for column in self.columns])
+
+
+@dataclass(frozen=True)
+class NetworkKind(_Encoded):
+    """A fully connected network. Needs torch."""
+
     name: str = "network"
     widths: tuple[int, ...] = WIDTHS
     steps: int = STEPS
@@ -110,20 +100,22 @@ class NetworkKind:
         generators = [np.random.default_rng(child) for child in seed.spawn(len(samples))]
         labels = np.concatenate([sample.y for sample in samples])
         networks = learner.fit_many(np.concatenate(parts), labels, indices, generators)
-        answers = [_Outputs(self, learner, network) for network in networks]
+        answers = [partial(self._predict, learner, network) for network in networks]
         return [Model(self.name, learner.task, classes, classes is not None, answer) for answer in answers]
 
-    def encode(self, X: NDArray[Any]) -> Any:
-        """What the network sees of some records."""
-        return one_hot(X[:, list(self.columns)], [self.levels[column] for column in self.columns])
+    def _predict(self, learner: Any, network: Any, X: NDArray[Any]) -> Floats:
+        """Probabilities, or values, out of a network."""
+        with one_thread():
+            outputs: Floats = learner.outputs(network, self.encode(X))
+        if learner.task == "regression":
+            return outputs[:, 0]
+        return np.asarray(special.softmax(np.pad(outputs, ((0, 0), (1, 0))), axis=1))
 
 
 @dataclass(frozen=True)
-class EstimatorKind:
-    """Any scikit-learn classifier or regressor on some columns, with a column of zeros and ones for each level."""
+class EstimatorKind(_Encoded):
+    """Any scikit-learn classifier or regressor."""
 
-    columns: tuple[int, ...]
-    levels: tuple[int, ...]
     estimator: Any
     name: str = "model"
 
@@ -140,25 +132,14 @@ class EstimatorKind:
         models = []
         for sample, child in zip(samples, children, strict=True):
             if classes is not None and len(np.unique(sample.y)) < 2:
-                raise InputError("a training sample has one class only: give more records.")
+                raise InputError("a training sample has one class only: give more records")
             fitted = fit(self.encode(sample.X), sample.y, np.random.default_rng(child))
-            models.append(Model(self.name, fitted.task, classes, classes is not None, _Fitted(self, fitted)))
+            answer = partial(self._predict, fitted)
+            models.append(Model(self.name, fitted.task, classes, classes is not None, answer))
         return models
 
-    def encode(self, X: NDArray[Any]) -> Any:
-        """What the estimator sees of some records."""
-        return one_hot(X[:, list(self.columns)], [self.levels[column] for column in self.columns])
-
-
-@dataclass(frozen=True)
-class _Fitted:
-    """Answers of an estimator."""
-
-    kind: EstimatorKind
-    model: Model
-
-    def __call__(self, X: NDArray[Any]) -> Floats:
-        return self.model.predict(self.kind.encode(X))
+    def _predict(self, fitted: Model, X: NDArray[Any]) -> Floats:
+        return fitted.predict(self.encode(X))
 
 
 @dataclass(frozen=True)
@@ -173,17 +154,4 @@ class _Lookup:
         return self.learner.probabilities(self.table, self.kind.codes(X))
 
 
-@dataclass(frozen=True)
-class _Outputs:
-    """Probabilities out of a network."""
-
-    kind: NetworkKind
-    learner: Any
-    network: Any
-
-    def __call__(self, X: NDArray[Any]) -> Floats:
-        with one_thread():
-            outputs: Floats = self.learner.outputs(self.network, self.kind.encode(X))
-        if self.learner.task == "regression":
-            return outputs[:, 0]
-        return np.asarray(special.softmax(np.pad(outputs, ((0, 0), (1, 0))), axis=1))
+Kind = TableKind | NetworkKind | EstimatorKind

@@ -18,7 +18,7 @@ The accuracy of an attack is its share of right decisions among equally many mem
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -135,19 +135,12 @@ def try_blind(
     with one_thread():
         found = blind_guesses(members, others, paired.sample, np.random.default_rng(guessing))
     advantage = intervals.mean_difference(found.says, confidence)
-    return Blind(accuracy_of(advantage), intervals.auc(found.ranking, confidence))
+    return Blind(_accuracy(advantage), intervals.auc(found.ranking, confidence))
 
 
-def accuracy_of(advantage: Estimate) -> Estimate:
-    """Share of right decisions among equally many members and non-members: (1 + advantage)/2.
-
-    Examples
-    --------
-    >>> accuracy_of(Estimate(0.2, 0.1, 0.3))
-    0.60 [0.55, 0.65]
-    """
-    value, low, high = ((1 + end) / 2 for end in (advantage.value, advantage.low, advantage.high))
-    return replace(advantage, value=value, low=low, high=high)
+def _accuracy(advantage: Estimate) -> Estimate:
+    """Share of right decisions among equally many members and non-members."""
+    return advantage.mapped(lambda value: (1 + value) / 2)
 
 
 def _membership(found: Evaluated, case: Case, few: bool) -> Membership:
@@ -158,12 +151,11 @@ def _membership(found: Evaluated, case: Case, few: bool) -> Membership:
     return Membership(
         attack=risk.attack,
         release=risk.release,
-        accuracy=accuracy_of(risk.advantage),
+        accuracy=_accuracy(risk.advantage),
         auc=risk.auc,
-        control_accuracy=accuracy_of(risk.control.advantage),
+        control_accuracy=_accuracy(risk.control.advantage),
         control_auc=risk.control.auc,
-        # Accuracies differ by half as much as advantages.
-        excess_accuracy=replace(excess, value=excess.value / 2, low=excess.low / 2, high=excess.high / 2),
+        excess_accuracy=excess.mapped(lambda gap: gap / 2),  # accuracies differ by half as much as advantages
         excess_auc=auc_difference(
             target, control, risk.auc.confidence, fits=None if found.trial.attack.fixed_scale else fits
         ),

@@ -50,12 +50,12 @@ def load_network(name: str) -> Network:
     """
     key = str(name).lower()
     if key not in NETWORKS:
-        raise InputError(f"there is no network {name!r}: choose {', '.join(NETWORKS)}, or name a BIF file.")
+        raise InputError(f"there is no network {name!r}: choose {', '.join(NETWORKS)}, or name a BIF file")
     network = read_bif(_bundled(key) or _fetched(key))
     known = NETWORKS[key]
     found = len(network.names), network.arcs, network.free_parameters
     if found != (known.nodes, known.arcs, known.parameters):
-        raise InputError(f"the file for {known.title} holds another network: delete it, so that it is fetched again.")
+        raise InputError(f"the file for {known.title} holds another network: delete it, so that it is fetched again")
     return network
 
 

@@ -17,6 +17,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from graphlib import CycleError, TopologicalSorter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +69,7 @@ class Network:
         levels = {name: tuple(map(str, of)) for name, of in self.levels.items()}
         if extra := [name for name in (*self.parents, *self.tables) if name not in levels]:
             raise InputError(
-                f"the network {self.name} has no variable {list_names(extra)}: give its levels, or leave it out."
+                f"the network {self.name} has no variable {list_names(extra)}: give its levels, or leave it out"
             )
         parents = {name: tuple(self.parents.get(name, ())) for name in levels}
         object.__setattr__(self, "levels", levels)
@@ -90,6 +91,11 @@ class Network:
     def place(self) -> dict[str, int]:
         """Variable to the number of its column."""
         return {name: column for column, name in enumerate(self.levels)}
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Number of levels of each variable."""
+        return tuple(map(len, self.levels.values()))
 
     @property
     def arcs(self) -> int:
@@ -121,7 +127,7 @@ class Network:
         """Refuse names of variables that the network lacks."""
         if unknown := [name for name in names if name not in self.levels]:
             raise InputError(
-                f"the network {self.name} has no variable {list_names(unknown)}: it has {list_names(self.names, 12)}."
+                f"the network {self.name} has no variable {list_names(unknown)}: it has {list_names(self.names, 12)}"
             )
 
     def log_probability(self, codes: NDArray[np.integer]) -> Floats:
@@ -148,38 +154,42 @@ class Network:
 
     def _check_graph(self) -> None:
         if not self.levels:
-            raise InputError(f"the network {self.name} has no variables.")
+            raise InputError(f"the network {self.name!r} has no variables")
         for name, levels in self.levels.items():
             if len(levels) < 1 or len(set(levels)) < len(levels) or len(levels) > MOST_LEVELS:
-                raise InputError(f"the variable {name} needs 1 to {MOST_LEVELS} different levels, not {len(levels)}.")
+                raise InputError(f"the variable {name!r} needs 1 to {MOST_LEVELS} different levels, not {len(levels)}")
         for name, parents in self.parents.items():
             if unknown := [parent for parent in parents if parent not in self.levels]:
-                raise InputError(f"{name} has the parent {list_names(unknown)}, which is no variable of {self.name}.")
+                raise InputError(f"{name!r} has the parent {list_names(unknown)}, which is no variable of {self.name}")
             if len(set(parents)) < len(parents):
-                raise InputError(f"{name} has a parent twice: name each of {list_names(parents)} once.")
+                raise InputError(f"{name!r} has a parent twice: name each of {list_names(parents)} once")
         topological_order(self.parents)
 
     def _checked(self, name: str) -> Floats:
         """The table of a variable, with rows that sum to 1 to the last bit but rounding."""
         if name not in self.tables:
-            raise InputError(f"{name} has no table: give one row for each configuration of its parents.")
-        rows = 1
-        for parent in self.parents[name]:
-            rows *= len(self.levels[parent])
-        shape = rows, len(self.levels[name])
-        if rows * shape[1] > LARGEST_TABLE:
-            raise InputError(f"the table of {name} would have {rows:,} rows: give it fewer parents.")
+            raise InputError(f"{name!r} has no table: give one row for each configuration of its parents")
+        shape = math.prod(len(self.levels[parent]) for parent in self.parents[name]), len(self.levels[name])
+        check_cells(name, math.prod(shape))
         table = np.array(self.tables[name], dtype=np.float64)
         if table.shape != shape:
-            raise InputError(f"the table of {name} has shape {table.shape}, not {shape}: a row for each configuration.")
+            raise InputError(
+                f"the table of {name!r} has shape {table.shape}, not {shape}: a row for each configuration"
+            )
         if not np.isfinite(table).all() or (table < 0).any():
-            raise InputError(f"the table of {name} has numbers that are no probabilities.")
+            raise InputError(f"the table of {name!r} has numbers that are no probabilities")
         sums = table.sum(axis=1)
         if (worst := np.abs(sums - 1)).max() > ROUNDED:
             row = int(worst.argmax())
-            raise InputError(f"row {row + 1} of the table of {name} sums to {sums[row]:.6g}, not 1: mend the table.")
+            raise InputError(f"row {row + 1} of the table of {name!r} sums to {sums[row]:.6g}, not 1: mend the table")
         # Rows that were divided before stay as they are, to the last bit.
         return np.where(worst[:, None] > ROUNDING, table / sums[:, None], table)
+
+
+def check_cells(name: str, cells: int) -> None:
+    """Refuse a table that would fill the memory."""
+    if cells > LARGEST_TABLE:
+        raise InputError(f"the table of {name!r} would have {cells:,} numbers: give it fewer parents")
 
 
 def configurations(codes: NDArray[np.integer], columns: Sequence[int], sizes: Sequence[int]) -> NDArray[np.intp]:
@@ -214,17 +224,18 @@ def topological_order(parents: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
     ('a', 'b')
     """
     if unknown := [parent for of in parents.values() for parent in of if parent not in parents]:
-        raise InputError(f"the graph has the parent {list_names(unknown)}, which is no variable of it.")
+        raise InputError(f"the graph has the parent {list_names(unknown)}, which is no variable of it")
+    place = {name: number for number, name in enumerate(parents)}
+    sorter = TopologicalSorter(parents)
+    try:
+        sorter.prepare()
+    except CycleError as error:
+        raise InputError(f"the graph has a cycle through {list_names(error.args[1][1:])}: leave out an arc") from None
     order: list[str] = []
-    placed: set[str] = set()
-    waiting = list(parents)
-    while waiting:
-        free = [name for name in waiting if placed.issuperset(parents[name])]
-        if not free:
-            raise InputError(f"the graph has a cycle through {list_names(_cycle(parents, waiting))}: leave out an arc.")
+    while sorter.is_active():
+        free = sorted(sorter.get_ready(), key=place.__getitem__)
         order += free
-        placed.update(free)
-        waiting = [name for name in waiting if name not in placed]
+        sorter.done(*free)
     return tuple(order)
 
 
@@ -256,13 +267,3 @@ def compelled_arcs(parents: Mapping[str, Sequence[str]]) -> frozenset[tuple[str,
     while new := {(a, b) for a, b in arcs - known if follows(a, b)}:
         known |= new
     return frozenset(known)
-
-
-def _cycle(parents: Mapping[str, Sequence[str]], waiting: Sequence[str]) -> list[str]:
-    """The variables of one cycle: whoever waits has a parent that waits."""
-    walk = [waiting[0]]
-    while True:
-        ahead = next(parent for parent in parents[walk[-1]] if parent in waiting)
-        if ahead in walk:
-            return walk[walk.index(ahead) :]
-        walk.append(ahead)

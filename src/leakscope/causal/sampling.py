@@ -156,15 +156,15 @@ def to_codes(network: Network, frame: Any, what: str = "the data") -> Codes:
         problem = f"has columns that the graph doesn't know: {list_names(unknown)}" if unknown else ""
         problem = problem or f"lacks variables of the graph: {list_names(missing)}"
         advice = "drop them" if unknown else "add them"
-        raise InputError(f"{what} {problem}; {advice}, or give a graph over the columns that there are.")
+        raise InputError(f"{what} {problem}; {advice}, or give a graph over the columns that there are")
     codes = np.empty((len(network.names), len(frame)), np.uint8)
     for column, name in enumerate(network.names):
         texts = frame[name].astype("str")
         found = pd.Index(network.levels[name]).get_indexer(pd.Index(texts))
         if (found < 0).any():
             raise InputError(
-                f"{what} has levels of {name} that the graph doesn't know, in {int((found < 0).sum())} of {len(texts)} records, "
-                f"the first in {row_name(int((found < 0).argmax()))}; it knows {list_names(network.levels[name], 12)}."
+                f"{what} has levels of {name!r} that the graph doesn't know, in {int((found < 0).sum())} of {len(texts)} records, "
+                f"the first in {row_name(int((found < 0).argmax()))}; it knows {list_names(network.levels[name], 12)}"
             )
         codes[column] = found
     return codes.T

@@ -77,11 +77,11 @@ def intervene(network: Network, on: str | Collection[str], label: str, seed: See
         "all": tuple(name for name in network.names if name != label),
     }
     if isinstance(on, str) and on not in groups:
-        raise InputError(f"interventions are on parents, children or all, or on variables in a list, not {on!r}.")
+        raise InputError(f"interventions are on parents, children or all, or on variables in a list, not {on!r}")
     chosen = groups[on] if isinstance(on, str) else tuple(on)
     network.check_names(chosen)
     if label in chosen:
-        raise InputError(f"{label} is the label, and its table must stay: leave it out of the interventions.")
+        raise InputError(f"{label!r} is the label, and its table must stay: leave it out of the interventions")
     return _exchange(network, chosen, math.inf, seed)
 
 

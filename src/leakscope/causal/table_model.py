@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -57,42 +57,35 @@ class CausalTable:
     levels: tuple[int, ...] | None = None
     classes: int | None = field(default=None, repr=False)
     task: Literal["classification"] = field(default="classification", repr=False)
+    name: ClassVar[str] = "causal table"
 
     def __post_init__(self) -> None:
         columns = tuple(map(int, self.columns))
         if len(set(columns)) < len(columns) or any(column < 0 for column in columns):
-            raise InputError(f"columns are different positions from 0 on, not {self.columns!r}.")
+            raise InputError(f"columns are different positions from 0 on, not {self.columns!r}")
         object.__setattr__(self, "columns", columns)
         object.__setattr__(self, "levels", None if self.levels is None else tuple(map(int, self.levels)))
-
-    @property
-    def name(self) -> str:
-        """What a report calls it."""
-        return "causal table"
-
-    @property
-    def identified(self) -> bool:
-        """Whether two sets of parameters are two functions."""
-        return True
 
     def prepare(self, X: Any, y: Any) -> tuple[CausalTable, NDArray[Any], Indices]:
         """Codes as they are, and labels as positions in the sorted classes."""
         codes, labels = np.asarray(X), np.asarray(y)
         if codes.ndim != 2 or codes.dtype.kind not in "iu" or (codes.size and codes.min() < 0):
-            raise InputError("a causal table takes codes, whole numbers from 0 on, one row per record.")
+            raise InputError("X must hold codes: whole numbers from 0 on, one row per record")
         if len(codes) != len(labels):
-            raise InputError(f"there are {len(codes)} records and {len(labels)} labels: give one label per record.")
+            raise InputError(f"X has {len(codes)} records and y has {len(labels)} labels: give one label per record")
         if max(self.columns, default=-1) >= codes.shape[1]:
-            raise InputError(f"the records have {codes.shape[1]} columns and no column {max(self.columns)}.")
+            raise InputError(f"the records have {codes.shape[1]} columns and no column {max(self.columns)}")
         found = tuple(int(top) + 1 for top in codes.max(axis=0, initial=0))
         levels = found if self.levels is None else self.levels
         if len(levels) != len(found) or any(count > known for count, known in zip(found, levels, strict=True)):
-            raise InputError("the records have codes beyond the levels of their columns: give the levels of all.")
+            raise InputError("levels must have one number for each column of X, larger than its codes")
         if np.prod([float(levels[column]) for column in self.columns]) > LARGEST_TABLE:
-            raise InputError("the columns of the causal table have too many configurations: use fewer columns.")
+            raise InputError(
+                f"columns {self.columns!r} have more than {LARGEST_TABLE:,} configurations: use fewer columns"
+            )
         classes, positions = np.unique(labels, return_inverse=True)
         if len(classes) < 2:
-            raise InputError("all records have the same label: classification needs two classes or more.")
+            raise InputError("y has one class: classification needs two or more")
         return replace(self, levels=levels, classes=len(classes)), codes, positions.astype(np.intp)
 
     def check(self, X: NDArray[Any], y: NDArray[Any], size: int) -> None:  # noqa: ARG002
@@ -138,7 +131,7 @@ class CausalTable:
 
     def _known(self) -> tuple[tuple[int, ...], int]:
         if self.levels is None or self.classes is None:
-            raise InputError("the levels of the columns are not known: use the learner that prepare(X, y) gives.")
+            raise InputError("the levels of the columns are not known: use the learner that prepare(X, y) gives")
         return self.levels, self.classes
 
     def _configurations(self, X: NDArray[Any]) -> Indices:

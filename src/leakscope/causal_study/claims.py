@@ -27,8 +27,8 @@ def decide(found: CausalStudy) -> tuple[Claim, ...]:
     )  # fmt: skip
 
 
-def _above(difference: Estimate, null: float = 0.0) -> Outcome:
-    return "yes" if difference.low > null else "no" if difference.high < null else "inconclusive"
+def _above(difference: Estimate) -> Outcome:
+    return "yes" if difference.low > 0 else "no" if difference.high < 0 else "inconclusive"
 
 
 def _overall(outcomes: list[Outcome]) -> Outcome:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,8 @@ from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack
 from leakscope.models import Model
 from leakscope.records import Records
+
+Found = TypeVar("Found")
 
 FIGURES = ("accuracy", "auc", "control_accuracy", "control_auc", "excess_accuracy", "excess_auc")
 
@@ -57,14 +60,8 @@ def measure(
     labels = np.concatenate([sample.y for sample in scenario.samples])
     scale = float(np.var(labels))
     own = [_utility(model, sample, scale) for model, sample in zip(pair.models, pair.samples, strict=True)]
-    # P goes first, so that its figures do not depend on the number of shifted worlds.
-    first, *children = seeds.spawn(len(scenario.shifted) + 1)
     worlds = list(scenario.shifted.values())
-    same = try_membership(pair, scenario.test, attacks, most=most, seed=first, confidence=each)
-    shifted = [
-        try_membership(pair, records, attacks, most=most, seed=child, confidence=each)
-        for records, child in zip(worlds, children, strict=True)
-    ]
+    attack = partial(try_membership, pair, attacks=attacks, most=most, confidence=each)
     classes = pair.models[0].classes is not None
     table = kind if isinstance(kind, TableKind) else None
     return Part(
@@ -72,7 +69,7 @@ def measure(
         test=_over_models(pair, scenario.test, scale),
         shifted=tuple(_over_models(pair, records, scale) for records in worlds),
         errors=tuple(_errors(pair, scenario.test, records, confidence) for records in worlds if classes),
-        membership={SAME: [same], SHIFTED: shifted},
+        membership=_by_law(scenario, seeds, attack),
         unseen=tuple(_unseen(table, pair, records) for records in worlds if table is not None),
     )
 
@@ -81,13 +78,17 @@ def measure_blind(
     scenario: Scenario, *, most: int, seeds: np.random.SeedSequence, confidence: float
 ) -> dict[str, list[Blind]]:
     """What an attacker does who never asks a model, by law."""
+    return _by_law(scenario, seeds, partial(try_blind, scenario.samples, most=most, confidence=confidence))
+
+
+def _by_law(scenario: Scenario, seeds: np.random.SeedSequence, attack: Callable[..., Found]) -> dict[str, list[Found]]:
+    """Attack with non-members of P, whose figures do not depend on the number of shifted worlds, and of each P*."""
     first, *children = seeds.spawn(len(scenario.shifted) + 1)
-    same = try_blind(scenario.samples, scenario.test, most=most, seed=first, confidence=confidence)
-    shifted = [
-        try_blind(scenario.samples, records, most=most, seed=child, confidence=confidence)
-        for records, child in zip(scenario.shifted.values(), children, strict=True)
-    ]
-    return {SAME: [same], SHIFTED: shifted}
+    worlds = zip(scenario.shifted.values(), children, strict=True)
+    return {
+        SAME: [attack(scenario.test, seed=first)],
+        SHIFTED: [attack(records, seed=child) for records, child in worlds],
+    }
 
 
 def _utility(model: Model, records: Records, scale: float) -> Floats:

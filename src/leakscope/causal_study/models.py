@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -24,11 +25,11 @@ def choose_kinds(
     """The causal model, one on all columns, the same kind on the causes, and causal models on other choices of columns."""
     everything, causes = tuple(range(len(problem.names))), problem.causes
     make, name = _maker(problem, model)
-    causal, kind_name = (_table_maker(problem), "table") if _fits_table(problem, causes) else (make, name)
-    kinds = [causal(causes, f"{kind_name} of the causes" if kind_name == "table" else f"{name} on the causes")]
-    kinds.append(make(everything, f"{name} on all columns"))
-    if kind_name == "table":
-        kinds.append(make(causes, f"{name} on the causes"))
+    table = _fits_table(problem, causes)
+    kinds = [(table, causes, "table of the causes" if table else f"{name} on the causes")]
+    kinds.append((False, everything, f"{name} on all columns"))
+    if table:
+        kinds.append((False, causes, f"{name} on the causes"))
     rest = [column for column in everything if column not in causes]
     if wrong > len(rest):
         raise InputError(f"wrong must be at most the {len(rest)} columns that are no causes, not {wrong}")
@@ -38,9 +39,8 @@ def choose_kinds(
         choices[f"with wrong {list_names([problem.names[column] for column in added])}"] = (*causes, *added)
     for words, columns in choices.items():
         if columns and set(columns) != set(causes):
-            chosen = _table_maker(problem) if kind_name == "table" and _fits_table(problem, columns) else make
-            kinds.append(chosen(columns, f"causes {words}"))
-    return kinds
+            kinds.append((table and _fits_table(problem, columns), columns, f"causes {words}"))
+    return [(TableKind if fits else make)(columns, problem.levels, name=title) for fits, columns, title in kinds]
 
 
 def _fits_table(problem: Problem, columns: Sequence[int]) -> bool:
@@ -48,18 +48,13 @@ def _fits_table(problem: Problem, columns: Sequence[int]) -> bool:
     return problem.classes is not None and 0 < cells * len(problem.classes) <= LARGEST_TABLE
 
 
-def _table_maker(problem: Problem) -> Callable[[tuple[int, ...], str], Kind]:
-    return lambda columns, name: TableKind(columns, problem.levels, name)
-
-
-def _maker(problem: Problem, model: Any) -> tuple[Callable[[tuple[int, ...], str], Kind], str]:
+def _maker(problem: Problem, model: Any) -> tuple[Callable[..., Kind], str]:
     """How a model on some columns is made, and what it is called."""
-    levels, regression = problem.levels, problem.classes is None
+    regression = problem.classes is None
     if model == "network":
-        return lambda columns, name: NetworkKind(columns, levels, name), "network"
-    if isinstance(model, str):
-        estimator = _estimator(model, regression)
-        name = model
+        return NetworkKind, "network"
+    if isinstance(model, str) and model in MODELS:
+        estimator, name = _estimator(model, regression), model
     elif hasattr(model, "get_params") and hasattr(model, "fit") and not isinstance(model, type):
         from leakscope.adapters import estimator_name, estimator_task
 
@@ -71,15 +66,13 @@ def _maker(problem: Problem, model: Any) -> tuple[Callable[[tuple[int, ...], str
             raise InputError(f"{name} gives no probabilities: use one with predict_proba")
     else:
         raise InputError(f"model is {', '.join(MODELS)} or a scikit-learn estimator, not {model!r}")
-    return lambda columns, name: EstimatorKind(columns, levels, estimator, name), name
+    return partial(EstimatorKind, estimator=estimator), name
 
 
 def _estimator(name: str, regression: bool) -> Any:
     from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
     from sklearn.linear_model import LogisticRegression, Ridge
 
-    if name not in MODELS:
-        raise InputError(f"model is {', '.join(MODELS)} or a scikit-learn estimator, not {name!r}")
     if regression and name == "logistic":
         raise InputError("logistic regression is for classes, and the label is a number: use ridge, trees or network")
     if not regression and name == "ridge":

@@ -284,11 +284,11 @@ def _problem(
 ) -> tuple[Problem, Choice | None, dict[str, tuple[int, ...]]]:
     """The problem, how the causes were chosen from environments, and other choices to try."""
     if label in drop:
-        raise InputError(f"{label} is the label and can't be dropped")
+        raise InputError(f"{label!r} is the label and can't be dropped")
     worlds = DRAWS if draws is None else draws
     if graph is not None:
         if task == "regression":
-            raise InputError("the variables of a graph are levels, so that the task is classification")
+            raise InputError("task must be classification with a graph, whose variables are levels")
         if data is not None and rows is not None:
             raise InputError("rows is for samples of the graph, and data are given: leave one of them out")
         if isinstance(graph, Network):

@@ -130,8 +130,8 @@ def _shifts(
 
 def _counted(network: Network, label: str, codes: NDArray[np.integer]) -> NDArray[np.float64]:
     """The label's table counted in the data; configurations that they lack keep the row of the graph."""
-    levels = [len(network.levels[name]) for name in network.names]
-    counts = count_table(codes, network.place[label], [network.place[name] for name in network.parents[label]], levels)
+    parents = [network.place[name] for name in network.parents[label]]
+    counts = count_table(codes, network.place[label], parents, network.sizes)
     totals = counts.sum(axis=1, keepdims=True)
     return np.asarray(np.where(totals > 0, counts / np.maximum(totals, 1), network.tables[label]))
 
@@ -232,8 +232,6 @@ def from_environments(
     """Scenarios of environments: each of the largest in turn against all others."""
     codes, names = pd.factorize(environment, sort=True)
     sizes = np.bincount(codes)
-    if len(names) < 2:
-        raise InputError("all records are of one environment: give a column with two or more")
     large = [
         number
         for number in np.argsort(-sizes, kind="stable")

@@ -219,7 +219,7 @@ def _generated(description: Description, rows: int | None, chosen: dict[str, Any
     if (usage := current()) is not None:
         usage.generated.add(name)
     label = synthetic.describe(description, synthetic.STAND_INS[name].rows if rows is None else rows)
-    return replace(data, name=f"{name} (synthetic)", description=label, synthetic=True)
+    return replace(data, description=label, synthetic=True)
 
 
 def _options(

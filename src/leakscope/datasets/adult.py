@@ -11,37 +11,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from leakscope.core.checks import check_count
 from leakscope.datasets.dataset import Dataset, Description
 from leakscope.datasets.encoding import integer_codes, of_columns, one_hot, principal_components
 from leakscope.datasets.store import open_payload
 from leakscope.errors import InputError
 
+NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 COLUMNS = (
-    "age",
-    "workclass",
-    "fnlwgt",
-    "education",
-    "education-num",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "capital-gain",
-    "capital-loss",
-    "hours-per-week",
-    "native-country",
-)
-CATEGORICAL = (
-    "workclass",
-    "education",
-    "marital-status",
-    "occupation",
-    "relationship",
-    "race",
-    "sex",
-    "native-country",
-)
+    "age", "workclass", "fnlwgt", "education", "education-num", "marital-status", "occupation", "relationship", "race",
+    "sex", "capital-gain", "capital-loss", "hours-per-week", "native-country",
+)  # fmt: skip
+CATEGORICAL = tuple(name for name in COLUMNS if name not in NUMBERS)
 SENSITIVE = ("marital-status", "relationship", "race", "sex", "native-country")
 
 
@@ -75,8 +56,8 @@ def prepare(
     """
     if components is not None and preparation != "codes":
         raise InputError('components goes with preparation="codes": add it or leave components out')
-    if components is not None and not 1 <= components <= len(COLUMNS):
-        raise InputError(f"components is {components}: give a number from 1 to {len(COLUMNS)}")
+    if components is not None:
+        check_count("components", components, most=len(COLUMNS))
     table = pd.concat(parts, ignore_index=True)
     income = table.pop("income").str.removesuffix(".")
     X = table
@@ -86,14 +67,12 @@ def prepare(
         X = integer_codes(table, CATEGORICAL)
         X = X if components is None else principal_components(X, components)
     return Dataset(
-        name=description.name,
+        description=description,
         X=X,
         y=income.to_numpy(str) if preparation is None else (income == ">50K").to_numpy(np.int64),
         groups=pd.DataFrame({"race": table["race"], "sex": table["sex"], "age": table["age"].map(_decade)}),
         sensitive=of_columns(SENSITIVE, X),
         train=np.arange(len(table)) < len(parts[0]),
-        person=None,
-        description=description,
     )
 
 

@@ -37,16 +37,7 @@ def prepare(description: Description, raw: Raw) -> Dataset:
     labels, bits = raw
     names = [f"{_NOUNS[description.name]}_{number}" for number in range(1, bits.shape[1] + 1)]
     X = pd.DataFrame(bits, columns=names, copy=False)
-    return Dataset(
-        name=description.name,
-        X=X,
-        y=labels - 1,
-        groups=no_groups(X.index),
-        sensitive=tuple(names),
-        train=None,
-        person=None,
-        description=description,
-    )
+    return Dataset(description, X, labels - 1, no_groups(X.index), tuple(names))
 
 
 def parse_archive(path: Path, members: tuple[str, ...], rows: int, columns: int) -> Raw:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pandas as pd
 
+from leakscope.core.checks import check_count
 from leakscope.datasets.dataset import Dataset, Description, no_groups
 from leakscope.errors import InputError
 
@@ -14,7 +15,7 @@ def read_breast_cancer(description: Description) -> Dataset:
     from sklearn.datasets import load_breast_cancer
 
     table, labels = load_breast_cancer(return_X_y=True, as_frame=True)
-    return _table(description, table, labels.to_numpy(np.int64), sensitive=tuple(table.columns))
+    return Dataset(description, table, labels.to_numpy(np.int64), no_groups(table.index), tuple(table.columns))
 
 
 def read_digits(description: Description) -> Dataset:
@@ -22,7 +23,7 @@ def read_digits(description: Description) -> Dataset:
     from sklearn.datasets import load_digits
 
     table, labels = load_digits(return_X_y=True, as_frame=True)
-    return _table(description, table, labels.to_numpy(np.int64))
+    return Dataset(description, table, labels.to_numpy(np.int64), no_groups(table.index))
 
 
 def make_classification(
@@ -34,8 +35,9 @@ def make_classification(
     """
     from sklearn.datasets import make_classification
 
-    if features < 1 or classes < 2 or samples < classes:
-        raise InputError("make_classification needs a feature, two classes and a sample for each: give larger numbers")
+    check_count("features", features)
+    check_count("classes", classes, 2)
+    check_count("samples", samples, classes)
     if classes > 2**features:
         raise InputError(f"{classes} classes need as many corners of a hypercube: give more features than {features}")
     values, labels = make_classification(
@@ -48,17 +50,4 @@ def make_classification(
         random_state=seed,
     )
     table = pd.DataFrame(values, columns=[f"feature_{number}" for number in range(1, features + 1)])
-    return _table(description, table, labels.astype(np.int64))
-
-
-def _table(description: Description, X: pd.DataFrame, y: np.ndarray, sensitive: tuple[str, ...] = ()) -> Dataset:
-    return Dataset(
-        name=description.name,
-        X=X,
-        y=y,
-        groups=no_groups(X.index),
-        sensitive=sensitive,
-        train=None,
-        person=None,
-        description=description,
-    )
+    return Dataset(description, table, labels.astype(np.int64), no_groups(table.index))

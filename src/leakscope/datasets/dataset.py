@@ -84,6 +84,8 @@ class Dataset:
 
     Parameters
     ----------
+    description
+        Title, source, licence and files of the data set; it states if the records are generated.
     X
         One row per record: a DataFrame for a table, an array of bytes (record, height, width[, colour]) for images.
         The index of a DataFrame is the record's place in the publisher's files, counted from 0.
@@ -101,15 +103,19 @@ class Dataset:
         Whether the records are generated, not real.
     """
 
-    name: str
+    description: Description
     X: pd.DataFrame | NDArray[Any]
     y: NDArray[Any]
     groups: pd.DataFrame
-    sensitive: tuple[str, ...]
-    train: NDArray[np.bool_] | None
-    person: NDArray[Any] | None
-    description: Description
+    sensitive: tuple[str, ...] = ()
+    train: NDArray[np.bool_] | None = None
+    person: NDArray[Any] | None = None
     synthetic: bool = False
+
+    @property
+    def name(self) -> str:
+        """The name of the data set; generated data say so."""
+        return f"{self.description.name} (synthetic)" if self.synthetic else self.description.name
 
     @property
     def stands_in(self) -> str:

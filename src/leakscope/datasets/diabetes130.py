@@ -18,42 +18,17 @@ from leakscope.datasets.encoding import of_columns, one_hot
 from leakscope.datasets.store import open_payload
 
 NUMBERS = (
-    "time_in_hospital",
-    "num_lab_procedures",
-    "num_procedures",
-    "num_medications",
-    "number_outpatient",
-    "number_emergency",
-    "number_inpatient",
-    "number_diagnoses",
-)
+    "time_in_hospital", "num_lab_procedures", "num_procedures", "num_medications", "number_outpatient",
+    "number_emergency", "number_inpatient", "number_diagnoses",
+)  # fmt: skip
 PERSONAL = ("gender", "race", "age")
 MEDICAL = ("discharge_disposition_id", "max_glu_serum", "A1Cresult")
 DRUGS = (
-    "metformin",
-    "repaglinide",
-    "nateglinide",
-    "chlorpropamide",
-    "glimepiride",
-    "acetohexamide",
-    "glipizide",
-    "glyburide",
-    "tolbutamide",
-    "pioglitazone",
-    "rosiglitazone",
-    "acarbose",
-    "miglitol",
-    "troglitazone",
-    "tolazamide",
-    "examide",
-    "citoglipton",
-    "insulin",
-    "glyburide-metformin",
-    "glipizide-metformin",
-    "glimepiride-pioglitazone",
-    "metformin-rosiglitazone",
-    "metformin-pioglitazone",
-)
+    "metformin", "repaglinide", "nateglinide", "chlorpropamide", "glimepiride", "acetohexamide", "glipizide",
+    "glyburide", "tolbutamide", "pioglitazone", "rosiglitazone", "acarbose", "miglitol", "troglitazone", "tolazamide",
+    "examide", "citoglipton", "insulin", "glyburide-metformin", "glipizide-metformin", "glimepiride-pioglitazone",
+    "metformin-rosiglitazone", "metformin-pioglitazone",
+)  # fmt: skip
 TREATMENT = ("change", "diabetesMed")
 CATEGORICAL = PERSONAL + MEDICAL + DRUGS + TREATMENT
 SENSITIVE = (*PERSONAL, "weight", "diag_1", "diag_2", "diag_3", "max_glu_serum", "A1Cresult", *DRUGS)
@@ -103,14 +78,12 @@ def prepare(
     else:
         X = table.iloc[rows]
     return Dataset(
-        name=description.name,
+        description=description,
         X=X,
         y=y[rows],
         groups=table[["race", "gender", "age"]].fillna("unknown").iloc[rows],
         sensitive=of_columns(SENSITIVE, X),
-        train=None,
         person=person.to_numpy()[rows],
-        description=description,
     )
 
 

@@ -40,16 +40,7 @@ def prepare(description: Description, parts: list[Part]) -> Dataset:
     """Join the training and the test pictures of `read`; half of each are dogs, 0, and half fish, 1."""
     values, labels = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
     X = pd.DataFrame(values, columns=[f"feature_{number}" for number in range(1, values.shape[1] + 1)], copy=False)
-    return Dataset(
-        name=description.name,
-        X=X,
-        y=labels,
-        groups=no_groups(X.index),
-        sensitive=(),
-        train=np.arange(len(labels)) < len(parts[0][1]),
-        person=None,
-        description=description,
-    )
+    return Dataset(description, X, labels, no_groups(X.index), train=np.arange(len(labels)) < len(parts[0][1]))
 
 
 def _read_part(path: Path, columns: int) -> Part:
@@ -58,7 +49,7 @@ def _read_part(path: Path, columns: int) -> Part:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as arrays:
             values, labels = arrays[FEATURES], np.ravel(arrays[LABELS])
     except KeyError:
-        raise InputError(f"{path} has no arrays {FEATURES} and {LABELS}: fetch it again") from None
+        raise InputError(f"{path} has no arrays {FEATURES!r} and {LABELS!r}: fetch it again") from None
     except (*_BROKEN, AttributeError, TypeError) as error:
         raise InputError(
             f"{path} is not a whole file of plain numpy arrays ({type(error).__name__}): delete it and fetch it again"
@@ -70,10 +61,10 @@ def _read_part(path: Path, columns: int) -> Part:
 def _check(path: Path, values: NDArray[Any], labels: NDArray[Any], columns: int) -> None:
     if values.shape != (len(labels), columns) or not np.issubdtype(values.dtype, np.floating):
         raise InputError(
-            f"{path} holds features of shape {values.shape} and {len(labels):,} labels, not a row of {columns:,} numbers "
-            "for each label: fetch it again"
+            f"{path} has an array {FEATURES!r} of shape {values.shape} and {len(labels):,} labels, not a row of "
+            f"{columns:,} numbers for each label: fetch it again"
         )
     if not np.isfinite(values).all():
-        raise InputError(f"{path} holds features that are not finite: fetch it again")
+        raise InputError(f"{path} has an array {FEATURES!r} with values that are not finite: fetch it again")
     if labels.dtype.kind not in "biuf" or not np.array_equal(np.unique(labels), [0, 1]):
-        raise InputError(f"{path} doesn't have the labels 0 and 1: fetch it again")
+        raise InputError(f"{path} has an array {LABELS!r} with other values than 0 and 1: fetch it again")

@@ -64,16 +64,8 @@ def prepare(description: Description, raw: Images) -> Dataset:
     groups = no_groups(pd.RangeIndex(len(y)))
     if raw.coarse_names:
         groups["superclass"] = np.array(raw.coarse_names)[np.concatenate(raw.coarse)]
-    return Dataset(
-        name=description.name,
-        X=np.concatenate(raw.images),
-        y=y,
-        groups=groups,
-        sensitive=(),
-        train=np.arange(len(y)) < len(raw.labels[0]),
-        person=None,
-        description=description,
-    )
+    train = np.arange(len(y)) < len(raw.labels[0])
+    return Dataset(description, np.concatenate(raw.images), y, groups, train=train)
 
 
 def _read_idx(path: Path) -> NDArray[np.uint8]:
@@ -119,12 +111,12 @@ def parse_cifar_archive(path: Path, members: tuple[str, ...]) -> dict[str, dict[
 def _unpickle(stream: IO[bytes], what: str) -> dict[bytes, Any]:
     try:
         content = _InertUnpickler(stream, encoding="bytes").load()
+        if not isinstance(content, dict):
+            raise pickle.UnpicklingError("no dict")
     except (pickle.UnpicklingError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
         raise InputError(
             f"{what} is not a plain pickle of CIFAR-100 ({error}): delete the file and fetch it again"
         ) from error
-    if not isinstance(content, dict):
-        raise InputError(f"{what} is not a plain pickle of CIFAR-100 (no dict): delete the file and fetch it again")
     return content
 
 

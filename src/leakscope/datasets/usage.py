@@ -46,10 +46,9 @@ def local_only(synthetic: bool = False) -> Iterator[Usage]:
     >>> data, usage.generated
     (<Dataset location30 (synthetic): 5,010 x 446, 30 classes>, {'location30'})
     """
-    token = _CURRENT.set(Usage(synthetic))
+    usage = Usage(synthetic)
+    token = _CURRENT.set(usage)
     try:
-        usage = _CURRENT.get()
-        assert usage is not None
         yield usage
     finally:
         _CURRENT.reset(token)

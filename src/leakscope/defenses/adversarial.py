@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from leakscope.adapters import seeded_torch
 from leakscope.core.checks import check_count, check_number
 from leakscope.defenses.bounded_linear import why_no_rows
-from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.torch_training import Plan, import_torch, make_plan, read_hidden
 from leakscope.errors import InputError
 from leakscope.models import Model
@@ -40,7 +40,7 @@ REFERENCE = "A random third of the training records is set aside as reference re
 
 
 @dataclass(frozen=True)
-class AdversarialRegularisation:
+class AdversarialRegularisation(Tunable):
     """Training that keeps the model's answers on training records like those on reference records.
 
     Parameters
@@ -78,17 +78,14 @@ class AdversarialRegularisation:
     knob: ClassVar[str] = "α"
     what: ClassVar[str] = "the model is trained to fool an attacker who learns to recognise training records"
     source: ClassVar[str] = "Nasr, Shokri, Houmansadr 2018, Algorithm 1"
+    allowed = Allowed("α", lambda value: value >= 0, "0 or more")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         for name in ("steps", "batch", "attacks"):
             check_count(name, getattr(self, name))
         check_number("rate", self.rate, least=0, open_ends=True)
-        _ = self.settings, read_hidden(self.hidden)
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Values of α."""
-        return read_settings(self.weights, "α", lambda value: value >= 0, "0 or more")
+        read_hidden(self.hidden)
 
     def refuse(self, target: Target) -> str | None:
         """Too few records can't be divided."""

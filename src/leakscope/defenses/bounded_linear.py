@@ -57,16 +57,7 @@ SMALLEST_L2 = 1e-6
 class BoundedRows:
     """From records to rows of length at most 1, and back from parameters to a model that takes records.
 
-    Parameters
-    ----------
-    encoding
-        From records to numbers.
-    radius
-        What rows are divided by.
-    classes
-        The target's classes; None for regression.
-    limits
-        Lowest and highest value of a label of a regression; what lies outside is cut off.
+    Rows are divided by ``radius``; labels of a regression, where ``classes`` is None, are cut off at ``limits``.
     """
 
     encoding: Encoding

@@ -20,8 +20,8 @@ looked for once, on all training records: what this choice itself tells of them 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -29,12 +29,11 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.defenses.defense import Defended, make_learner
-from leakscope.defenses.fewer_features import Blanked, blank_columns
-from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN
+from leakscope.defenses.fewer_features import fit_blanked
+from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
 from leakscope.errors import InputError
-from leakscope.models import Model
 from leakscope.records import list_names
-from leakscope.target import Learner, Target
+from leakscope.target import Target
 
 if TYPE_CHECKING:
     from leakscope.causal.invariance import Invariance
@@ -101,13 +100,10 @@ class CausalFeatures:
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """Training on the causes."""
-        if target.learner is None:
-            raise InputError(f"{self.name}: {NO_LEARNER}")
+        learner = learner_of(self, target)
         kept, why = self._kept(target)
-        return Defended(
-            make_learner(target.learner.name, _KeptFit(target.learner, kept)),
-            notes=(why, "answers tell nothing of the other columns that the kept ones do not tell", NOTHING_PROVEN),
-        )
+        notes = (why, "answers tell nothing of the other columns that the kept ones do not tell", NOTHING_PROVEN)
+        return Defended(make_learner(learner.name, partial(fit_blanked, learner, kept)), notes=notes)
 
     def _kept(self, target: Target) -> tuple[tuple[int, ...], str]:
         """Positions of the causes, and who says that they are."""
@@ -121,24 +117,9 @@ class CausalFeatures:
         if not causes:
             reason = str(found).split("\n")[0]
             raise InputError(reason[0].lower() + reason[1:])
-        how = (
-            "found to be causes of the label"
-            if found.features
-            else "only suggested as causes of the label, none is sure"
-        )
+        how = "found to be" if found.features else "not significant, only suggested as"
         where = f"over {len(found.environments)} environments at {found.confidence:.0%} confidence ({found.test} test)"
-        return positions(X, causes), f"{how} {where}: {', '.join(map(str, causes))}"
-
-
-@dataclass(frozen=True)
-class _KeptFit:
-    learner: Learner
-    kept: tuple[int, ...]
-
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-        blanking = blank_columns(X, self.kept)
-        model = self.learner.fit(blanking(X), y, rng)
-        return replace(model, predict=Blanked(model.predict, blanking))
+        return positions(X, causes), f"{how} causes of the label {where}: {', '.join(map(str, causes))}"
 
 
 def positions(X: Any, columns: Sequence[Any]) -> tuple[int, ...]:
@@ -170,9 +151,7 @@ def environment_column(target: Target, name: Column) -> tuple[NDArray[Any], int 
     return np.asarray(X.iloc[:, place] if isinstance(X, pd.DataFrame) else X[:, place]), place
 
 
-@lru_cache(
-    maxsize=1
-)  # refuse asks and defend asks again, and thousands of tests take a while; a target is told by itself
+@lru_cache(maxsize=1)  # refuse and defend both ask, and thousands of tests take a while
 def _invariance(target: Target, environment: Column) -> Invariance:
     from leakscope.causal.invariance import invariant_features
 

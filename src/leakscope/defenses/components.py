@@ -15,16 +15,16 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.encoding import make_encoding
 from leakscope.defenses.fewer_features import SIZES, is_size, read_size
-from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN
+from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
 from leakscope.errors import InputError
 from leakscope.target import EstimatorFit, Target
 
 
 @dataclass(frozen=True)
-class Components:
+class Components(Tunable):
     """The last step of the model sees the first principal components only.
 
     Parameters
@@ -44,14 +44,7 @@ class Components:
     knob: ClassVar[str] = "components"
     what: ClassVar[str] = "the model sees a few principal components of the records"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 4)"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Shares or numbers of components."""
-        return read_settings(self.components, "the number of components", is_size, SIZES)
+    allowed = Allowed("the number of components", is_size, SIZES)
 
     def refuse(self, target: Target) -> str | None:
         """It needs a scikit-learn model on numbers, or in a pipeline that makes numbers of the records."""
@@ -74,11 +67,10 @@ class Components:
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """Training with principal components before the last step."""
-        if (reason := self.refuse(target)) or target.learner is None:
-            raise InputError(f"{self.name} can't defend this model: {reason}")
-        recipe: Any = target.learner.fit
+        learner = learner_of(self, target)
+        recipe: Any = learner.fit
         fit = replace(recipe, estimator=with_components(recipe.estimator, float(setting)))
-        return Defended(make_learner(target.learner.name, fit), notes=(NOTHING_PROVEN,))
+        return Defended(make_learner(learner.name, fit), notes=(NOTHING_PROVEN,))
 
 
 def with_components(estimator: Any, setting: float) -> Any:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, runtime_checkable
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,8 +25,7 @@ if TYPE_CHECKING:
 #: What is done to the model's answers before they leave: (n, k) probabilities, or (n,) values, to the same shape.
 Answers = Callable[[Floats], Floats]
 Setting = float | int | str
-#: How a version is trained; the house has three kinds of learners, and this is the target's.
-Training = Learner
+Training = Learner  # three classes are called Learner, and Sphinx can't tell them apart in a signature
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) 
         answers.append(say_labels)
     for change in answers:
         model = with_answers(model, change)
-        learner = None if learner is None else Learner(learner.name, _AnsweringFit(learner, change), learner.key)
+        learner = None if learner is None else Learner(learner.name, partial(_fit, learner, change), learner.key)
     return replace(target, model=model, learner=learner)
 
 
@@ -161,27 +161,17 @@ def say_labels(answers: Floats) -> Floats:
     return np.asarray(np.eye(answers.shape[1])[answers.argmax(axis=1)])
 
 
-@dataclass(frozen=True)
-class _Answering:
-    predict: Callable[[Any], Floats]
-    answers: Answers
-
-    def __call__(self, X: Any) -> Floats:
-        return self.answers(self.predict(X))
-
-
-@dataclass(frozen=True)
-class _AnsweringFit:
-    learner: Learner
-    answers: Answers
-
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-        return with_answers(self.learner.fit(X, y, rng), self.answers)
-
-
 def with_answers(model: Model, answers: Answers) -> Model:
-    """The model with its answers changed before they leave."""
-    return replace(model, predict=_Answering(model.predict, answers))
+    """The model with its answers changed before they are released."""
+    return replace(model, predict=partial(_answer, model.predict, answers))
+
+
+def _answer(predict: Callable[[Any], Floats], answers: Answers, X: Any) -> Floats:
+    return answers(predict(X))
+
+
+def _fit(learner: Learner, answers: Answers, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+    return with_answers(learner.fit(X, y, rng), answers)
 
 
 def make_learner(name: str, fit: Any) -> Training:
@@ -198,6 +188,50 @@ def make_learner(name: str, fit: Any) -> Training:
     except InputError:
         key = uuid4().hex  # never the same twice, so that a cache never answers for another learner
     return Learner(name, fit, key)
+
+
+class Allowed(NamedTuple):
+    """What a setting is called in an error, which values it may have, and the end of the sentence about others."""
+
+    what: str
+    check: Callable[[Any], bool]
+    must: str
+
+
+def whole_numbers(what: str, least: int = 1, most: int | None = None) -> Allowed:
+    """Whole numbers within limits as the allowed values.
+
+    Examples
+    --------
+    >>> whole_numbers("digits", 0, 15).must
+    'a whole number from 0 to 15'
+    """
+    end = "on" if most is None else f"to {most}"
+    within = partial(_is_whole, least, np.inf if most is None else most)
+    return Allowed(what, within, f"a whole number from {least} {end}")
+
+
+def _is_whole(least: int, most: float, value: Any) -> bool:
+    return bool(least <= value <= most and value == int(value))
+
+
+class Tunable:
+    """A defense whose first field holds its settings, one or several; they are checked when it is made."""
+
+    allowed: ClassVar[Allowed]
+
+    def __post_init__(self) -> None:
+        _ = self.settings
+
+    @property
+    def settings(self) -> tuple[Any, ...]:
+        """The settings to compare, each once."""
+        values = next(iter(vars(self).values()))
+        return read_settings(values, *self.allowed)
+
+    def refuse(self, target: Target) -> str | None:  # noqa: ARG002
+        """None: any target can be defended so."""
+        return None
 
 
 def read_settings(values: Any, what: str, check: Callable[[Any], bool], must: str) -> tuple[Any, ...]:

@@ -19,14 +19,15 @@ Distillation proves nothing, and attacks that know it can still find members (Ja
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
-from leakscope.defenses.defense import Defended, make_learner, read_settings
-from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, split_last
+from leakscope.defenses.defense import Defended, Tunable, make_learner, whole_numbers
+from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of, split_last
 from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.records import take_rows
@@ -36,7 +37,7 @@ DRAWN = "the estimator takes no weights, so the labels are drawn from the teache
 
 
 @dataclass(frozen=True)
-class Distillation:
+class Distillation(Tunable):
     """Every record labelled by a model that did not see it.
 
     Parameters
@@ -56,15 +57,7 @@ class Distillation:
     knob: ClassVar[str] = "parts"
     what: ClassVar[str] = "the model learns the answers of models that did not see the record"
     source: ClassVar[str] = "Chourasia et al. 2022; Tang et al. 2022"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[int, ...]:
-        """Numbers of parts."""
-        must = "a whole number from 2 on"
-        return read_settings(self.parts, "the number of parts", lambda value: 2 <= value == int(value), must)
+    allowed = whole_numbers("the number of parts", 2)
 
     def refuse(self, target: Target) -> str | None:
         """It needs to be trained again."""
@@ -72,13 +65,12 @@ class Distillation:
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """Training by way of teachers."""
-        if target.learner is None:
-            raise InputError(f"{self.name}: {NO_LEARNER}")
+        learner = learner_of(self, target)
         classes = 0 if target.model.classes is None else len(target.model.classes)
-        weighted = classes > 0 and takes_weights(target.learner)
+        weighted = classes > 0 and takes_weights(learner)
         notes = (DRAWN, NOTHING_PROVEN) if classes and not weighted else (NOTHING_PROVEN,)
-        fit = _DistilledFit(target.learner, int(setting), classes, weighted)
-        return Defended(make_learner(target.learner.name, fit), notes=notes)
+        fit = partial(_fit, learner, int(setting), classes, weighted)
+        return Defended(make_learner(learner.name, fit), notes=notes)
 
 
 def takes_weights(learner: Learner) -> bool:
@@ -90,26 +82,19 @@ def takes_weights(learner: Learner) -> bool:
     return bool(has_fit_parameter(split_last(learner.fit.estimator)[1], "sample_weight"))
 
 
-@dataclass(frozen=True)
-class _DistilledFit:
-    learner: Learner
-    parts: int
-    classes: int
-    weighted: bool
-
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-        if len(y) <= self.parts:
-            raise InputError(
-                f"{len(y)} records can't be dealt into {self.parts} parts to learn from: ask for fewer parts"
-            )
-        taught = teach(self.learner, X, y, deal(y, self.parts, self.classes > 0, rng), rng)
-        if not self.classes:
-            return self.learner.fit(X, taught, rng)
-        if not self.weighted:
-            return self.learner.fit(X, draw(taught, rng), rng)
-        rows = np.repeat(np.arange(len(y)), self.classes)
-        codes = np.tile(np.arange(self.classes), len(y))
-        return fit_weighted(self.learner.fit, take_rows(X, rows), codes, taught.ravel(), rng)
+def _fit(
+    learner: Learner, parts: int, classes: int, weighted: bool, X: Any, y: NDArray[Any], rng: np.random.Generator
+) -> Model:
+    if len(y) <= parts:
+        raise InputError(f"{len(y)} records can't be dealt into {parts} parts to learn from: ask for fewer parts")
+    taught = teach(learner, X, y, deal(y, parts, classes > 0, rng), rng)
+    if not classes:
+        return learner.fit(X, taught, rng)
+    if not weighted:
+        return learner.fit(X, draw(taught, rng), rng)
+    rows = np.repeat(np.arange(len(y)), classes)
+    codes = np.tile(np.arange(classes), len(y))
+    return fit_weighted(learner.fit, take_rows(X, rows), codes, taught.ravel(), rng)
 
 
 def deal(y: NDArray[Any], parts: int, classification: bool, rng: np.random.Generator) -> NDArray[np.intp]:

@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 from leakscope.adapters import seeded_torch
 from leakscope.core.checks import check_number, check_share
 from leakscope.defenses.bounded_linear import why_no_rows
-from leakscope.defenses.defense import Defended, Guarantee, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
 from leakscope.defenses.encoding import PUBLIC_ENCODING
 from leakscope.defenses.torch_training import Plan, import_torch, make_plan, read_hidden
 from leakscope.errors import InputError, MissingExtraError
@@ -44,10 +44,17 @@ from leakscope.target import Target
 
 SMALLEST, LARGEST = 0.05, 50.0  # the accountant's grid is too coarse below, and its range too wide above
 SPENT = 0.99  # the search for σ ends when this share of ε is spent
+#: What the guarantee rests on.
+CLASSES, SCALE = "the classes are public", "the mean and spread of labels are public"
+ALWAYS = (
+    "the number of training records is public; the seed is secret; each step draws every record independently; noise is as good "
+    "as one of exact numbers; a removed record is the worse case, not an added one, as was computed for the usual settings and "
+    "not proven"
+)
 
 
 @dataclass(frozen=True)
-class DPSGD:
+class DPSGD(Tunable):
     """Training by noisy, clipped gradients, with a proof of (ε, δ)-differential privacy.
 
     Parameters
@@ -86,43 +93,33 @@ class DPSGD:
     knob: ClassVar[str] = "ε"
     what: ClassVar[str] = "training limits how far one record can move the model, and drowns it in noise"
     source: ClassVar[str] = "Abadi et al. 2016, Algorithm 1"
+    allowed = Allowed("ε", lambda value: SMALLEST <= value <= LARGEST, f"{SMALLEST:g} to {LARGEST:g}")
+    refuse = staticmethod(why_no_rows)
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_share("delta", self.delta)
         for name in ("clip", "epochs", "rate"):
             check_number(name, getattr(self, name), least=0, open_ends=True)
         if self.share != 1:
             check_share("share", self.share)
-        _ = self.settings, read_hidden(self.hidden)
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Values of ε."""
-        within = f"{SMALLEST:g} to {LARGEST:g}"
-        return read_settings(self.epsilon, "ε", lambda value: SMALLEST <= value <= LARGEST, within)
+        read_hidden(self.hidden)
 
     @property
     def steps(self) -> int:
         """Number of steps T."""
         return max(1, round(self.epochs / self.share))
 
-    def refuse(self, target: Target) -> str | None:
-        """Any model has a network that can stand in for it, if its records can be encoded as numbers."""
-        return why_no_rows(target)
-
     def defend(self, target: Target, setting: Any) -> Defended:
         """Training with the noise that this ε asks for."""
         plan, notes = make_plan(target, read_hidden(self.hidden))
         noise, spent = find_noise(float(setting), self.delta, self.share, self.steps)
-        known = "; the classes are public" if plan.classes is not None else "; the mean and spread of labels are public"
         guarantee = Guarantee(
             spent,
             self.delta,
             neighbours="added or removed",
             covers="parameters",
-            rests_on=f"{PUBLIC_ENCODING}{known}; the number of training records is public; the seed is secret; "
-            "each step draws every record independently; noise is as good as one of exact numbers; a removed record is the "
-            "worse case, not an added one, as was computed for the usual settings and not proven",
+            rests_on="; ".join([PUBLIC_ENCODING, SCALE if plan.classes is None else CLASSES, ALWAYS]),
             source="Abadi et al. 2016, Algorithm 1; Gopi, Lee, Wutschitz 2021",
         )
         fit = DPSGDFit(plan, noise, self.clip, self.share, self.steps, self.rate)

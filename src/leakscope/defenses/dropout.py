@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 
 from leakscope.adapters import seeded_torch
 from leakscope.core.arrays import Floats
-from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.encoding import Encoding, last_step, make_encoding
 from leakscope.defenses.retraining import NOTHING_PROVEN, known_class
-from leakscope.errors import InputError, MissingExtraError
+from leakscope.defenses.torch_training import MODULES, import_torch
+from leakscope.errors import InputError
 from leakscope.models import Model, Task, to_probabilities
 from leakscope.target import Target
 
@@ -43,7 +44,7 @@ ACTIVATIONS: dict[str, Callable[[Floats], Floats]] = {
 
 
 @dataclass(frozen=True)
-class Dropout:
+class Dropout(Tunable):
     """Hidden units of a network dropped at random while it is trained.
 
     Parameters
@@ -63,14 +64,7 @@ class Dropout:
     knob: ClassVar[str] = "rate"
     what: ClassVar[str] = "hidden units of the network are switched off at random while it is trained"
     source: ClassVar[str] = "Srivastava et al. 2014, section 4; Salem et al. 2019"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Probabilities of being dropped."""
-        return read_settings(self.rates, "the rate of dropout", lambda value: 0 <= value < 1, "from 0 to below 1")
+    allowed = Allowed("the rate of dropout", lambda value: 0 <= value < 1, "from 0 to below 1")
 
     def refuse(self, target: Target) -> str | None:
         """Only networks of scikit-learn with hidden units."""
@@ -90,7 +84,7 @@ class Dropout:
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """Training in torch with this rate."""
-        _import_torch()
+        import_torch("dropout")
         last = last_step(target)
         network = Architecture(
             widths=_widths(last),
@@ -154,7 +148,7 @@ def train(
     network: Architecture, X: Floats, y: NDArray[Any], outputs: int, classification: bool, rng: np.random.Generator
 ) -> list[tuple[Floats, Floats]]:
     """Weights (inputs, outputs) and bias of each layer, trained for the mean log-loss or half the mean squared error."""
-    torch = _import_torch()
+    torch = import_torch()
     with seeded_torch(rng):
         module = build(network, X.shape[1], outputs)
         records = torch.from_numpy(X.astype(np.float32))
@@ -183,23 +177,13 @@ def train(
 
 def build(network: Architecture, inputs: int, outputs: int) -> Any:
     """The network as a torch module, with dropout after each hidden layer."""
-    from torch import nn
-
-    kinds = {"relu": nn.ReLU, "tanh": nn.Tanh, "logistic": nn.Sigmoid, "identity": nn.Identity}
+    nn = import_torch().nn
     parts: list[Any] = []
     for width in network.widths:
-        parts += [nn.Linear(inputs, width), kinds[network.activation](), nn.Dropout(network.rate)]
+        parts += [nn.Linear(inputs, width), getattr(nn, MODULES[network.activation])(), nn.Dropout(network.rate)]
         inputs = width
     return nn.Sequential(*parts, nn.Linear(inputs, outputs))
 
 
 def _widths(last: Any) -> tuple[int, ...]:
     return tuple(int(width) for width in np.atleast_1d(np.asarray(last.hidden_layer_sizes, dtype=int)))
-
-
-def _import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("dropout", "torch") from None
-    return torch

@@ -11,41 +11,38 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.defense import Defended, Tunable, make_learner, whole_numbers
 from leakscope.defenses.encoding import last_step
-from leakscope.defenses.retraining import NOTHING_PROVEN, known_class, refuse_other_steps, with_parameters
-from leakscope.errors import InputError
+from leakscope.defenses.retraining import NOTHING_PROVEN, known_class, learner_of, refuse_other_steps, with_parameters
 from leakscope.models import Model
-from leakscope.target import Target
+from leakscope.target import EstimatorFit, Target
 
+ITERATIVE = (
+    "LogisticRegression",
+    "LinearSVC",
+    "LinearSVR",
+    "SGDClassifier",
+    "SGDRegressor",
+    "MLPClassifier",
+    "MLPRegressor",
+)
+BOOSTED = ("GradientBoostingClassifier", "GradientBoostingRegressor", "LGBMClassifier", "LGBMRegressor")
 #: The parameter that says how many steps an estimator trains at most.
 STEPS = {
-    "LogisticRegression": "max_iter",
-    "LinearSVC": "max_iter",
-    "LinearSVR": "max_iter",
-    "SGDClassifier": "max_iter",
-    "SGDRegressor": "max_iter",
-    "MLPClassifier": "max_iter",
-    "MLPRegressor": "max_iter",
-    "HistGradientBoostingClassifier": "max_iter",
-    "HistGradientBoostingRegressor": "max_iter",
-    "GradientBoostingClassifier": "n_estimators",
-    "GradientBoostingRegressor": "n_estimators",
-    "LGBMClassifier": "n_estimators",
-    "LGBMRegressor": "n_estimators",
-    "XGBClassifier": "n_estimators",
-    "XGBRegressor": "n_estimators",
+    **dict.fromkeys((*ITERATIVE, "HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), "max_iter"),
+    **dict.fromkeys((*BOOSTED, "XGBClassifier", "XGBRegressor"), "n_estimators"),
 }
 XGBOOST_STEPS = 100  # what it takes where its parameter is None
 
 
 @dataclass(frozen=True)
-class EarlyStopping:
+class EarlyStopping(Tunable):
     """Training stopped after so many steps of the estimator.
 
     Parameters
@@ -65,15 +62,7 @@ class EarlyStopping:
     knob: ClassVar[str] = "steps"
     what: ClassVar[str] = "training stops after a few steps"
     source: ClassVar[str] = "Song & Mittal 2021"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[int, ...]:
-        """Numbers of steps."""
-        must = "a whole number from 1 on"
-        return read_settings(self.iterations, "the number of steps", lambda value: 1 <= value == int(value), must)
+    allowed = whole_numbers("the number of steps")
 
     def refuse(self, target: Target) -> str | None:
         """Only estimators that train in steps."""
@@ -81,27 +70,21 @@ class EarlyStopping:
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """Training with at most so many steps."""
-        if (reason := self.refuse(target)) or target.learner is None:
-            raise InputError(f"{self.name} can't defend this model: {reason}")
+        learner = learner_of(self, target)
         last = last_step(target)
         parameter = STEPS[known_class(last, STEPS) or ""]
         own = getattr(last, parameter)
         most = XGBOOST_STEPS if own is None else int(own)
         idle = f"the model trains for at most {most} steps as it is, so this setting changes nothing"
         notes = (idle, NOTHING_PROVEN) if setting >= most else (NOTHING_PROVEN,)
-        fit = _StoppedFit(target.learner.fit, parameter, min(int(setting), most))
-        return Defended(make_learner(target.learner.name, fit), notes=notes)
+        recipe: Any = learner.fit
+        stopped = with_parameters(recipe, {parameter: min(int(setting), most)})
+        return Defended(make_learner(learner.name, partial(_fit, stopped)), notes=notes)
 
 
-@dataclass(frozen=True)
-class _StoppedFit:
-    recipe: Any
-    parameter: str
-    steps: int
+def _fit(recipe: EstimatorFit, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+    from sklearn.exceptions import ConvergenceWarning
 
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-        from sklearn.exceptions import ConvergenceWarning
-
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)  # to stop before the end is what was asked for
-            return with_parameters(self.recipe, {self.parameter: self.steps})(X, y, rng)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # to stop before the end is what was asked for
+        return recipe(X, y, rng)

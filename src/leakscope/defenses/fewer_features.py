@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -26,9 +27,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
-from leakscope.defenses.defense import Defended, make_learner, read_settings
-from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN
-from leakscope.errors import InputError
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
+from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
 from leakscope.models import Model
 from leakscope.target import Learner, Target
 
@@ -36,8 +36,13 @@ RANGES = 16
 SIZES = "a share between 0 and 1, or a whole number from 1 on"
 
 
+def is_size(value: Any) -> bool:
+    """Whether this is a share between 0 and 1, or a whole number from 1 on."""
+    return bool(0 < value < 1 or (value >= 1 and value == int(value)))
+
+
 @dataclass(frozen=True)
-class FewerFeatures:
+class FewerFeatures(Tunable):
     """The columns that tell most of the label are kept, and all others blanked.
 
     Parameters
@@ -57,14 +62,7 @@ class FewerFeatures:
     knob: ClassVar[str] = "features"
     what: ClassVar[str] = "the model sees only the columns that tell most of the label"
     source: ClassVar[str] = "farokhi2020, section 6 (Figure 4)"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Shares or numbers of columns."""
-        return read_settings(self.features, "the number of features", is_size, SIZES)
+    allowed = Allowed("the number of features", is_size, SIZES)
 
     def refuse(self, target: Target) -> str | None:
         """It needs to be trained again, on a table with as many columns as are asked for."""
@@ -79,15 +77,9 @@ class FewerFeatures:
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """Training on the records with the columns chosen there."""
-        if target.learner is None:
-            raise InputError(f"{self.name}: {NO_LEARNER}")
-        fit = _ChosenFit(target.learner, float(setting), target.model.task == "classification")
-        return Defended(make_learner(target.learner.name, fit), notes=(NOTHING_PROVEN,))
-
-
-def is_size(value: Any) -> bool:
-    """Whether this is a share between 0 and 1, or a whole number from 1 on."""
-    return bool(0 < value < 1 or (value >= 1 and value == int(value)))
+        learner = learner_of(self, target)
+        fit = partial(_fit, learner, float(setting), target.model.task == "classification")
+        return Defended(make_learner(learner.name, fit), notes=(NOTHING_PROVEN,))
 
 
 def read_size(setting: float, width: int) -> int:
@@ -101,21 +93,22 @@ def read_size(setting: float, width: int) -> int:
     return min(width, max(1, round(setting * width) if setting < 1 else int(setting)))
 
 
-@dataclass(frozen=True)
-class _ChosenFit:
-    learner: Learner
-    setting: float
-    classification: bool
-
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-        told = information(X, y, self.classification, rng)
-        keep = np.argsort(-told, kind="stable")[: read_size(self.setting, len(told))]
-        blanking = blank_columns(X, [int(column) for column in keep])
-        model = self.learner.fit(blanking(X), y, rng)
-        return replace(model, predict=Blanked(model.predict, blanking))
+def _fit(
+    learner: Learner, setting: float, classification: bool, X: Any, y: NDArray[Any], rng: np.random.Generator
+) -> Model:
+    told = information(X, y, classification, rng)
+    keep = np.argsort(-told, kind="stable")[: read_size(setting, len(told))]
+    return fit_blanked(learner, keep.tolist(), X, y, rng)
 
 
 # --- blanking ---------------------------------------------------------------------------------------------------------
+
+
+def fit_blanked(learner: Learner, keep: Sequence[int], X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+    """Train on some columns, and blank the others in the records that the model is asked about too."""
+    blanking = blank_columns(X, keep)
+    model = learner.fit(blanking(X), y, rng)
+    return replace(model, predict=Blanked(model.predict, blanking))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,17 +8,28 @@ nothing beyond the ceiling that one asker sees at most k records for each questi
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
-from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.reconstruction.release import RecordRelease
 from leakscope.target import Target
 
 
+def refuse_record_explanations(target: Target) -> str | None:
+    """Why explanations by records can't be measured for a target, as the end of a sentence, or None where they can."""
+    model = target.model
+    if model.task != "classification" or model.classes is None or len(model.classes) != 2:
+        return "explanations by records are measured on a logistic regression of two classes, and it has not two"
+    if np.bincount(target.members.y, minlength=2).min() < 2:
+        return "explanations by records need at least two training records of each class"
+    return None
+
+
 @dataclass(frozen=True)
-class FewerRecords:
+class FewerRecords(Tunable):
     """Explanations by records show at most so many.
 
     Examples
@@ -33,42 +44,13 @@ class FewerRecords:
     knob: ClassVar[str] = "records shown"
     what: ClassVar[str] = "an explanation shows fewer of the training records"
     source: ClassVar[str] = "shokri2019, Fig. 6 and 9, which vary the number of records"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[int, ...]:
-        """Numbers of records."""
-        return read_settings(self.counts, "the number of records shown", is_count, "a whole number from 1 on")
-
-    def refuse(self, target: Target) -> str | None:
-        """Explanations by records are measured on two classes."""
-        return refuse_record_explanations(target)
+    allowed = whole_numbers("the number of records shown")
+    refuse = staticmethod(refuse_record_explanations)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The same release with no more than so many records."""
-        return Defended(records=_Fewer(int(setting)))
+        return Defended(records=partial(_fewer, int(setting)))
 
 
-@dataclass(frozen=True)
-class _Fewer:
-    count: int
-
-    def __call__(self, release: RecordRelease, budget: int) -> tuple[RecordRelease, int]:
-        return replace(release, k=min(release.k, self.count)), budget
-
-
-def is_count(value: Any) -> bool:
-    """Whether a number is whole and at least 1."""
-    return bool(value == int(value) and value >= 1)
-
-
-def refuse_record_explanations(target: Target) -> str | None:
-    """Why explanations by records can't be measured for a target, as the end of a sentence, or None where they can."""
-    model = target.model
-    if model.task != "classification" or model.classes is None or len(model.classes) != 2:
-        return "explanations by records are measured on a logistic regression of two classes, and it has not two"
-    if np.bincount(target.members.y, minlength=2).min() < 2:
-        return "explanations by records need at least two training records of each class"
-    return None
+def _fewer(count: int, release: RecordRelease, budget: int) -> tuple[RecordRelease, int]:
+    return replace(release, k=min(release.k, count)), budget

@@ -18,6 +18,7 @@ Environments with few records of a class are put together, so that every half of
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, ClassVar
 
@@ -29,7 +30,7 @@ from leakscope.causal import irm as invariant
 from leakscope.core.arrays import Floats
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.causal_features import Column, environment_column
-from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.encoding import Encoding, make_encoding
 from leakscope.defenses.fewer_features import Blanking, blank_columns
 from leakscope.defenses.retraining import NOTHING_PROVEN
@@ -43,7 +44,7 @@ DEFAULT = invariant.IRM(anneal=100, steps=500, rate=0.03, widths=(16,))
 
 
 @dataclass(frozen=True)
-class IRM:
+class IRM(Tunable):
     """A small network trained to predict alike in all environments.
 
     Parameters
@@ -69,14 +70,7 @@ class IRM:
     knob: ClassVar[str] = "penalty"
     what: ClassVar[str] = "a network in the model's place is trained to predict alike wherever records come from"
     source: ClassVar[str] = "Arjovsky et al. 2019, as used by tople2020, section 4.2"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Weights of the penalty."""
-        return read_settings(self.penalties, "penalty", lambda value: value >= 0, "0 or more")
+    allowed = Allowed("penalty", lambda value: value >= 0, "0 or more")
 
     def refuse(self, target: Target) -> str | None:
         """It needs two classes, and at least two environments."""
@@ -217,15 +211,9 @@ class _NetworkFit:
             numbers = np.where(np.isin(numbers, mixed), numbers, mixed[0])
         parts = [(table[numbers == number], y[numbers == number]) for number in np.unique(numbers)]
         trained = self.network.fit(parts, rng)
-        predict = _Answers(self.network, trained, self.table)
+        predict = partial(_answer, self.network, trained, self.table)
         return Model(self.network.name, "classification", self.classes, True, predict)
 
 
-@dataclass(frozen=True, eq=False)
-class _Answers:
-    network: invariant.IRM
-    trained: invariant.InvariantModel
-    table: Table
-
-    def __call__(self, X: Any) -> Floats:
-        return self.network.probabilities(self.trained, self.table(X))
+def _answer(network: invariant.IRM, trained: invariant.InvariantModel, table: Table, X: Any) -> Floats:
+    return network.probabilities(trained, table(X))

@@ -26,14 +26,22 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.encoding import last_step
-from leakscope.defenses.retraining import NOTHING_PROVEN, known_class, refuse_other_steps, split_last, with_parameters
+from leakscope.defenses.retraining import (
+    NOTHING_PROVEN,
+    known_class,
+    learner_of,
+    refuse_other_steps,
+    split_last,
+    with_parameters,
+)
 from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.target import EstimatorFit, Target
@@ -44,7 +52,7 @@ HALF_SQUARES = (None, "squared_error", "reg:squarederror", "regression", "regres
 
 
 @dataclass(frozen=True)
-class L2:
+class L2(Tunable):
     """A penalty λ‖θ‖² beside the mean loss.
 
     Parameters
@@ -69,14 +77,7 @@ class L2:
     knob: ClassVar[str] = "λ"
     what: ClassVar[str] = "large parameters are penalised in training"
     source: ClassVar[str] = "farokhi2020, Eq. 1 and Figure 3"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Weights λ."""
-        return read_settings(self.weights, "λ", lambda value: value > 0, "above 0")
+    allowed = Allowed("λ", lambda value: value > 0, "above 0")
 
     def refuse(self, target: Target) -> str | None:
         """Only estimators whose objective has such a term."""
@@ -84,25 +85,16 @@ class L2:
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """Training with the penalty."""
-        if (reason := self.refuse(target)) or target.learner is None:
-            raise InputError(f"{self.name} can't defend this model: {reason}")
+        learner = learner_of(self, target)
         boosting = PENALTIES[known_class(last_step(target), PENALTIES) or ""] in (_on_leaves, _on_histogram_leaves)
         notes = (LEAVES, NOTHING_PROVEN) if boosting else (NOTHING_PROVEN,)
-        return Defended(
-            make_learner(target.learner.name, _PenalisedFit(target.learner.fit, float(setting))), notes=notes
-        )
+        recipe: Any = learner.fit
+        return Defended(make_learner(learner.name, partial(_fit, recipe, float(setting))), notes=notes)
 
 
-@dataclass(frozen=True)
-class _PenalisedFit:
-    recipe: Any
-    weight: float
-
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-        recipe: EstimatorFit = self.recipe
-        _, last = split_last(recipe.estimator)
-        parameters = penalty_parameters(last, self.weight, len(y))
-        return with_parameters(recipe, parameters)(X, y, rng)
+def _fit(recipe: EstimatorFit, weight: float, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
+    _, last = split_last(recipe.estimator)
+    return with_parameters(recipe, penalty_parameters(last, weight, len(y)))(X, y, rng)
 
 
 def penalty_parameters(estimator: Any, weight: float, n: int) -> dict[str, Any]:
@@ -157,21 +149,10 @@ def _share(estimator: Any, loss: str, *regressors: str) -> float:
 
 
 PENALTIES: dict[str, Callable[[Any, float, int], dict[str, Any]]] = {
-    "LogisticRegression": _inverse,
-    "LinearSVC": _inverse,
-    "LinearSVR": _inverse,
-    "SVC": _inverse,
-    "SVR": _inverse,
-    "Ridge": _ridge,
-    "RidgeClassifier": _ridge,
-    "SGDClassifier": _descent,
-    "SGDRegressor": _descent,
-    "MLPClassifier": _network,
-    "MLPRegressor": _network,
-    "HistGradientBoostingClassifier": _on_histogram_leaves,
-    "HistGradientBoostingRegressor": _on_histogram_leaves,
-    "LGBMClassifier": _on_leaves,
-    "LGBMRegressor": _on_leaves,
-    "XGBClassifier": _on_leaves,
-    "XGBRegressor": _on_leaves,
+    **dict.fromkeys(("LogisticRegression", "LinearSVC", "LinearSVR", "SVC", "SVR"), _inverse),
+    **dict.fromkeys(("Ridge", "RidgeClassifier"), _ridge),
+    **dict.fromkeys(("SGDClassifier", "SGDRegressor"), _descent),
+    **dict.fromkeys(("MLPClassifier", "MLPRegressor"), _network),
+    **dict.fromkeys(("HistGradientBoostingClassifier", "HistGradientBoostingRegressor"), _on_histogram_leaves),
+    **dict.fromkeys(("LGBMClassifier", "LGBMRegressor", "XGBClassifier", "XGBRegressor"), _on_leaves),
 }

@@ -31,15 +31,12 @@ class LabelOnly:
     knob: ClassVar[str] = "answers"
     what: ClassVar[str] = "only the predicted class is told, and no probability"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII; attacked by Choquette-Choo et al. 2021"
+    refuse = staticmethod(refuse_without_probabilities)
 
     @property
     def settings(self) -> tuple[str, ...]:
         """The one setting."""
         return ("labels",)
-
-    def refuse(self, target: Target) -> str | None:
-        """A regression has no classes, and some models say labels alone anyway."""
-        return refuse_without_probabilities(target)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The answers as labels."""

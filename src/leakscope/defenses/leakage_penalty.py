@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from leakscope.core.checks import check_number
 from leakscope.defenses.bounded_linear import why_no_rows
-from leakscope.defenses.defense import Defended, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.encoding import LinearOutputs, linear_model, make_encoding
 from leakscope.models import Model
 from leakscope.target import Target
@@ -33,7 +33,7 @@ BIASED = "probabilities lean towards certainty, since records that the model get
 
 
 @dataclass(frozen=True)
-class LeakagePenalty:
+class LeakagePenalty(Tunable):
     """A linear model, or a logistic one for two classes, with a price on the leakage of each record.
 
     Parameters
@@ -63,15 +63,11 @@ class LeakagePenalty:
     knob: ClassVar[str] = "κ"
     what: ClassVar[str] = "records that would show most in a linear model's parameters lose weight in its training"
     source: ClassVar[str] = "farokhi2020, section 7, after Krasker and Welsch 1982"
+    allowed = Allowed("κ", lambda value: 0 <= value <= 0.95, "from 0 to 0.95")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_number("l2", self.l2, least=0, open_ends=True)
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Weights κ."""
-        return read_settings(self.weights, "κ", lambda value: 0 <= value <= 0.95, "from 0 to 0.95")
 
     def refuse(self, target: Target) -> str | None:
         """Only regression and two classes, and records that can be encoded as numbers."""

@@ -18,13 +18,14 @@ answer, and averaging does not help. Asking about slightly changed records gives
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Tunable
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.keyed import uniforms
 from leakscope.target import Target
@@ -34,7 +35,7 @@ DIGITS = 9
 
 
 @dataclass(frozen=True)
-class MemGuard:
+class MemGuard(Tunable):
     """Noise within so much expected distortion, the sum of absolute changes of an answer's probabilities.
 
     ``secret`` is the number that decides the noise: whoever knows it can tell which answers were replaced.
@@ -53,40 +54,29 @@ class MemGuard:
     knob: ClassVar[str] = "expected distortion"
     what: ClassVar[str] = "some answers are replaced by random ones that rank the classes in the same order"
     source: ClassVar[str] = "after Jia et al. 2019, Phase II"
+    allowed = Allowed("distortion", lambda value: 0 < value <= 2, "above 0 and at most 2")
+    refuse = staticmethod(refuse_without_probabilities)
 
     def __post_init__(self) -> None:
-        _ = self.settings
+        super().__post_init__()
         check_count("secret", self.secret, least=0)
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Bounds on the expected distortion."""
-        return read_settings(self.distortions, "distortion", lambda value: 0 < value <= 2, "above 0 and at most 2")
-
-    def refuse(self, target: Target) -> str | None:
-        """Only probabilities can be replaced in this way."""
-        return refuse_without_probabilities(target)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The answers with noise."""
         note = "the noise imitates no attacker, unlike that of Jia et al. 2019, and changed records average it out"
-        return Defended(keeps_labels=True, answers=_Guarded(float(setting), self.secret), notes=(note,))
+        answers = partial(_guard, float(setting), self.secret)
+        return Defended(keeps_labels=True, answers=answers, notes=(note,))
 
 
-@dataclass(frozen=True)
-class _Guarded:
-    distortion: float
-    secret: int
-
-    def __call__(self, answers: Floats) -> Floats:
-        waits, coin = _drawn(answers, self.secret)
-        noisy = np.empty_like(answers)
-        order = np.argsort(-answers, axis=1, kind="stable")
-        evenly = -np.sort(-waits / waits.sum(axis=1, keepdims=True), axis=1)
-        np.put_along_axis(noisy, order, evenly, axis=1)
-        noisy = keep_prediction(answers, noisy)  # two of the numbers drawn may be equal
-        distance = np.abs(noisy - answers).sum(axis=1)
-        return np.where((coin * distance < self.distortion)[:, None], noisy, answers)
+def _guard(distortion: float, secret: int, answers: Floats) -> Floats:
+    waits, coin = _drawn(answers, secret)
+    noisy = np.empty_like(answers)
+    order = np.argsort(-answers, axis=1, kind="stable")
+    evenly = -np.sort(-waits / waits.sum(axis=1, keepdims=True), axis=1)
+    np.put_along_axis(noisy, order, evenly, axis=1)
+    noisy = keep_prediction(answers, noisy)  # two of the numbers drawn may be equal
+    distance = np.abs(noisy - answers).sum(axis=1)
+    return np.where((coin * distance < distortion)[:, None], noisy, answers)
 
 
 def _drawn(answers: Floats, secret: int) -> tuple[Floats, Floats]:

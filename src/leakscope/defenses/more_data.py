@@ -8,6 +8,7 @@ features are those of a training record or of a held-out one is left out, for it
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from leakscope.adapters import pick_columns
 from leakscope.defenses.defense import Defended, make_learner, read_settings
-from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN
+from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
 from leakscope.errors import InputError
 from leakscope.failures import cause
 from leakscope.fingerprints import row_hashes
@@ -79,16 +80,15 @@ class MoreData:
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """Training on these records too."""
-        if (reason := self.refuse(target)) or target.learner is None:
-            raise InputError(f"{self.name} can't defend this model: {reason}")
+        learner = learner_of(self, target)
         X, y = self._read(target)
         order = np.random.default_rng(ORDER).permutation(len(y))
         rows = np.sort(order[: max(1, round(float(setting) * len(y)))])
-        fit = _LargerFit(target.learner, take_rows(X, rows), y[rows])
+        fit = partial(_fit, learner, (take_rows(X, rows), y[rows]))
         notes = [f"{len(rows)} further records are in every training set"]
         if twice := len(self.records[1]) - len(y):
             notes.append(f"{twice} further records equal a training record or a held-out one and are left out")
-        return Defended(make_learner(target.learner.name, fit), notes=(*notes, NOTHING_PROVEN))
+        return Defended(make_learner(learner.name, fit), notes=(*notes, NOTHING_PROVEN))
 
     def _read(self, target: Target) -> tuple[Any, NDArray[Any]]:
         """The further records with the target's columns, and their labels as codes or values, without judged records."""
@@ -119,13 +119,9 @@ def _same_form(members: Any, X: Any) -> Any:
     return X.astype(categories)
 
 
-@dataclass(frozen=True, eq=False)
-class _LargerFit:
-    learner: Learner
-    X: Any
-    y: NDArray[Any]
-
-    def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
-        tables = (X, self.X)
-        together = pd.concat(tables, ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate(tables)
-        return self.learner.fit(together, np.concatenate([y, self.y]), rng)
+def _fit(
+    learner: Learner, further: tuple[Any, NDArray[Any]], X: Any, y: NDArray[Any], rng: np.random.Generator
+) -> Model:
+    tables = (X, further[0])
+    together = pd.concat(tables, ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate(tables)
+    return learner.fit(together, np.concatenate([y, further[1]]), rng)

@@ -55,13 +55,15 @@ from leakscope.defenses.bounded_linear import (
     usual_l2,
     why_no_rows,
 )
-from leakscope.defenses.defense import Defended, Guarantee, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
 from leakscope.models import Model
 from leakscope.target import Target
 
+EXACT = "the minimum counts as exact (the gradient left is at most 10⁻⁸ divided by the number of records)"
+
 
 @dataclass(frozen=True)
-class ObjectivePerturbation:
+class ObjectivePerturbation(Tunable):
     """Logistic regression for two classes with a random tilt in its objective.
 
     Parameters
@@ -103,17 +105,13 @@ class ObjectivePerturbation:
         "a logistic regression that is trained on a randomly tilted objective, which hides any one record"
     )
     source: ClassVar[str] = "Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 2"
+    allowed = Allowed("epsilon", lambda value: value > 0, "above 0")
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         check_fields(self.noise, self.l2, self.radius)
         if self.noise == "gaussian":
             check_share("delta", self.delta)
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Values of ε."""
-        return read_settings(self.epsilon, "epsilon", lambda value: value > 0, "above 0")
 
     def refuse(self, target: Target) -> str | None:
         """Only two classes, and records that can be encoded as numbers."""
@@ -129,12 +127,9 @@ class ObjectivePerturbation:
         asked = fit.weight(len(target.members.y))
         l2, _ = noise_for(len(target.members.y), fit.epsilon, delta, asked)
         raised = (f"l2 is raised from {asked:.3g} to {l2:.3g}, as so small an ε needs",) if l2 > asked else ()
-        rests_on.append(
-            "the minimum counts as exact (the gradient left is at most 10⁻⁸ divided by the number of records)"
-        )
         paper = "Chaudhuri, Monteleoni and Sarwate 2011, Theorem 9" if delta == 0 else "Kifer, Smith and Thakurta 2012"
         proof = f"after {paper}; the proof is in leakscope.defenses.objective_perturbation"
-        guarantee = Guarantee(fit.epsilon, delta, rests_on="; ".join(rests_on), source=proof)
+        guarantee = Guarantee(fit.epsilon, delta, rests_on="; ".join([*rests_on, EXACT]), source=proof)
         return Defended(make_learner("tilted logistic regression", fit), guarantee=guarantee, notes=raised)
 
 

@@ -51,7 +51,7 @@ from leakscope.defenses.bounded_linear import (
     usual_l2,
     why_no_rows,
 )
-from leakscope.defenses.defense import Defended, Guarantee, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
 from leakscope.errors import InputError
 from leakscope.models import Model
 from leakscope.target import Target
@@ -61,7 +61,7 @@ SWAPS = 16
 
 
 @dataclass(frozen=True)
-class ParameterNoise:
+class ParameterNoise(Tunable):
     """A linear model whose parameters carry noise in proportion to what one record can change.
 
     Parameters
@@ -116,6 +116,8 @@ class ParameterNoise:
     knob: ClassVar[str] = "ε"
     what: ClassVar[str] = "a linear model whose parameters get as much noise as hides any one record"
     source: ClassVar[str] = "Chaudhuri, Monteleoni and Sarwate 2011, Algorithm 1"
+    allowed = Allowed("epsilon", lambda value: value > 0, "above 0")
+    refuse = staticmethod(why_no_rows)
 
     def __post_init__(self) -> None:
         check_fields(self.noise, self.l2, self.radius)
@@ -128,15 +130,6 @@ class ParameterNoise:
             raise InputError(f"limits must be the lowest and the highest value of a label, not {limits!r}")
         for setting in self.settings:  # a delta that can't be is refused here
             noise_scale(self.noise, setting, self.delta, 1.0, self.method)
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Values of ε."""
-        return read_settings(self.epsilon, "epsilon", lambda value: value > 0, "above 0")
-
-    def refuse(self, target: Target) -> str | None:
-        """Whatever can be encoded as numbers can be defended."""
-        return why_no_rows(target)
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """A linear model of its own in the place of the target's, with noise for this ε."""

@@ -14,6 +14,7 @@ could move many records to other teachers, and the proof would not hold. A teach
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +23,7 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_share
-from leakscope.defenses.defense import Defended, Guarantee, make_learner, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
 from leakscope.defenses.retraining import NO_LEARNER
 from leakscope.errors import InputError
 from leakscope.failures import cause, describe
@@ -39,7 +40,7 @@ RESTS_ON = (
 
 
 @dataclass(frozen=True, eq=False)
-class PATE:
+class PATE(Tunable):
     """A student of teachers that vote with noise.
 
     Parameters
@@ -82,17 +83,13 @@ class PATE:
         "a student is trained on public records, labelled by a noisy vote of models that share no record"
     )
     source: ClassVar[str] = "Papernot et al. 2017"
+    allowed = Allowed("epsilon", lambda value: value > 0, "above 0")
 
     def __post_init__(self) -> None:
-        _ = self.settings
+        super().__post_init__()
         check_count("teachers", self.teachers, least=2)
         check_count("queries", self.queries)
         check_share("delta", self.delta)
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Values of ε."""
-        return read_settings(self.epsilon, "epsilon", lambda value: value > 0, "above 0")
 
     def refuse(self, target: Target) -> str | None:
         """Teachers need classes to vote for, records each, a learner, and public records to label."""
@@ -155,7 +152,7 @@ class PateFit:
         queries = take_rows(self.public, chosen)
         labels = noisy_winners(self.votes(X, y, queries, rest), self.gamma, noise)
         if (labels == labels[0]).all():
-            predict = _Certain(int(labels[0]), len(self.classes))
+            predict = partial(_certain, int(labels[0]), len(self.classes))
             return Model("student of one label", "classification", self.classes, self.gives_probabilities, predict)
         return self.learner.fit(queries, labels.astype(np.int64), study)
 
@@ -185,15 +182,9 @@ class PateFit:
         return said
 
 
-@dataclass(frozen=True)
-class _Certain:
-    """A student that learned one label says it to everything."""
-
-    label: int
-    classes: int
-
-    def __call__(self, X: Any) -> Floats:
-        return np.tile(np.eye(self.classes)[self.label], (len(X), 1))
+def _certain(label: int, classes: int, X: Any) -> Floats:
+    """Answers of a student that learned one label."""
+    return np.tile(np.eye(classes)[label], (len(X), 1))
 
 
 def _read_public(public: Any, X: Any) -> Any:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.defenses.explained import Changed
 from leakscope.target import Target
 
 
 @dataclass(frozen=True)
-class Quantise:
+class Quantise(Tunable):
     """Explanations are rounded to so many significant digits.
 
     Examples
@@ -26,20 +26,7 @@ class Quantise:
     knob: ClassVar[str] = "significant digits"
     what: ClassVar[str] = "explanations are rounded to a few digits"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII (rounded answers), carried to explanations"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[int, ...]:
-        """Numbers of digits."""
-        return read_settings(
-            self.digits, "significant digits", lambda value: value == int(value) and 1 <= value <= 15, "1 to 15"
-        )
-
-    def refuse(self, target: Target) -> str | None:  # noqa: ARG002
-        """None: whether a model can be explained is asked for the explanation itself."""
-        return None
+    allowed = whole_numbers("significant digits", 1, 15)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The explanation, rounded."""

@@ -8,10 +8,11 @@ add their budgets up. How little is seen below that ceiling is measured (shokri2
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
-from leakscope.defenses.defense import Defended, read_settings
-from leakscope.defenses.fewer_records import is_count, refuse_record_explanations
+from leakscope.defenses.defense import Defended, Tunable, whole_numbers
+from leakscope.defenses.fewer_records import refuse_record_explanations
 from leakscope.reconstruction.release import RecordRelease
 from leakscope.target import Target
 
@@ -22,7 +23,7 @@ ALONE = (
 
 
 @dataclass(frozen=True)
-class QueryBudget:
+class QueryBudget(Tunable):
     """One asker gets explanations for at most so many questions.
 
     Examples
@@ -37,27 +38,13 @@ class QueryBudget:
     knob: ClassVar[str] = "questions of one asker"
     what: ClassVar[str] = "one asker gets explanations for so many questions and no more"
     source: ClassVar[str] = "shokri2019, Fig. 9 and 10, which show what falls by the number of queries"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[int, ...]:
-        """Numbers of questions."""
-        return read_settings(self.queries, "the budget of questions", is_count, "a whole number from 1 on")
-
-    def refuse(self, target: Target) -> str | None:
-        """Explanations by records are measured on two classes."""
-        return refuse_record_explanations(target)
+    allowed = whole_numbers("the budget of questions")
+    refuse = staticmethod(refuse_record_explanations)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The same release for no more than so many questions."""
-        return Defended(records=_Budget(int(setting)), notes=(ALONE,))
+        return Defended(records=partial(_limit, int(setting)), notes=(ALONE,))
 
 
-@dataclass(frozen=True)
-class _Budget:
-    queries: int
-
-    def __call__(self, release: RecordRelease, budget: int) -> tuple[RecordRelease, int]:
-        return release, min(budget, self.queries)
+def _limit(queries: int, release: RecordRelease, budget: int) -> tuple[RecordRelease, int]:
+    return release, min(budget, queries)

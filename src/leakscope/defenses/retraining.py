@@ -6,24 +6,24 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from leakscope.defenses.defense import Defense
 from leakscope.defenses.encoding import last_step
-from leakscope.target import EstimatorFit, Target
+from leakscope.errors import InputError
+from leakscope.target import EstimatorFit, Learner, Target
 
 NO_LEARNER = "it can't be trained again here; from Python, fit= says how it is trained"
 NOTHING_PROVEN = "nothing is proven about the risk that is left: what counts is what the attacks found"
 
 
+def learner_of(defense: Defense, target: Target) -> Learner:
+    """How the target is trained; raises the reason if the defense refuses the target."""
+    if (reason := defense.refuse(target)) or target.learner is None:
+        raise InputError(f"{defense.name} can't defend this model: {reason}")
+    return target.learner
+
+
 def refuse_other_steps(target: Target, known: Mapping[str, Any], what: str) -> str | None:
     """Why the last step of a target is none of the known estimators, as the end of a sentence; None if it is one.
-
-    Parameters
-    ----------
-    target
-        What is to be defended.
-    known
-        Names of classes of estimators.
-    what
-        What they have, for the sentence: ``"such penalty"``.
 
     Examples
     --------

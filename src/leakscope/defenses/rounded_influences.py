@@ -8,9 +8,10 @@ ranked before anything is rounded, so that these attacks lose nothing. The paper
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
-from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.defenses.fewer_records import refuse_record_explanations
 from leakscope.oracle import MOST_DIGITS
 from leakscope.reconstruction.release import RecordRelease
@@ -18,7 +19,7 @@ from leakscope.target import Target
 
 
 @dataclass(frozen=True)
-class RoundedInfluences:
+class RoundedInfluences(Tunable):
     """Influences in explanations by records are rounded to so many significant digits.
 
     Examples
@@ -33,32 +34,15 @@ class RoundedInfluences:
     knob: ClassVar[str] = "significant digits"
     what: ClassVar[str] = "the influences of the records that an explanation shows are rounded"
     source: ClassVar[str] = "against shokri2019, Algorithm 1; measured in docs/explanations.md"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[int, ...]:
-        """Numbers of significant digits."""
-        must = f"a whole number from 1 to {MOST_DIGITS}"
-        return read_settings(
-            self.digits, "digits", lambda value: value == int(value) and 1 <= value <= MOST_DIGITS, must
-        )
-
-    def refuse(self, target: Target) -> str | None:
-        """Explanations by records are measured on two classes."""
-        return refuse_record_explanations(target)
+    allowed = whole_numbers("digits", 1, MOST_DIGITS)
+    refuse = staticmethod(refuse_record_explanations)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The same release with no more than so many digits."""
-        return Defended(records=_Rounded(int(setting)))
+        return Defended(records=partial(_round, int(setting)))
 
 
-@dataclass(frozen=True)
-class _Rounded:
-    digits: int
-
-    def __call__(self, release: RecordRelease, budget: int) -> tuple[RecordRelease, int]:
-        if not release.values or (release.digits is not None and release.digits <= self.digits):
-            return release, budget
-        return replace(release, digits=self.digits), budget
+def _round(digits: int, release: RecordRelease, budget: int) -> tuple[RecordRelease, int]:
+    if not release.values or (release.digits is not None and release.digits <= digits):
+        return release, budget
+    return replace(release, digits=digits), budget

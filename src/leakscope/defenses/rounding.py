@@ -9,12 +9,13 @@ rounded numbers, and nothing else (Shokri et al. 2017, section VIII, round proba
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from leakscope.core.arrays import Floats
-from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.target import Target
 
 #: By how much the predicted class is put ahead of another that would have taken its place.
@@ -22,7 +23,7 @@ AHEAD = 1e-9
 
 
 @dataclass(frozen=True)
-class Rounding:
+class Rounding(Tunable):
     """Answers rounded to so many digits after the point.
 
     Examples
@@ -37,14 +38,7 @@ class Rounding:
     knob: ClassVar[str] = "digits"
     what: ClassVar[str] = "answers are rounded to a few digits"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[int, ...]:
-        """Numbers of digits."""
-        return read_settings(self.digits, "digits", lambda value: value == int(value) and 0 <= value <= 15, "0 to 15")
+    allowed = whole_numbers("digits", 0, 15)
 
     def refuse(self, target: Target) -> str | None:
         """Only a model that says labels alone has nothing to round."""
@@ -54,20 +48,16 @@ class Rounding:
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The answers, rounded."""
-        return Defended(keeps_labels=True, answers=_Rounded(int(setting)))
+        return Defended(keeps_labels=True, answers=partial(_round, int(setting)))
 
 
-@dataclass(frozen=True)
-class _Rounded:
-    digits: int
-
-    def __call__(self, answers: Floats) -> Floats:
-        rounded = np.round(answers, self.digits)
-        if rounded.ndim == 1:
-            return rounded
-        sums = rounded.sum(axis=1, keepdims=True)
-        shares = np.where(sums > 0, rounded / np.where(sums > 0, sums, 1.0), 1 / rounded.shape[1])
-        return keep_prediction(answers, shares)
+def _round(digits: int, answers: Floats) -> Floats:
+    rounded = np.round(answers, digits)
+    if rounded.ndim == 1:
+        return rounded
+    sums = rounded.sum(axis=1, keepdims=True)
+    shares = np.where(sums > 0, rounded / np.where(sums > 0, sums, 1.0), 1 / rounded.shape[1])
+    return keep_prediction(answers, shares)
 
 
 def refuse_without_probabilities(target: Target) -> str | None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Tunable
 from leakscope.defenses.explained import Smoothed
 from leakscope.target import Target
 
 
 @dataclass(frozen=True)
-class SmoothGrad:
+class SmoothGrad(Tunable):
     """Explanations become SmoothGrad with noise of so large a deviation, in units of the explained columns.
 
     Examples
@@ -26,18 +26,7 @@ class SmoothGrad:
     knob: ClassVar[str] = "noise deviation"
     what: ClassVar[str] = "explanations are averaged over noisy copies of the record"
     source: ClassVar[str] = "Smilkov et al. 2017; as a defense shokri2019, section 4.5"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Deviations of the noise."""
-        return read_settings(self.sigmas, "the deviation of the noise", lambda value: value > 0, "above 0")
-
-    def refuse(self, target: Target) -> str | None:  # noqa: ARG002
-        """None: whether a model can be explained is asked for the explanation itself."""
-        return None
+    allowed = Allowed("the deviation of the noise", lambda value: value > 0, "above 0")
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """SmoothGrad in the place of the explanation."""

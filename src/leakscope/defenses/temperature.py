@@ -12,16 +12,19 @@ ranks all records as before. What it does is to spoil attacks that expect the lo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 from leakscope.core.arrays import Floats
-from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.defense import Allowed, Defended, Tunable
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.target import Target
 
+UNDONE = "a temperature can be undone by anyone who knows it: it hides nothing"
+
 
 @dataclass(frozen=True)
-class Temperature:
+class Temperature(Tunable):
     """Probabilities drawn towards each other by a temperature of at least 1.
 
     Examples
@@ -37,30 +40,15 @@ class Temperature:
     knob: ClassVar[str] = "temperature"
     what: ClassVar[str] = "probabilities are drawn towards each other, so that the model sounds less sure"
     source: ClassVar[str] = "Guo et al. 2017, section 4.2; Shokri et al. 2017, section VIII"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[float, ...]:
-        """Temperatures."""
-        return read_settings(self.temperatures, "temperature", lambda value: value >= 1, "1 or more")
-
-    def refuse(self, target: Target) -> str | None:
-        """Only probabilities have a temperature."""
-        return refuse_without_probabilities(target)
+    allowed = Allowed("temperature", lambda value: value >= 1, "1 or more")
+    refuse = staticmethod(refuse_without_probabilities)
 
     def defend(self, target: Target, setting: Any) -> Defended:  # noqa: ARG002
         """The answers at this temperature."""
-        note = "a temperature can be undone by anyone who knows it: it hides nothing"
-        return Defended(keeps_labels=True, answers=_Tempered(float(setting)), notes=(note,))
+        return Defended(keeps_labels=True, answers=partial(_temper, float(setting)), notes=(UNDONE,))
 
 
-@dataclass(frozen=True)
-class _Tempered:
-    temperature: float
-
-    def __call__(self, answers: Floats) -> Floats:
-        # In units of the largest, small probabilities do not vanish, and 0 stays 0.
-        powers = (answers / answers.max(axis=1, keepdims=True)) ** (1 / self.temperature)
-        return keep_prediction(answers, powers / powers.sum(axis=1, keepdims=True))
+def _temper(temperature: float, answers: Floats) -> Floats:
+    # In units of the largest, small probabilities do not vanish, and 0 stays 0.
+    powers = (answers / answers.max(axis=1, keepdims=True)) ** (1 / temperature)
+    return keep_prediction(answers, powers / powers.sum(axis=1, keepdims=True))

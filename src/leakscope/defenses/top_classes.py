@@ -9,18 +9,21 @@ that the predicted class is always shown. All but one of the classes tell the la
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 
 from leakscope.core.arrays import Floats
-from leakscope.defenses.defense import Defended, read_settings
+from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
 from leakscope.target import Target
 
+ALL_TOLD = "the classes shown tell the probabilities of all others too: this hides nothing"
+
 
 @dataclass(frozen=True)
-class TopClasses:
+class TopClasses(Tunable):
     """The probabilities of so many classes, the most probable ones.
 
     Examples
@@ -39,15 +42,7 @@ class TopClasses:
     knob: ClassVar[str] = "classes"
     what: ClassVar[str] = "only the most probable classes are shown with their probability"
     source: ClassVar[str] = "Shokri et al. 2017, section VIII"
-
-    def __post_init__(self) -> None:
-        _ = self.settings
-
-    @property
-    def settings(self) -> tuple[int, ...]:
-        """Numbers of classes shown."""
-        whole = "a whole number from 1 on"
-        return read_settings(self.classes, "number of classes", lambda value: value == int(value) >= 1, whole)
+    allowed = whole_numbers("number of classes")
 
     def refuse(self, target: Target) -> str | None:
         """There must be probabilities, and two classes at least that stay hidden."""
@@ -60,10 +55,8 @@ class TopClasses:
 
     def defend(self, target: Target, setting: Any) -> Defended:
         """The answers with so many classes shown."""
-        notes = ("the classes shown tell the probabilities of all others too: this hides nothing",)
-        return Defended(
-            keeps_labels=True, answers=_Top(int(setting)), notes=notes if _all_told(int(setting), target) else ()
-        )
+        notes = (ALL_TOLD,) if _all_told(int(setting), target) else ()
+        return Defended(keeps_labels=True, answers=partial(_show, int(setting)), notes=notes)
 
 
 def _number(target: Target) -> int:
@@ -74,15 +67,11 @@ def _all_told(shown: int, target: Target) -> bool:
     return shown >= _number(target) - 1
 
 
-@dataclass(frozen=True)
-class _Top:
-    shown: int
-
-    def __call__(self, answers: Floats) -> Floats:
-        hidden = np.argsort(-answers, axis=1, kind="stable")[:, self.shown :]
-        if hidden.shape[1] == 0:
-            return answers
-        rest = np.take_along_axis(answers, hidden, axis=1)
-        changed = answers.copy()
-        np.put_along_axis(changed, hidden, rest.mean(axis=1, keepdims=True), axis=1)
-        return keep_prediction(answers, changed)  # a mean may be rounded above its parts
+def _show(shown: int, answers: Floats) -> Floats:
+    hidden = np.argsort(-answers, axis=1, kind="stable")[:, shown:]
+    if hidden.shape[1] == 0:
+        return answers
+    rest = np.take_along_axis(answers, hidden, axis=1)
+    changed = answers.copy()
+    np.put_along_axis(changed, hidden, rest.mean(axis=1, keepdims=True), axis=1)
+    return keep_prediction(answers, changed)  # a mean may be rounded above its parts

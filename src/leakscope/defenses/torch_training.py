@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
@@ -26,23 +27,14 @@ Layers = tuple[tuple[Floats, Floats], ...]
 
 #: Encoded values beyond this, which 32 bits can't square, are cut off.
 LARGEST = 1e6
-ACTIVATIONS = {"relu": "ReLU", "tanh": "Tanh", "logistic": "Sigmoid", "identity": "Identity"}
+MODULES = {"relu": "ReLU", "tanh": "Tanh", "logistic": "Sigmoid", "identity": "Identity"}
 
 
 @dataclass(frozen=True, eq=False)
 class Plan:
     """How a network in place of the audited model is made, fed and read.
 
-    Parameters
-    ----------
-    encoding
-        From records to numbers.
-    hidden, activation
-        Widths of the hidden layers, and scikit-learn's name of what stands between them.
-    task, classes, gives_probabilities
-        Those of the audited model.
-    centre, scale
-        A label of a regression is learnt as (label - centre) / scale.
+    ``activation`` is scikit-learn's name; a label of a regression is learnt as (label - centre) / scale.
     """
 
     encoding: Encoding
@@ -65,7 +57,7 @@ class Plan:
         widths = (self.encoding.width, *self.hidden, self.outputs)
         parts: list[Any] = []
         for inputs, outputs in pairwise(widths):
-            parts += [torch.nn.Linear(inputs, outputs), getattr(torch.nn, ACTIVATIONS[self.activation])()]
+            parts += [torch.nn.Linear(inputs, outputs), getattr(torch.nn, MODULES[self.activation])()]
         if not self.hidden:
             for parameter in parts[0].parameters():
                 torch.nn.init.zeros_(parameter)
@@ -171,12 +163,12 @@ def read_hidden(hidden: Any) -> tuple[int, ...] | None:
     return tuple(check_count("each of hidden", width) for width in widths)
 
 
-def import_torch() -> Any:
-    """Torch, or the command that installs it."""
+def import_torch(what: str = "training a network") -> Any:
+    """Torch, or an error with the command that installs it, for what needs it."""
     try:
         import torch
     except ImportError:
-        raise MissingExtraError("training a network", "torch") from None
+        raise MissingExtraError(what, "torch") from None
     return torch
 
 
@@ -186,13 +178,5 @@ def _array(tensor: Any) -> Floats:
 
 
 def _activate(signal: Floats, activation: str) -> Floats:
-    if activation == "relu":
-        return np.maximum(signal, 0.0)
-    if activation == "tanh":
-        return np.tanh(signal)
-    if activation == "logistic":
-        from scipy.special import expit
-
-        values: Floats = expit(signal)
-        return values
-    return signal
+    known: dict[str, Any] = {"tanh": np.tanh, "logistic": expit, "identity": np.asarray}
+    return np.maximum(signal, 0.0) if activation == "relu" else np.asarray(known[activation](signal))

@@ -86,10 +86,9 @@ def explain(
 
 def as_model(model: Any, X: Any, outputs: Outputs | None = None, task: Task | None = None) -> Model:
     """Any model that can be explained as a `Model`; see `explain`."""
-    if outputs not in (None, *get_args(Outputs)):
-        raise InputError(f"outputs={outputs!r} is not known: say one of {', '.join(get_args(Outputs))}")
-    if task not in (None, *get_args(Task)):
-        raise InputError(f"task={task!r} is not known: say one of {', '.join(get_args(Task))}")
+    for name, value, known in (("outputs", outputs, get_args(Outputs)), ("task", task, get_args(Task))):
+        if value not in (None, *known):
+            raise InputError(f"{name}={value!r} is not known: say one of {', '.join(known)}")
     if isinstance(model, Model) or is_estimator(model):
         if outputs is not None or task is not None:
             raise InputError("outputs= and task= are for torch modules: this model says both itself")
@@ -262,9 +261,9 @@ def _array(X: Any, name: str) -> NDArray[Any]:
 def _numbers(X: Any, name: str) -> NDArray[Any]:
     table = _array(X, name)
     if table.dtype.kind not in "biuf":
-        raise InputError(f"{name} takes numbers, and the records hold something else: encode their columns first")
+        raise InputError(f"{name} takes numbers, not {table.dtype}: encode the columns of X first")
     if not len(table):
-        raise InputError("there are no records to explain: pass one or more")
+        raise InputError("X has no records to explain: pass one or more")
     return table if table.dtype in (np.float32, np.float64) else table.astype(np.float64)
 
 

@@ -145,17 +145,7 @@ def measure_faithfulness(
 
 
 class Bench:
-    """Records whose features are removed in the same way for all explanations.
-
-    Parameters
-    ----------
-    model
-        What is explained.
-    X
-        Held-out records, of which at most ``records`` are drawn.
-    baseline, steps, samples
-        See `measure_faithfulness`.
-    """
+    """Records whose features are removed in the same way for all explanations; see `measure_faithfulness`."""
 
     def __init__(
         self,
@@ -168,7 +158,11 @@ class Bench:
         samples: int = 50,
         seed: int = 0,
     ) -> None:
-        _check(X, baseline, records, steps, samples)
+        for name, number in (("records", records), ("steps", steps), ("samples", samples)):
+            check_count(name, number, least=2)
+        check_number("baseline", baseline, -LARGEST, LARGEST)
+        if len(X) < 2:
+            raise InputError(f"faithfulness needs two held-out records or more, not {len(X)}")
         rng = np.random.default_rng(seed)
         self.model, self.baseline = model, float(baseline)
         self.drawn = take_rows(X, np.sort(rng.permutation(len(X))[:records]))
@@ -318,11 +312,3 @@ def ratio(above: Floats, below: Floats, confidence: float = 0.95) -> Estimate:
     value = float(np.mean(above)) / total
     off = intervals.mean((above - value * below) / total, confidence)
     return Estimate(value, max(0.0, value + off.low), value + off.high, confidence, n=off.n, method="delta method")
-
-
-def _check(X: Any, baseline: Any, *counts: Any) -> None:
-    for number, name in zip(counts, ("records", "steps", "samples"), strict=True):
-        check_count(name, number, least=2)
-    check_number("baseline", baseline, -LARGEST, LARGEST)
-    if len(X) < 2:
-        raise InputError(f"faithfulness needs two held-out records or more, not {len(X)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any, Literal
 
@@ -25,13 +25,8 @@ MOST_STEPS = 20_000
 
 _SOFTMAX = ("LogisticRegression", "LogisticRegressionCV", "LinearDiscriminantAnalysis")
 _SCORES = (
-    "LinearSVC",
-    "RidgeClassifier",
-    "RidgeClassifierCV",
-    "Perceptron",
-    "SGDClassifier",
-    "PassiveAggressiveClassifier",
-)
+    "LinearSVC", "RidgeClassifier", "RidgeClassifierCV", "Perceptron", "SGDClassifier", "PassiveAggressiveClassifier",
+)  # fmt: skip
 _VALUES = (
     "LinearRegression", "Ridge", "RidgeCV", "Lasso", "LassoCV", "ElasticNet", "ElasticNetCV", "Lars", "LassoLars",
     "BayesianRidge", "ARDRegression", "HuberRegressor", "SGDRegressor", "LinearSVR", "QuantileRegressor",
@@ -161,18 +156,14 @@ def linear_view(estimator: Any) -> LinearView | None:
     bias = np.broadcast_to(np.asarray(estimator.intercept_, np.float64), (len(weights),))
     if name in _VALUES:
         return LinearView(weights, bias, "values") if len(weights) == 1 else None
-    if len(weights) > 1 and (getattr(estimator, "solver", "") == "liblinear" or "ovr" in _strategy(estimator)):
+    per_class = name in _SOFTMAX and "ovr" in str(getattr(estimator, "multi_class", ""))
+    if len(weights) > 1 and (per_class or getattr(estimator, "solver", "") == "liblinear"):
         return None  # one logistic model per class, whose probabilities are then made to add up to 1
-    link: Link
     if name in _SOFTMAX or (name == "SGDClassifier" and estimator.loss == "log_loss" and len(weights) == 1):
-        link = "sigmoid" if len(weights) == 1 else "softmax"
-    elif name in _SCORES and not hasattr(estimator, "predict_proba"):
-        link = "scores"
-    else:
+        return encoded_view(weights.T, bias, classification=True)
+    if name not in _SCORES or hasattr(estimator, "predict_proba"):
         return None
-    if len(weights) == 1:
-        weights, bias = np.vstack([-weights, weights]), np.concatenate([-bias, bias])
-    return LinearView(weights, bias, link)
+    return replace(encoded_view(weights.T, bias, classification=True), link="scores")
 
 
 def encoded_view(coefficients: Floats, intercept: Floats, *, classification: bool) -> LinearView:
@@ -189,7 +180,3 @@ def encoded_view(coefficients: Floats, intercept: Floats, *, classification: boo
     if len(weights) > 1:
         return LinearView(weights, bias, "softmax")
     return LinearView(np.vstack([-weights, weights]), np.concatenate([-bias, bias]), "sigmoid")
-
-
-def _strategy(estimator: Any) -> str:
-    return str(getattr(estimator, "multi_class", "")) if type(estimator).__name__ in _SOFTMAX else ""

@@ -36,15 +36,7 @@ HALVINGS = 40
 
 @dataclass(frozen=True)
 class NetworkView:
-    """A torch module, and how a class's probability or logit is read from what it gives.
-
-    Parameters
-    ----------
-    module
-        Any differentiable module.
-    outputs
-        What it gives; ``"values"`` for regression.
-    """
+    """A torch module, and how a class's probability or logit is read from its outputs, ``"values"`` for regression."""
 
     module: Any
     outputs_are: Outputs | str

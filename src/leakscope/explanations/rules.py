@@ -21,8 +21,6 @@ linear nor an activation is refused by name; so is a tensor that comes from code
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import torch
@@ -92,13 +90,7 @@ class _Maximum(torch.autograd.Function):  # type: ignore[misc]
 
 
 class Rules(TorchFunctionMode):  # type: ignore[misc]
-    """While active, activations have the slopes of a method; see `EpsilonRule` and `RescaleRule`.
-
-    Parameters
-    ----------
-    record
-        The tensor on which the network is called, which requires its gradient.
-    """
+    """While active, activations have the slopes of a method; ``record`` is the tensor that the network gets."""
 
     method: str
     activations: frozenset[str]
@@ -174,33 +166,19 @@ class EpsilonRule(Rules):
         return [(place, torch.ones_like(value))]
 
 
-@dataclass
-class Reference:
-    """What the activations and maxima of a network get and give at the baseline, in the order of their calls."""
-
-    inputs: list[Any] = field(default_factory=list)
-    outputs: list[Any] = field(default_factory=list)
-    places: list[Any] = field(default_factory=list)
-
-    def in_turn(self) -> Iterator[tuple[Any, Any, Any]]:
-        return zip(self.inputs, self.outputs, self.places, strict=True)
+#: Inputs, outputs and places of the activations and maxima of a network at the baseline, in the order of their calls.
+Reference = list[tuple[Any, Any, Any]]
 
 
 class RescaleRule(Rules):
-    """DeepLIFT by the rescale rule.
-
-    Parameters
-    ----------
-    reference
-        What `RescaleRule` of the baseline alone has noted; without it, this is what is noted.
-    """
+    """DeepLIFT by the rescale rule; ``reference`` is what the rule noted at the baseline, None while it does so."""
 
     method, activations = "deeplift", ACTIVATIONS
 
     def __init__(self, record: Any, reference: Reference | None = None) -> None:
         super().__init__(record)
-        self.noted = Reference()
-        self.steps = None if reference is None else reference.in_turn()
+        self.noted: Reference = []
+        self.steps = None if reference is None else iter(reference)
 
     def slope(self, z: Any, value: Any, call: Any) -> Any:
         if self.steps is None:
@@ -230,9 +208,7 @@ class RescaleRule(Rules):
         return [(places[0], share), (places[1], down / torch.where(down == 0, 1.0, at_reference))]
 
     def _note(self, z: Any, value: Any, place: Any) -> None:
-        self.noted.inputs.append(z.detach().clone())  # which the network may write into later on
-        self.noted.outputs.append(value.clone())
-        self.noted.places.append(place)
+        self.noted.append((z.detach().clone(), value.clone(), place))  # the network may write into z later on
 
     def _next(self, z: Any) -> tuple[Any, ...]:
         """The noted values of this call, shaped so that each stands beside the same neuron of every record."""

@@ -35,12 +35,7 @@ def network_view(estimator: Any) -> NetworkView:
 
 
 def fully_connected(layers: list[tuple[Any, Any]], activation: str, *, reference_class: bool = False) -> Any:
-    """A module of the given weights (inputs, outputs) and biases.
-
-    Parameters
-    ----------
-    reference_class
-        Put a logit of 0 before the others, for networks that give the log-odds of each class against the first.
+    """A module of the given weights (inputs, outputs) and biases; ``reference_class`` puts a logit of 0 first.
 
     Examples
     --------

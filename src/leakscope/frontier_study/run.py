@@ -163,11 +163,6 @@ def _score(
     return scores, not_run
 
 
-def _not_negative(extra: Estimate) -> Estimate:
-    """Extra advantage as it is compared: not below 0, since an attacker can ignore the explanation."""
-    return replace(extra, value=max(0.0, extra.value), low=max(0.0, extra.low), high=max(0.0, extra.high))
-
-
 def _weigh(
     scores: dict[str, RecordScores], found: Audit, margin: float, confidence: float
 ) -> tuple[ExplanationRisk, ...]:
@@ -177,7 +172,8 @@ def _weigh(
     """
     names = list(scores)
     extras = {extra.release: extra for extra in found.extras}
-    risks = [_not_negative(extras[name].advantage) for name in names]
+    # not below 0, since an attacker can ignore the explanation
+    risks = [extras[name].advantage.mapped(lambda extra: max(0.0, extra)) for name in names]
     orders = [scores[name].order for name in names]
     kept = [scores[name].summary(confidence) for name in names]
     together = 1 - (1 - confidence) / max(1, len(names) * (len(names) - 1) // 2)

@@ -52,28 +52,18 @@ def first_order(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOut:
 def one_step(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOut:
     """Approximate the models without each record by one Newton step with the Hessian of the others (Pregibon 1981).
 
-    Parameters
-    ----------
-    X, y, l2
-        As for `leave_one_out`.
-
-    Returns
-    -------
-    LeaveOneOut
-        The approximate models; ``gradient_norm`` says how far from solved the worst of them is.
+    Parameters and result are those of `first_order`.
 
     Examples
     --------
-    >>> from leakscope.influence import leave_one_out
-    >>> X, y = [[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]
-    >>> one_step(X, y).coef[1:3].ravel().round(3), leave_one_out(X, y).coef[1:3].ravel().round(3)
-    (array([0.637, 0.637]), array([0.708, 0.708]))
+    >>> one_step([[0.0], [1.0], [2.0], [3.0]], [0, 1, 0, 1]).coef[1:3].ravel().round(3)
+    array([0.637, 0.637])
     """
     return _step(X, y, l2, corrected=True)
 
 
 def _step(X: Any, y: Any, l2: float, corrected: bool) -> LeaveOneOut:
-    problem = Problem.read(X, y, l2)
+    problem = Problem(X, y, l2)
     lengths = problem.residual / (1 - problem.curvature * problem.leverage) if corrected else problem.residual
     thetas = np.empty_like(problem.A)
     worst = problem.full_norm

@@ -142,10 +142,9 @@ def most_influential(found: Floats, k: int) -> Indices:
     size = np.abs(found)
     if k == 1:
         return np.asarray(size.argmax(axis=1)[:, None])
-    columns = size.shape[1]
-    chosen = np.argpartition(size, columns - k, axis=1)[:, columns - k :] if k < columns else None
-    if chosen is None:
+    if k == size.shape[1]:
         return np.argsort(-size, axis=1, kind="stable")
+    chosen = np.argpartition(size, -k, axis=1)[:, -k:]
     least = np.take_along_axis(size, chosen[:, :1], axis=1)
     for row in np.flatnonzero((size >= least).sum(axis=1) > k):  # more records tie for the last place than fit
         chosen[row] = np.argsort(-size[row], kind="stable")[:k]

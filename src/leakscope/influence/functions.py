@@ -95,11 +95,11 @@ def influence_functions(
     for name, value in (("damping", damping), *([] if callable(penalty) else [("penalty", penalty)])):
         check_number(name, value, 0)
     with one_thread():
-        records, targets = _tensors(X, y, "training records")
-        asked, wanted = _tensors(points, labels, "points")
+        records, targets = _tensors(X, y, "X and y")
+        asked, wanted = _tensors(points, labels, "points and labels")
         objective = _Objective(module, loss, penalty, records, targets, curvature == "gauss-newton", float(damping))
-        objective.check(records, targets, loss, "training records")
-        objective.check(asked, wanted, point_loss or loss, "points")
+        objective.check(records, targets, loss, "X and y")
+        objective.check(asked, wanted, point_loss or loss, "points and labels")
         gradients = objective.gradients(asked, wanted, point_loss or loss)
         moves = _solve_explicit(objective, gradients) if objective.size <= EXPLICIT else _solve_cg(objective, gradients)
         found = np.empty((len(asked), len(records)))
@@ -183,8 +183,8 @@ class _Objective:
             value = loss(self.outputs(self.theta, records[:1]), targets[:1])
         except Exception as error:
             raise InputError(
-                f"the module and the loss fail on the first of the {what} ({describe(error)}): give records and labels "
-                "of the shapes and types that they take"
+                f"{what} do not fit the module and the loss, which fail on the first record ({describe(error)}): "
+                "pass the shapes and types that they take"
             ) from cause(error)
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
             raise InputError("the loss of a batch of one record is not one number: give loss(outputs, labels)")
@@ -205,10 +205,7 @@ def _solve_explicit(objective: _Objective, right: Any) -> Any:
     values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
     lowest, highest = float(values[0]), float(values[-1])
     if not lowest > objective.size * np.finfo(float).eps * highest:
-        raise InputError(
-            f"the {'Gauss-Newton matrix' if objective.gauss_newton else 'Hessian'} is not positive definite, its lowest "
-            f"eigenvalue is {lowest:.2g}: {_remedy(objective, -lowest)}"
-        )
+        raise _not_definite(objective, f", its lowest eigenvalue is {lowest:.2g}", -lowest)
     return ((right @ vectors) / values) @ vectors.T
 
 
@@ -225,10 +222,7 @@ def _solve_cg(objective: _Objective, right: Any) -> Any:
         product = objective.products(direction[active])
         bend = (direction[active] * product).sum(1)
         if (bend <= 0).any():
-            raise InputError(
-                f"the {'Gauss-Newton matrix' if objective.gauss_newton else 'Hessian'} is not positive definite: "
-                f"{_remedy(objective, 0.0)}"
-            )
+            raise _not_definite(objective)
         length = (squared[active] / bend)[:, None]
         solution[active] += length * direction[active]
         residual[active] -= length * product
@@ -238,11 +232,11 @@ def _solve_cg(objective: _Objective, right: Any) -> Any:
     raise InputError(f"conjugate gradients have not converged in {STEPS:,} steps: raise damping or penalty")
 
 
-def _remedy(objective: _Objective, missing: float) -> str:
+def _not_definite(objective: _Objective, how: str = "", missing: float = 0.0) -> InputError:
     if objective.gauss_newton:
-        return "give a damping or a penalty above 0"
+        return InputError(f"the Gauss-Newton matrix is not positive definite{how}: give a damping or a penalty above 0")
     least = f" above {objective.damping + missing:.2g}" if missing > 0 else ""
-    return f"give a damping{least}, or curvature='gauss-newton'"
+    return InputError(f"the Hessian is not positive definite{how}: give a damping{least}, or curvature='gauss-newton'")
 
 
 def _tensors(X: Any, y: Any, what: str) -> tuple[Any, Any]:
@@ -253,16 +247,14 @@ def _tensors(X: Any, y: Any, what: str) -> tuple[Any, Any]:
         if not isinstance(values, torch.Tensor):
             values = np.array(values)
             if values.dtype.kind not in "biuf":
-                raise InputError(f"{what} and their labels must be numbers, not {values.dtype}: encode them first")
+                raise InputError(f"{what} must be numbers, not {values.dtype}: encode them first")
         found = torch.as_tensor(values).detach().cpu()
         if not torch.isfinite(found).all():
-            raise InputError(f"some of the {what} or their labels are not finite: fill or drop them")
+            raise InputError(f"{what} must be finite: fill or drop other values")
         tensors.append(found.double() if found.is_floating_point() else found)
     records, labels = tensors
     if not records.ndim or not labels.ndim or not len(records) or len(records) != len(labels):
-        raise InputError(
-            f"{what} have shape {tuple(records.shape)} and their labels {tuple(labels.shape)}: give one label for each"
-        )
+        raise InputError(f"{what} have shapes {tuple(records.shape)}, {tuple(labels.shape)}: pass a label per record")
     return records, labels
 
 

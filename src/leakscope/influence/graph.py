@@ -132,7 +132,8 @@ class InfluenceGraph:
     def _condensation(self) -> tuple[list[list[int]], list[int]]:
         """Edges between different components, and the components so ordered that edges lead forwards (Kahn 1962)."""
         count = len(self.component_sizes)
-        edges = np.unique(self._edges(), axis=0)
+        starts = np.repeat(self.components, self.targets.shape[1])
+        edges = np.unique(np.column_stack([starts, self.components[self.targets.ravel()]]), axis=0)
         edges = edges[edges[:, 0] != edges[:, 1]]
         successors: list[list[int]] = [[] for _ in range(count)]
         for one, other in edges.tolist():
@@ -153,12 +154,6 @@ class InfluenceGraph:
         cyclic[self.components[loops]] = True
         return cyclic
 
-    def _edges(self) -> Indices:
-        """Component of the start and of the end of each edge."""
-        return np.column_stack(
-            [np.repeat(self.components, self.targets.shape[1]), self.components[self.targets.ravel()]]
-        )
-
     def traversal(self, start: int, order: Order = "breadth-first", *, seed: int = 0) -> Traversal:
         """Ask about a record, then about all that is revealed, until there is nothing left to ask about.
 
@@ -178,7 +173,7 @@ class InfluenceGraph:
         >>> walk.revealed, walk.queries, walk.queries_needed
         (array([0, 2, 2, 3, 4, 5]), 5, 5)
         """
-        start = self._read_start(start)
+        start = check_count("start", start, 0, len(self) - 1)
         if order not in ORDERS:
             raise InputError(f"order must be one of {', '.join(map(repr, ORDERS))}, not {order!r}")
         rng = np.random.default_rng(seed)
@@ -212,7 +207,7 @@ class InfluenceGraph:
         >>> InfluenceGraph([[1, 2], [1, 2], [3, 1], [3, 4], [4, 0]]).greedy(0)
         4
         """
-        start = self._read_start(start)
+        start = check_count("start", start, 0, len(self) - 1)
         targets, wanted = self.targets, int(self.reachable[start])
         known, held = np.zeros(len(self), bool), np.zeros(len(self), bool)
         held[start] = True
@@ -226,9 +221,6 @@ class InfluenceGraph:
             known[shown] = held[shown] = True
             queries += 1
         return queries
-
-    def _read_start(self, start: int) -> int:
-        return check_count("start", start, 0, len(self) - 1)
 
 
 def influence_graph(models: LeftOut, X: Any, explanation: RecordExplanation, labels: Any = None) -> InfluenceGraph:

@@ -36,7 +36,7 @@ class LinearModels:
 
     def values(self, points: Any) -> Floats:
         """The linear function (points,) of the model of all records."""
-        return np.asarray(self._read(points) @ self.coef_full + self.intercept_full)
+        return np.asarray(read_columns(points, self.coef.shape[1]) @ self.coef_full + self.intercept_full)
 
     def values_without(self, points: Any) -> Floats:
         """The linear functions (points, n): column i of the model trained without record i.
@@ -44,7 +44,7 @@ class LinearModels:
         Equal records have equal columns to the last bit, so that ties between them stay ties.
         """
         coef, intercept, place = self._distinct
-        found = self._read(points) @ coef.T
+        found = read_columns(points, self.coef.shape[1]) @ coef.T
         found += intercept
         return np.asarray(found if place is None else found[:, place])
 
@@ -56,8 +56,10 @@ class LinearModels:
             return self.coef, self.intercept, None
         return self.coef[distinct], self.intercept[distinct], place.astype(np.intp)
 
-    def _read(self, points: Any) -> Floats:
-        table = np.asarray(points, dtype=np.float64)
-        if table.ndim != 2 or table.shape[1] != self.coef.shape[1]:
-            raise InputError(f"points have shape {table.shape}: give a table of {self.coef.shape[1]} columns")
-        return table
+
+def read_columns(points: Any, columns: int) -> Floats:
+    """Read points as a table of so many columns."""
+    table = np.asarray(points, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != columns:
+        raise InputError(f"points have shape {table.shape}: give a table of {columns} columns")
+    return table

@@ -18,7 +18,6 @@ are written in an orthonormal basis of their span, so that no more parameters th
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -35,8 +34,7 @@ from leakscope.influence.linear_models import LinearModels
 from leakscope.learners.linear import read_records
 from leakscope.records import row_name
 from leakscope.workers import one_thread
-
-Progress = Callable[[str, int, int], None]
+from leakscope.worlds import Progress
 
 TOLERANCE = 1e-8  # what is promised
 AIM = 1e-10  # what is tried: near the optimum a further pass wins two digits
@@ -99,7 +97,7 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
     from joblib import cpu_count
 
     with one_thread():
-        problem = Problem.read(X, y, l2)
+        problem = Problem(X, y, l2)
         distinct, place = np.unique(problem.first, return_inverse=True)
         solutions = np.empty((len(distinct), problem.A.shape[1]))
         worst, done = problem.full_norm, 0
@@ -164,25 +162,20 @@ class Problem:
     ``curvature`` p(1 − p) and ``leverage`` aᵀH⁻¹a of each record, and ``first`` the first of the records that equal it.
     """
 
-    def __init__(self, features: Floats, labels: NDArray[Any], l2: float) -> None:
+    def __init__(self, X: Any, y: Any, l2: Any) -> None:
+        check_number("l2", l2, least=0, open_ends=True)  # without a penalty a model may not exist
+        features, labels, _ = read_records(X, y, "leave-one-out logistic regression")
         self.classes, codes = two_classes(labels)
         self.first = first_of_equals(features, codes)
         self.basis, coordinates = _coordinates(features)
         self.A, self.y = np.column_stack([coordinates, np.ones(len(codes))]), codes.astype(np.float64)
-        self.penalty = np.full(self.A.shape[1], l2)
+        self.penalty = np.full(self.A.shape[1], float(l2))
         self.penalty[-1] = 0.0
         self.theta, self.full_norm = self._newton(np.zeros(self.A.shape[1]), None)
         p = expit(self.A @ self.theta)
         self.residual, self.curvature = p - self.y, p * (1 - p)
         self.factor = cho_factor(self._hessian(self.curvature))
         self.leverage = np.einsum("ij,ji->i", self.A, cho_solve(self.factor, self.A.T))
-
-    @classmethod
-    def read(cls, X: Any, y: Any, l2: Any) -> Problem:
-        """Check records, labels and penalty, and train on all records."""
-        check_number("l2", l2, least=0, open_ends=True)  # without a penalty a model may not exist
-        features, labels, _ = read_records(X, y, "leave-one-out logistic regression")
-        return cls(features, labels, float(l2))
 
     def models(self, thetas: Floats, gradient_norm: float) -> LeaveOneOut:
         """The models of these parameters, one row for each record, in the columns of the records."""

@@ -21,7 +21,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_confidence, check_count
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
-from leakscope.influence.explanation import most_influential
+from leakscope.influence.explanation import most_influential, read_points
 from leakscope.intervals import mean, proportion
 
 
@@ -85,30 +85,22 @@ def agreement(approximate: Any, exact: Any, k: int = 5, confidence: float = 0.95
 
 
 def _read(table: Any, which: str) -> Floats:
-    values = np.asarray(table, dtype=np.float64)
-    if values.ndim != 2 or not len(values) or values.shape[1] < 2:
+    values = read_points(table, f"the {which} influences")
+    if not len(values) or values.shape[1] < 2:
         raise InputError(
-            f"the {which} influences have shape {values.shape}: give a table, a row per point and a column for each of "
-            "two records or more"
+            f"the {which} influences have shape {values.shape}: give a point or more, and two records or more"
         )
-    if not np.isfinite(values).all():
-        raise InputError(f"some of the {which} influences are not finite: leave such points out")
     return values
 
 
 def _spearman(first: Floats, second: Floats) -> float:
-    one, other = (_centred_ranks(values) for values in (first, second))
+    from scipy.stats import rankdata
+
+    one, other = (rankdata(values) - (len(values) + 1) / 2 for values in (first, second))
     lengths = float(np.sqrt((one @ one) * (other @ other)))
     if not lengths:
         return float(not one.any() and not other.any())
     return float(np.clip(one @ other / lengths, -1.0, 1.0))
-
-
-def _centred_ranks(values: Floats) -> Floats:
-    """Ranks less their mean; equal values share the mean of their ranks."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return np.asarray((last - (counts - 1) / 2)[place] - (len(values) + 1) / 2)
 
 
 def bounded_mean(values: Floats, least: float, step: float, confidence: float) -> Estimate:

@@ -10,7 +10,6 @@ records by a third of what a record does, and with batches of 150 by 10⁻⁵ of
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
@@ -21,12 +20,11 @@ from scipy.special import expit
 
 from leakscope.core.arrays import Floats, Indices
 from leakscope.errors import InputError
+from leakscope.influence.linear_models import read_columns
 from leakscope.influence.logistic import first_of_equals, two_classes
 from leakscope.learners import Learner, as_learner
 from leakscope.learners.linear import read_records
-from leakscope.worlds import Worlds, retrain
-
-Progress = Callable[[str, int, int], None]
+from leakscope.worlds import Progress, Worlds, retrain
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,9 +70,7 @@ class Retrained:
 
     def _prepared(self, points: Any) -> Any:
         """Points as the models take them: learners read records with their labels, and want both classes."""
-        table = np.asarray(points, dtype=np.float64)
-        if table.ndim != 2 or table.shape[1] != self._anchors.shape[1]:
-            raise InputError(f"points have shape {table.shape}: give a table of {self._anchors.shape[1]} columns")
+        table = read_columns(points, self._anchors.shape[1])
         labels = np.zeros(len(table) + 2, np.intp)
         labels[1] = 1
         return self.learner.prepare(np.concatenate([self._anchors, table]), labels)[1][2:]

@@ -209,11 +209,11 @@ def _read(w: float, b: float, coef: Any, intercept: Any) -> tuple[Line, Floats, 
         w, b = float(w), float(b)
         slopes, constants = np.asarray(coef, dtype=np.float64), np.asarray(intercept, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError("weights and constants must be numbers: w and b one each, coef and intercept lists") from None
+        raise InputError("w and b must be numbers, and coef and intercept lists of numbers") from None
     if slopes.ndim != 1 or slopes.shape != constants.shape or not len(slopes):
         raise InputError("coef and intercept must hold one number for each record: models of one feature")
     if not (math.isfinite(w) and math.isfinite(b) and np.isfinite(slopes).all() and np.isfinite(constants).all()):
-        raise InputError("weights and constants must be finite numbers: mend those that aren't")
+        raise InputError("w, b, coef and intercept must be finite numbers")
     return (w, b), slopes, constants
 
 

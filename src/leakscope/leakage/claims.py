@@ -24,13 +24,7 @@ REFUTING = frozenset({"no_density", "neighbours_disagree", "attack_exceeds_bound
 def conclude(
     points: Sequence[LeakagePoint], records: Any, settings: dict[str, Any], goal: float | None = None, **fields: Any
 ) -> Leakage:
-    """Give the result of measured points, with its claims.
-
-    Parameters
-    ----------
-    goal
-        Bits that leakage should stay below, as the size and whatever else varies but noise grow.
-    """
+    """Give the result of points, with its claims; leakage should stay below ``goal`` bits as the size or l2 grows."""
     found = Leakage(points=tuple(points), records=records, settings=plain_settings(settings), **fields, **stamp())
     along = [name for name in ("size", "l2") if name == "size" or len({point.l2 for point in points}) > 1]
     goals = () if goal is None else tuple(one for name in along for one in found.below(goal, along=name))  # type: ignore[arg-type]

@@ -78,7 +78,8 @@ class Jackknife:
     @property
     def values(self) -> Floats:
         """The statistics of the records, less their bias of order 1/m."""
-        return _less_bias(self.full, self.replicates)
+        blocks = self.replicates.shape[1]
+        return np.asarray(blocks * self.full - (blocks - 1) * self.replicates.mean(axis=1))
 
     @property
     def freedom(self) -> int:
@@ -265,11 +266,6 @@ def _about_mean(side: Side) -> tuple[Floats, Floats]:
     cross = mean[..., :, None] * overall[..., None, :]
     about = side.products / counts[..., None] - cross - np.swapaxes(cross, -1, -2)
     return mean, about + overall[..., :, None] * overall[..., None, :]
-
-
-def _less_bias(full: Floats, replicates: Floats) -> Floats:
-    blocks = replicates.shape[1]
-    return np.asarray(blocks * full - (blocks - 1) * replicates.mean(axis=1))
 
 
 def _likelihood_ratio_hits(

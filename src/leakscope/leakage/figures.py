@@ -58,14 +58,14 @@ class Summary:
             rho_kl_median=self._quantile(0.5).finite(),
             rho_kl_quantiles={level: self._quantile(level).finite() for level in QUANTILES},
             rho_kl_worst=self._worst().finite(),
-            rho_mi=_capped(self._mean(self.information), float(entropy(share))),
+            rho_mi=self._mean(self.information).mapped(lambda value: min(float(entropy(share)), value), NATS),
             rho_mi_ceiling=Estimate(ceiling, 0.0, ceiling, self.confidence, "upper bound", NATS, method="Corollary 1"),
             advantage_bound=self._bound(),
             attack=self._attack(),
             rho_neighbours=self._neighbours(checks.beyond, rho_kl),
             control=None if isinstance(checks.control, str) else _mean_of_nothing(checks.control, self.confidence),
             ill_conditioned=proportion(*checks.far, confidence=self.confidence),
-            renyi=tuple(self._renyi(order, *law) for order in ORDERS for law in self._laws()),
+            renyi=tuple(self._renyi(order, way) for order in ORDERS for way in ("with‖without", "without‖with")),
         )
         return replace(found, warnings=tuple(_doubts(found, space, checks, self.divergence.values, self.universe)))
 
@@ -87,21 +87,16 @@ class Summary:
     def _quantile(self, level: float) -> Estimate:
         """Quantile over records: order statistics of the ends of their intervals."""
         values, (low, high) = self.divergence.values, self._ends(self.confidence)
-        count = len(values)
-        tail = (1 - self.confidence) / 2
-        first, last = (special.bdtrik(end, count, level) for end in (tail, 1 - tail))
-        least = float(np.sort(low)[int(max(0, math.floor(first)))])
-        most = float(np.sort(high)[int(min(count - 1, math.ceil(last)))])
+        first, last = _places(len(values), level, self.confidence)
+        least, most = float(np.sort(low)[first]), float(np.sort(high)[last])
         value = float(np.quantile(values, level))
-        return positive(value, least, most, self.confidence, count, "order statistics of the records")
+        return positive(value, least, most, self.confidence, len(values), "order statistics of the records")
 
     def _worst(self) -> Estimate:
         count = len(self.divergence.full)
         low, high = self._ends(1 - (1 - self.confidence) / count)
-        value = float(self.divergence.values.max())
-        return positive(
-            value, float(low.max()), float(high.max()), self.confidence, count, "largest record, Bonferroni"
-        )
+        ends = float(self.divergence.values.max()), float(low.max()), float(high.max())
+        return positive(*ends, self.confidence, count, "largest record, Bonferroni")
 
     def _ends(self, confidence: float) -> tuple[Floats, Floats]:
         return self.divergence.interval(student(self.divergence.freedom, confidence))
@@ -137,15 +132,11 @@ class Summary:
         method = f"rho_kl and what nearest neighbours find beyond the Gaussians in {len(beyond)} records, MOVER"
         return positive(value, low, high, rho_kl.confidence, len(beyond), method)
 
-    def _laws(self) -> list[tuple[str, Pair]]:
-        return [("with‖without", self.pair), ("without‖with", swapped(self.pair))]
-
-    def _renyi(self, order: float, direction: str, pair: Pair) -> Renyi:
-        values = np.sort(renyi_divergence(pair, order))
+    def _renyi(self, order: float, direction: str) -> Renyi:
+        values = np.sort(renyi_divergence(self.pair if direction == "with‖without" else swapped(self.pair), order))
         count, infinite = len(values), int(np.isinf(values).sum())
-        tail = (1 - self.confidence) / 2
-        first, last = (special.bdtrik(end, count, 0.5) for end in (tail, 1 - tail))
-        low, high = values[int(max(0, math.floor(first)))], values[int(min(count - 1, math.ceil(last)))]
+        first, last = _places(count, 0.5, self.confidence)
+        low, high = values[first], values[last]
         median = None
         if np.isfinite(middle := float(np.quantile(values, 0.5, method="lower"))):
             median = Estimate(
@@ -179,6 +170,13 @@ class Summary:
                 "finite_up_to": np.divide(widest, widest - 1, out=np.full(len(widest), np.inf), where=widest > 1),
             }
         )
+
+
+def _places(count: int, level: float, confidence: float) -> tuple[int, int]:
+    """Positions of the order statistics that enclose a quantile."""
+    tail = (1 - confidence) / 2
+    first, last = (special.bdtrik(end, count, level) for end in (tail, 1 - tail))
+    return max(0, math.floor(first)), min(count - 1, math.ceil(last))
 
 
 def student(freedom: float, confidence: float) -> float:
@@ -220,12 +218,6 @@ def positive(value: float, low: float, high: float, confidence: float, n: int, m
     """A divergence is never negative, though an estimate without bias may be."""
     low, value, high = (max(0.0, end) for end in (min(low, value), value, max(high, value)))
     return Estimate(value, low, high, confidence, unit=NATS, n=n, method=method)
-
-
-def _capped(estimate: Estimate, most: float) -> Estimate:
-    return replace(
-        estimate, value=min(most, estimate.value), low=min(most, estimate.low), high=min(most, estimate.high)
-    )
 
 
 def _doubts(found: LeakagePoint, space: str, checks: Checks, divergences: Floats, universe: int) -> Iterator[Caveat]:

@@ -26,7 +26,6 @@ fixed quasi-random points.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -130,29 +129,20 @@ def information_per_divergence(pair: Pair, share: float, points: int = POINTS) -
     0.125
     """
     limit = share * (1 - share) / 2
-    if limit == 0:
-        return np.zeros(pair.scale.shape[:-1])
-
-    def quotient(ratio: Floats) -> Floats:
-        information, divergence = (part.mean(axis=1) for part in _information_and_divergence(ratio, share))
-        share_of = np.divide(information, 2 * divergence, out=np.full(len(ratio), limit), where=divergence > 0)
-        return np.asarray(np.minimum(share_of, 2 * limit))  # [farokhi2020, Cor. 1, before its last step]
-
-    return _mixture_means(pair, quotient, points)
-
-
-def _mixture_means(pair: Pair, means: Callable[[Floats], Floats], points: int = POINTS) -> Floats:
-    """What ``means`` makes of the log-ratios at points of the even mixture, for pairs (..., dimensions), block by block."""
     shape, dimensions = pair.scale.shape[:-1], pair.scale.shape[-1]
+    if limit == 0:
+        return np.zeros(shape)
     scale, shift = pair.scale.reshape(-1, dimensions), pair.shift.reshape(-1, dimensions)
     normals = normal_points(points, dimensions)
-    values = np.empty(len(scale))
+    values = np.full(len(scale), limit)
     step = max(1, BLOCK // (2 * points))
     for start in range(0, len(scale), step):
         rows = slice(start, start + step)
         sides = [_log_ratios(scale[rows], shift[rows], normals, side) for side in (True, False)]
-        values[rows] = means(np.concatenate(sides, axis=1))
-    return values.reshape(shape)
+        parts = _information_and_divergence(np.concatenate(sides, axis=1), share)
+        information, divergence = (part.mean(axis=1) for part in parts)
+        np.divide(information, 2 * divergence, out=values[rows], where=divergence > 0)
+    return np.asarray(np.minimum(values, 2 * limit)).reshape(shape)  # [farokhi2020, Cor. 1, before its last step]
 
 
 def _log_ratios(scale: Floats, shift: Floats, normals: Floats, from_in: bool) -> Floats:

@@ -163,9 +163,7 @@ def _measure_all(
         if coordinates is None:  # the first stack shows in which directions parameters vary, and how they are spread
             far = _count_far(without[:CHECKED])
             coordinates = _coordinates(with_record[:CHECKED], without[:CHECKED], noise)
-        with_record, without = coordinates.of(with_record), coordinates.of(without)
-        coordinates.check(with_record, without)
-        with_record, without = (side[..., : coordinates.kept] for side in (with_record, without))
+        with_record, without = coordinates.of(with_record, "with"), coordinates.of(without, "without")
         if rows.start == 0 and noise == 0:
             beyond = beyond_gaussian(with_record[:CHECKED], without[:CHECKED], training.seed)
         parts.append(measure(with_record, without, share, paired=training.shared, noise=coordinates.noise))
@@ -205,9 +203,7 @@ def gaussian_leakage(
     check_confidence(confidence)
     check_number("noise", noise, 0, MOST_NOISE)
     coordinates = _coordinates(sides[0], sides[1], noise)
-    first, second = coordinates.of(sides[0]), coordinates.of(sides[1])
-    coordinates.check(first, second)
-    first, second = (side[..., : coordinates.kept] for side in (first, second))
+    first, second = coordinates.of(sides[0], "with"), coordinates.of(sides[1], "without")
     found = measure(first, second, 0.5, paired=paired, noise=coordinates.noise).divergence
     low, high = found.interval(student(found.freedom, confidence))
     count = sides[0].shape[1] + sides[1].shape[1]
@@ -217,7 +213,7 @@ def gaussian_leakage(
 def _control(training: Training, records: Indices, coordinates: _Coordinates) -> Jackknife | str:
     """The divergence of two laws that are the same, or why it can't be measured."""
     try:
-        first, second = (coordinates.of(side)[..., : coordinates.kept] for side in training.control(records))
+        first, second = (coordinates.of(side) for side in training.control(records))
         return measure(first, second, 0.5, paired=training.shared, noise=coordinates.noise).divergence
     except InputError as error:
         return str(error)
@@ -281,14 +277,12 @@ class _Coordinates(NamedTuple):
     kept: int
     noise: Floats | None
 
-    def of(self, draws: Floats) -> Floats:
-        return np.asarray((draws - self.centre) @ self.map)
-
-    def check(self, with_record: Floats, without: Floats) -> None:
-        """Refuse records whose models vary where no other model does."""
-        for name, side in (("with", with_record), ("without", without)):
-            if np.abs(side[..., self.kept :]).max(initial=0.0) > 10 * math.sqrt(FIXED):
-                raise InputError(ENDLESS.format(name))
+    def of(self, draws: Floats, side: str | None = None) -> Floats:
+        """The coordinates that vary; of a named side, models that vary where no other does are refused."""
+        moved = np.asarray((draws - self.centre) @ self.map)
+        if side is not None and np.abs(moved[..., self.kept :]).max(initial=0.0) > 10 * math.sqrt(FIXED):
+            raise InputError(ENDLESS.format(side))
+        return moved[..., : self.kept]
 
 
 def _coordinates(with_record: Floats, without: Floats, noise: float) -> _Coordinates:
@@ -308,7 +302,9 @@ def _coordinates(with_record: Floats, without: Floats, noise: float) -> _Coordin
     values, vectors = values[::-1], vectors[:, ::-1]
     kept = int((values > FIXED * max(values[0], 1.0)).sum())
     if not kept:
-        raise InputError("every training set gives the same model: there is no leakage to measure")
+        raise InputError(
+            "all models are equal, so there is no leakage to measure: check X and y, or theta_in, theta_out"
+        )
     spread = np.concatenate([np.sqrt(values[:kept]), np.ones(len(values) - kept)])
     return _Coordinates(centre, vectors / unit[:, None] / spread / largest, kept, None)
 

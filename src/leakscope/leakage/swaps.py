@@ -30,6 +30,8 @@ from leakscope.records import take_rows
 from leakscope.worlds import Progress, Worlds, design_generator, random_sets, retrain, with_and_without
 
 Space = Literal["parameters", "function"]
+#: Which of the records a world is asked about, by its number; None for all.
+Asked = Callable[[int], slice] | None
 #: Numbers that the draws of one stack of records may take, on each side.
 STACK = 8_000_000
 
@@ -98,7 +100,7 @@ class Training:
         if hasattr(self.learner, "fit_swaps"):
             return int(self.X.shape[1])
         alone = replace(self, space="parameters", workers=1, cluster=None, cache=None, progress=None)
-        return alone._retrain(random_sets(len(self.X), self.size, 1, self.seed), slice, np.arange(0))[0].size
+        return alone._retrain(random_sets(len(self.X), self.size, 1, self.seed), np.arange(0))[0].size
 
     def pairs(self, records: Indices) -> Iterator[tuple[slice, Floats, Floats]]:
         """Yield stacks of records as slices, with their draws with and without them, (records, draws, dimensions)."""
@@ -133,7 +135,7 @@ class Training:
             if self.space == "function":
                 values = (values @ self.X[records].T)[:, :, None]
         else:
-            values = np.array(replace(self, progress=None)._retrain(worlds, _asked_about_all, records))
+            values = np.array(replace(self, progress=None)._retrain(worlds, records))
         sides = values.reshape(2, self.draws, -1, values.shape[-1])
         return np.swapaxes(sides[0], 0, 1), np.swapaxes(sides[1], 0, 1)
 
@@ -170,7 +172,7 @@ class Training:
         swaps = draw_swaps(len(self.X), self.size, self.draws, self.seed)
         count = self.draws * (1 + len(records))
         draw, stream = partial(_set_or_partner, swaps, records), partial(_draw_of, self.draws)
-        observed = self._retrain(Worlds(len(self.X), count, draw, stream), partial(_asked_of_swap, self.draws), records)
+        observed = self._retrain(Worlds(len(self.X), count, draw, stream), records, partial(_asked_of_swap, self.draws))
         base, partners = observed[: self.draws], np.array(observed[self.draws :])
         sets = np.array(base)
         if self.space == "parameters":
@@ -185,11 +187,12 @@ class Training:
     def _independent(self, records: Indices) -> tuple[Floats, Floats]:
         designs = [self._one_record(int(record)) for record in records]
         worlds = Worlds(len(self.X), 2 * self.draws * len(records), partial(_of_designs, designs, 2 * self.draws))
-        observed = self._retrain(worlds, partial(_asked_of_design, 2 * self.draws), records)
+        observed = self._retrain(worlds, records, partial(_asked_of_design, 2 * self.draws))
         values = np.array(observed).reshape(len(records), self.draws, 2, -1)
         return values[:, :, 0], values[:, :, 1]
 
-    def _retrain(self, worlds: Worlds, asked: Callable[[int], slice], records: Indices) -> list[Floats]:
+    def _retrain(self, worlds: Worlds, records: Indices, asked: Asked = None) -> list[Floats]:
+        """Parameters of the models of all worlds, or their outputs at the records that a world is asked about."""
         questions = take_rows(self.X, records) if self.space == "function" else None
         observe = partial(_observe, self.learner, questions, asked)
         observed: list[Observations] = retrain(
@@ -209,10 +212,10 @@ def _stacks(records: int, draws: int, width: int) -> Iterator[slice]:
         yield slice(start, min(start + step, records))
 
 
-def _observe(learner: Any, questions: Any, asked: Callable[[int], slice], model: Any, world: int, _: Indices) -> Any:
+def _observe(learner: Any, questions: Any, asked: Asked, model: Any, world: int, _: Indices) -> Any:
     if questions is None:
         return {"value": learner.parameters(model)}
-    return {"value": learner.outputs(model, take_rows(questions, asked(world)))}
+    return {"value": learner.outputs(model, take_rows(questions, slice(None) if asked is None else asked(world)))}
 
 
 def _set_or_partner(swaps: Swaps, records: Indices, world: int) -> Indices:
@@ -223,10 +226,6 @@ def _set_or_partner(swaps: Swaps, records: Indices, world: int) -> Indices:
 def _one_of(first: Indices, second: Indices, world: int) -> Indices:
     side, draw = divmod(world, len(first))
     return np.sort((first, second)[side][draw])
-
-
-def _asked_about_all(_: int) -> slice:
-    return slice(None)
 
 
 def _draw_of(draws: int, world: int) -> int:

@@ -106,9 +106,7 @@ def sweep(
     if not points:
         raise InputError(refused[0].reason)
     varied = {"sizes": counts, "l2": weights, "noise": spreads, "models": models, "below": goal}
-    return conclude(
-        points, pd.concat(tables, ignore_index=True), fixed | varied, goal, not_measured=tuple(refused)
-    )  # fmt: skip
+    return conclude(points, pd.concat(tables, ignore_index=True), fixed | varied, goal, not_measured=tuple(refused))
 
 
 def _values(name: str, values: Any, learner: Any = None) -> list[Any]:

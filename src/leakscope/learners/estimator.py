@@ -16,7 +16,7 @@ from leakscope.adapters import EstimatorOutputs, Layout, estimator_name, estimat
 from leakscope.core.arrays import Floats
 from leakscope.errors import InputError
 from leakscope.failures import cause, describe
-from leakscope.learners.linear import check_size, read_values
+from leakscope.learners.linear import check_size, read_classes, read_values
 from leakscope.models import Aligned, Model, Task
 from leakscope.records import read_pair
 from leakscope.target import EstimatorFit
@@ -77,10 +77,8 @@ class Estimator:
         features, labels, _ = read_pair((X, y), "the data")
         if task == "regression":
             return self, features, read_values(labels, self.name)
-        classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
-            raise InputError("all records have the same label: give records of two classes.")
-        return replace(self, classes=tuple(classes.tolist())), features, codes.astype(np.intp)
+        classes, codes = read_classes(labels)
+        return replace(self, classes=tuple(classes.tolist())), features, codes
 
     def check(self, X: Any, y: NDArray[Any], size: int) -> None:  # noqa: ARG002
         """Refuse training sets that are empty, or larger than what there is."""

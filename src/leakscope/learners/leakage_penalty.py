@@ -67,7 +67,8 @@ from scipy.special import expit
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_number
 from leakscope.errors import InputError
-from leakscope.learners.logistic import Logistic
+from leakscope.learners.linear import same_sizes
+from leakscope.learners.logistic import Logistic, products
 from leakscope.learners.ridge import Ridge
 from leakscope.models import Task
 from leakscope.workers import one_thread
@@ -75,7 +76,6 @@ from leakscope.workers import one_thread
 CLOSE = 1e-7  # relative change of weights and outputs at which they are in balance
 NEAR = 1e-3  # the same after the last step, beyond which there is no balance to speak of
 STEPS = 1000
-BLOCK = 2**20  # numbers held at a time
 DEPENDENT = 1e-10  # share of the largest variance below which a direction of the records counts as none
 LEAST = 1e-9  # of the mean of B's eigenvalues: keeps B invertible where nearly no record points
 
@@ -158,16 +158,12 @@ class LeakagePenalised:
         models = self.plain.fit_many(X, y, indices, rngs)
         if self.weight == 0:
             return models
-        sizes = np.array([len(drawn) for drawn in indices])
-        for size in np.unique(sizes):
-            places = np.flatnonzero(sizes == size)
-            step = max(1, BLOCK // max(1, int(size) * X.shape[1]))
-            for start in range(0, len(places), step):
-                part = places[start : start + step]
-                found = self.balance(X, y, np.stack([indices[place] for place in part]), [models[p] for p in part])
-                self._check_found(found.change)
-                for place, theta in zip(part, found.theta, strict=True):
-                    models[place] = theta
+        for places in same_sizes(indices, X.shape[1]):
+            sets, start = np.stack([indices[place] for place in places]), [models[place] for place in places]
+            found = self.balance(X, y, sets, start)
+            self._check_found(found.change)
+            for place, theta in zip(places, found.theta, strict=True):
+                models[place] = theta
         return models
 
     def balance(self, X: Floats, y: NDArray[Any], sets: NDArray[Any], start: Sequence[Floats]) -> Balance:
@@ -234,14 +230,14 @@ def _balance(rows: Floats, labels: Floats, theta: Floats, l2: float, weight: flo
     to_basis, inside, rank = _basis(rows)
     turned, weights, left = np.matmul(rows, to_basis), np.ones((stack, size)), np.arange(stack)
     for _ in range(STEPS):
-        outputs = _products(rows, theta)
+        outputs = products(rows, theta)
         slope, curvature = _derivatives(outputs, labels, classes)
         gradients = slope[:, :, None] * turned + 2 * l2 * np.matmul(theta[:, None, :], to_basis)
         scatter = _scatter(gradients * weights[:, :, None], weights, weight, inside, rank)
         distances = _squared_lengths(gradients, scatter)
         new = 1 / np.sqrt(1 + weight * distances / rank[:, None])
         step = _newton_step(rows, new, slope, curvature, theta, l2)
-        moved = np.abs(_products(rows, step)).max(axis=1)
+        moved = np.abs(products(rows, step)).max(axis=1)
         # Newton steps of the log-loss that move no output by more than 1 always descend: its third derivative is at most its second (Bach 2010)
         length = 1 / np.maximum(1.0, moved) if classes else np.ones(len(moved))
         change = np.maximum(moved / np.maximum(1.0, np.abs(outputs).max(axis=1)), np.abs(new / weights - 1).max(axis=1))
@@ -296,7 +292,7 @@ def _newton_step(rows: Floats, weights: Floats, slope: Floats, curvature: Floats
     shares = weights / weights.sum(axis=1, keepdims=True)
     columns = rows.transpose(0, 2, 1)
     hessian = np.matmul(columns * (shares * curvature)[:, None, :], rows) + 2 * l2 * np.eye(rows.shape[2])
-    gradient = _products(columns, shares * slope) + 2 * l2 * theta
+    gradient = products(columns, shares * slope) + 2 * l2 * theta
     return np.asarray(np.linalg.solve(hessian, gradient[:, :, None])[:, :, 0])
 
 
@@ -306,7 +302,3 @@ def _derivatives(outputs: Floats, labels: Floats, classes: bool) -> tuple[Floats
         return -2 * (labels - outputs), np.full_like(outputs, 2.0)
     chance = expit(outputs)
     return chance - labels, chance * (1 - chance)
-
-
-def _products(matrices: Floats, vectors: Floats) -> Floats:
-    return np.asarray(np.matmul(matrices, vectors[:, :, None])[:, :, 0])

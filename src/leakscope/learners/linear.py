@@ -1,21 +1,118 @@
-"""What the linear learners share: reading their records, and whether these can have a unique solution."""
+"""What the linear learners share: their settings and methods, reading records, and whether a solution is unique."""
 
 from __future__ import annotations
 
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.core.arrays import Floats
+from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count, check_number
 from leakscope.errors import InputError
 from leakscope.records import as_matrix, bad_values, list_names, read_features, read_labels
+from leakscope.workers import one_thread
 
 INTERCEPT = "the intercept"
 LARGEST = 1e100  # squares of larger values leave the range of float64
 DEPENDENT = 1e-10  # smallest singular value, of columns of length 1, that still tells a solution
+BLOCK = 2**20  # numbers held at a time
+
+#: From training sets (k, n) of one size to their parameters (k, p), and whether each is the unique minimum.
+Solver = Callable[[Indices], tuple[Floats, NDArray[np.bool_]]]
+
+
+@dataclass(frozen=True)
+class Linear(ABC):
+    """A linear learner with a quadratic penalty; the model is the array of its parameters, the intercept last."""
+
+    l2: float = 0.0
+    intercept: bool = True
+    columns: tuple[str, ...] = field(default=(), repr=False, kw_only=True)
+
+    #: Why a training set may have no unique solution.
+    why_not_unique: ClassVar[str] = "their columns are linearly dependent"
+
+    def __post_init__(self) -> None:
+        check_settings(self.l2, self.intercept)
+
+    @abstractmethod
+    def solver(self, X: Floats, y: NDArray[Any]) -> Solver:
+        """What solves training sets of these records."""
+
+    def check(self, X: Floats, y: NDArray[Any], size: int) -> None:
+        """Refuse training sets of ``size`` if they can't have a unique solution whatever is drawn.
+
+        Examples
+        --------
+        >>> from leakscope.learners import Ridge
+        >>> learner, X, y = Ridge().prepare([[3.0, 1.0], [4.0, 2.0]], [1.0, 0.0])
+        >>> learner.check(X, y, size=2)
+        Traceback (most recent call last):
+        leakscope.errors.InputError: 2 records can't settle 3 parameters without a penalty: set l2 > 0, drop columns or
+        take fewer components, or make training sets larger.
+        """
+        check_size(size, len(y))
+        if self.l2 == 0:
+            check_unique(X, self.columns, self.intercept, size)
+
+    def fit(self, X: Floats, y: NDArray[Any], rng: np.random.Generator) -> Floats:
+        """Train on one set; nothing is drawn from ``rng``."""
+        return self.fit_many(X, y, [np.arange(len(y))], [rng])[0]
+
+    def fit_many(
+        self, X: Floats, y: NDArray[Any], indices: Sequence[Indices], rngs: Sequence[np.random.Generator]
+    ) -> list[Floats]:
+        """Train on many sets, given by the positions of their records.
+
+        Examples
+        --------
+        >>> from leakscope.learners import Logistic, Ridge
+        >>> learner, X, y = Ridge(intercept=False).prepare([[1.0], [2.0], [4.0]], [1.0, 4.0, 4.0])
+        >>> learner.fit_many(X, y, [np.array([0, 1]), np.array([2])], [])
+        [array([1.8]), array([1.])]
+        >>> learner, X, y = Logistic(intercept=False).prepare([[1.0], [1.0], [1.0], [-1.0]], [1, 1, 0, 1])
+        >>> (theta,) = learner.fit_many(X, y, [np.array([0, 1, 2])], [])  # two of three are 1: log-odds log 2
+        >>> np.exp(theta).round(12)
+        array([2.])
+        """
+        del rngs
+        models: list[Floats] = [np.empty(0)] * len(indices)
+        unique = np.zeros(len(indices), dtype=bool)
+        with one_thread():
+            solve = self.solver(X, y)
+            for places in same_sizes(indices, X.shape[1]):
+                solved, unique[places] = solve(np.stack([indices[place] for place in places]))
+                for place, theta in zip(places, solved, strict=True):
+                    models[place] = theta
+        if not unique.all():
+            raise no_solution(int((~unique).sum()), len(indices), self.why_not_unique, self.l2)
+        return models
+
+    def parameters(self, model: Floats) -> Floats:
+        """Give the coefficients in the order of the columns, then the intercept."""
+        return model
+
+    def from_parameters(self, theta: Any) -> Floats:
+        """Give the model with these parameters."""
+        return np.array(theta, dtype=np.float64)
+
+    def outputs(self, model: Floats, X: Floats) -> Floats:
+        """Predicted values, or log-odds of the second class against the first, (rows, 1)."""
+        return (X @ model)[:, None]
+
+
+def same_sizes(indices: Sequence[Indices], count: int) -> Iterator[list[int]]:
+    """Positions of training sets of one size, so many at a time that memory stays bounded."""
+    sizes = [len(drawn) for drawn in indices]
+    for size in sorted(set(sizes)):
+        places = [place for place, other in enumerate(sizes) if other == size]
+        step = max(1, BLOCK // max(1, size * count))
+        yield from (places[start : start + step] for start in range(0, len(places), step))
 
 
 def check_settings(l2: Any, intercept: Any) -> None:
@@ -58,6 +155,14 @@ def read_values(labels: NDArray[Any], what: str) -> Floats:
     if np.abs(values).max() > LARGEST:
         raise InputError(f"the labels reach {np.abs(values).max():.1g}: rescale them.")
     return values
+
+
+def read_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
+    """The classes in rising order, two at least, and the position of each label among them."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    if len(classes) < 2:
+        raise InputError("all records have the same label: give records of two classes.")
+    return classes, codes.astype(np.intp)
 
 
 def with_ones(X: Floats, intercept: bool) -> Floats:

@@ -12,7 +12,6 @@ separates the classes, the gradient vanishes on the way to infinity but every st
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -22,19 +21,16 @@ from scipy.special import expit
 
 from leakscope.core.arrays import Floats, Indices
 from leakscope.errors import InputError
-from leakscope.learners.linear import check_settings, check_size, check_unique, no_solution, read_records, with_ones
+from leakscope.learners.linear import Linear, Solver, read_classes, read_records, with_ones
 from leakscope.models import Task
-from leakscope.workers import one_thread
 
 GRADIENT = 1e-10  # largest gradient at the end, beside the mean length of the records
 STEP = 1e-6  # largest change of a log-odds by a further step, beside the largest log-odds or 1
 STEPS, HALVINGS = 100, 40
-BLOCK = 2**20  # numbers held at a time
-WHY = "a plane separates their classes, or their columns are linearly dependent"
 
 
 @dataclass(frozen=True)
-class Logistic:
+class Logistic(Linear):
     r"""Logistic regression with a quadratic penalty: :math:`\lambda\theta^\top\theta` + mean log-loss.
 
     The model is the array of its parameters, the intercept last.
@@ -56,16 +52,11 @@ class Logistic:
     array([-0.55,  0.16,  0.87,  1.58])
     """
 
-    l2: float = 0.0
-    intercept: bool = True
-    columns: tuple[str, ...] = field(default=(), repr=False, kw_only=True)
     classes: tuple[Any, ...] = field(default=(), repr=False, kw_only=True)
 
     task: ClassVar[Task] = "classification"
     chunk: ClassVar[int] = 64
-
-    def __post_init__(self) -> None:
-        check_settings(self.l2, self.intercept)
+    why_not_unique: ClassVar[str] = "a plane separates their classes, or their columns are linearly dependent"
 
     @property
     def name(self) -> str:
@@ -81,88 +72,29 @@ class Logistic:
         (array([[3., 1.], [4., 1.]]), array([1, 0]))
         """
         features, labels, columns = read_records(X, y, self.name)
-        classes, codes = np.unique(labels, return_inverse=True)
+        classes, codes = read_classes(labels)
         if len(classes) > 2:
             raise InputError(
                 f"logistic regression here tells two classes apart, and the data have {len(classes)}: "
                 "use scikit-learn's LogisticRegression as the learner, or merge classes."
             )
-        if len(classes) < 2:
-            raise InputError("all records have the same label: give records of two classes.")
         learner = replace(self, columns=columns, classes=tuple(classes.tolist()))
-        return learner, with_ones(features, self.intercept), codes.astype(np.intp)
+        return learner, with_ones(features, self.intercept), codes
 
-    def check(self, X: Floats, y: Indices, size: int) -> None:
-        """Refuse training sets of ``size`` if they can't have a unique solution whatever is drawn.
-
-        Examples
-        --------
-        >>> learner, X, y = Logistic().prepare([[3.0], [4.0], [4.0]], [0, 1, 0])
-        >>> learner.check(X, y, size=1)
-        Traceback (most recent call last):
-        leakscope.errors.InputError: 1 records can't settle 2 parameters without a penalty: set l2 > 0, drop columns or
-        take fewer components, or make training sets larger.
-        """
-        check_size(size, len(y))
-        if self.l2 == 0:
-            check_unique(X, self.columns, self.intercept, size)
-
-    def fit(self, X: Floats, y: Indices, rng: np.random.Generator) -> Floats:
-        """Train on one set; nothing is drawn from ``rng``."""
-        return self.fit_many(X, y, [np.arange(len(y))], [rng])[0]
-
-    def fit_many(
-        self, X: Floats, y: Indices, indices: Sequence[Indices], rngs: Sequence[np.random.Generator]
-    ) -> list[Floats]:
-        """Train on many sets, given by the positions of their records.
-
-        Examples
-        --------
-        >>> learner, X, y = Logistic(intercept=False).prepare([[1.0], [1.0], [1.0], [-1.0]], [1, 1, 0, 1])
-        >>> (theta,) = learner.fit_many(X, y, [np.array([0, 1, 2])], [])  # two of three are 1: log-odds log 2
-        >>> np.exp(theta).round(12)
-        array([2.])
-        """
-        del rngs
+    def solver(self, X: Floats, y: Indices) -> Solver:
+        """What solves training sets of these records."""
         sides = 2.0 * y - 1.0
-        models: list[Floats] = [np.empty(0)] * len(indices)
-        solved = np.zeros(len(indices), dtype=bool)
-        with one_thread():
-            for places in _blocks([len(drawn) for drawn in indices], X.shape[1]):
-                sets = np.stack([indices[place] for place in places])
-                # Rows times their side: all that the loss depends on.
-                rows = X.take(sets, axis=0) * sides.take(sets)[:, :, None]
-                found, solved[places] = _minimise(rows, self.l2)
-                for place, theta in zip(places, found, strict=True):
-                    models[place] = theta
-        if not solved.all():
-            raise no_solution(int((~solved).sum()), len(indices), WHY, self.l2)
-        return models
 
-    def parameters(self, model: Floats) -> Floats:
-        """Give the coefficients in the order of the columns, then the intercept."""
-        return model
+        def solve(sets: Indices) -> tuple[Floats, NDArray[np.bool_]]:
+            # Rows times their side: all that the loss depends on.
+            return _minimise(X.take(sets, axis=0) * sides.take(sets)[:, :, None], self.l2)
 
-    def from_parameters(self, theta: Any) -> Floats:
-        """Give the model with these parameters."""
-        return np.array(theta, dtype=np.float64)
-
-    def outputs(self, model: Floats, X: Floats) -> Floats:
-        """Log-odds of the second class against the first, (rows, 1)."""
-        return (X @ model)[:, None]
+        return solve
 
     def losses(self, model: Floats, X: Floats, y: Indices) -> Floats:
         """Log-loss of each record."""
         losses: Floats = np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ model))
         return losses
-
-
-def _blocks(sizes: list[int], count: int) -> Iterator[list[int]]:
-    """Positions of sets of the same size, so many at a time that memory stays bounded."""
-    for size in sorted(set(sizes)):
-        places = [place for place, other in enumerate(sizes) if other == size]
-        step = max(1, BLOCK // max(1, size * count))
-        yield from (places[start : start + step] for start in range(0, len(places), step))
 
 
 def _minimise(rows: Floats, l2: float) -> tuple[Floats, NDArray[np.bool_]]:
@@ -173,13 +105,13 @@ def _minimise(rows: Floats, l2: float) -> tuple[Floats, NDArray[np.bool_]]:
     scale = np.maximum(np.sqrt((rows**2).sum(axis=2)).mean(axis=1), np.finfo(float).tiny)
     for _ in range(STEPS):
         here = theta[left]
-        margins = _products(rows, here)
+        margins = products(rows, here)
         wrong = expit(-margins)
-        gradient = -_products(rows.transpose(0, 2, 1), wrong) / size + 2 * l2 * here
+        gradient = -products(rows.transpose(0, 2, 1), wrong) / size + 2 * l2 * here
         curvature = wrong * (1 - wrong) / size
         hessian = np.matmul(rows.transpose(0, 2, 1) * curvature[:, None, :], rows) + 2 * l2 * np.eye(count)
         step, regular = _newton_steps(hessian, gradient)
-        change = _products(rows, step)
+        change = products(rows, step)
         small = np.abs(change).max(axis=1) <= STEP * np.maximum(1.0, np.abs(margins).max(axis=1))
         done = regular & small & (np.sqrt((gradient**2).sum(axis=1)) <= GRADIENT * scale[left])
         length = _lengths(margins, change, here, step, gradient, l2)
@@ -195,7 +127,8 @@ def _minimise(rows: Floats, l2: float) -> tuple[Floats, NDArray[np.bool_]]:
     return theta, solved
 
 
-def _products(matrices: Floats, vectors: Floats) -> Floats:
+def products(matrices: Floats, vectors: Floats) -> Floats:
+    """Products of stacked matrices (k, n, p) with stacked vectors (k, p)."""
     products: Floats = np.matmul(matrices, vectors[:, :, None])[:, :, 0]
     return products
 
@@ -209,8 +142,8 @@ def _newton_steps(hessian: Floats, gradient: Floats) -> tuple[Floats, NDArray[np
     values, vectors = np.linalg.eigh(scaled)
     regular &= values[:, 0] > 1e-14 * values[:, -1]
     values = np.where(regular[:, None], values, 1.0)
-    turned = _products(vectors.transpose(0, 2, 1), scale * gradient) / values
-    return scale * _products(vectors, turned), regular
+    turned = products(vectors.transpose(0, 2, 1), scale * gradient) / values
+    return scale * products(vectors, turned), regular
 
 
 def _lengths(margins: Floats, change: Floats, theta: Floats, step: Floats, gradient: Floats, l2: float) -> Floats:

@@ -39,7 +39,7 @@ from numpy.typing import NDArray
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count, check_number
 from leakscope.errors import InputError, MissingExtraError
-from leakscope.learners.linear import check_size, read_records, read_values
+from leakscope.learners.linear import check_size, read_classes, read_records, read_values
 from leakscope.workers import one_thread
 
 Weights = NDArray[np.floating[Any]]
@@ -156,10 +156,8 @@ class MLP:
             values = read_values(labels, "regression")
             _check_range(values, "labels")
             return known, table, values
-        classes, codes = np.unique(labels, return_inverse=True)
-        if len(classes) < 2:
-            raise InputError("all records have the same label: classification needs two classes or more.")
-        return replace(known, classes=len(classes)), table, codes.astype(np.intp)
+        classes, codes = read_classes(labels)
+        return replace(known, classes=len(classes)), table, codes
 
     def check(self, X: Floats, y: NDArray[Any], size: int) -> None:  # noqa: ARG002
         """Refuse a size that no training set of these records has; on all others a network can be trained."""

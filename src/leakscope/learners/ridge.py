@@ -6,21 +6,22 @@ records [farokhi2020, Eq. 1], which is a matter of linear algebra: `leakscope.le
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.arrays import Floats, Indices
-from leakscope.learners.least_squares import Swaps, check_solved, solve_sets
-from leakscope.learners.linear import check_settings, check_size, check_unique, read_records, read_values, with_ones
+from leakscope.core.arrays import Floats
+from leakscope.learners.least_squares import Swaps, solve_sets
+from leakscope.learners.linear import Linear, Solver, read_records, read_values, with_ones
 from leakscope.models import Task
 
 
 @dataclass(frozen=True)
-class Ridge:
+class Ridge(Linear):
     r"""Least squares with a quadratic penalty: :math:`\lambda\theta^\top\theta + \tfrac1n\sum(y - x^\top\theta)^2`.
 
     The model is the array of its parameters, the intercept last.
@@ -42,15 +43,8 @@ class Ridge:
     array([2., 1.])
     """
 
-    l2: float = 0.0
-    intercept: bool = True
-    columns: tuple[str, ...] = field(default=(), repr=False, kw_only=True)
-
     task: ClassVar[Task] = "regression"
     chunk: ClassVar[int] = 256
-
-    def __post_init__(self) -> None:
-        check_settings(self.l2, self.intercept)
 
     @property
     def name(self) -> str:
@@ -66,55 +60,12 @@ class Ridge:
         (array([[3., 1.], [4., 1.]]), array([1., 0.]))
         """
         features, labels, columns = read_records(X, y, self.name)
-        return (
-            replace(self, columns=columns),
-            with_ones(features, self.intercept),
-            read_values(labels, self.name),
-        )
+        values = read_values(labels, self.name)
+        return replace(self, columns=columns), with_ones(features, self.intercept), values
 
-    def check(self, X: Floats, y: Floats, size: int) -> None:
-        """Refuse training sets of ``size`` if they can't have a unique solution whatever is drawn.
-
-        Examples
-        --------
-        >>> learner, X, y = Ridge().prepare([[3.0, 1.0], [4.0, 2.0]], [1.0, 0.0])
-        >>> learner.check(X, y, size=2)
-        Traceback (most recent call last):
-        leakscope.errors.InputError: 2 records can't settle 3 parameters without a penalty: set l2 > 0, drop columns or
-        take fewer components, or make training sets larger.
-        """
-        check_size(size, len(y))
-        if self.l2 == 0:
-            check_unique(X, self.columns, self.intercept, size)
-
-    def fit(self, X: Floats, y: Floats, rng: np.random.Generator) -> Floats:
-        """Solve for one training set; nothing is drawn from ``rng``."""
-        return self.fit_many(X, y, [np.arange(len(y))], [rng])[0]
-
-    def fit_many(
-        self, X: Floats, y: Floats, indices: Sequence[Indices], rngs: Sequence[np.random.Generator]
-    ) -> list[Floats]:
-        """Solve for many training sets, given by the positions of their records.
-
-        Examples
-        --------
-        >>> learner, X, y = Ridge(intercept=False).prepare([[1.0], [2.0], [4.0]], [1.0, 4.0, 4.0])
-        >>> learner.fit_many(X, y, [np.array([0, 1]), np.array([2])], [])
-        [array([1.8]), array([1.])]
-        """
-        del rngs
-        records = np.column_stack([X, y])
-        models: list[Floats] = [np.empty(0)] * len(indices)
-        sizes = np.array([len(drawn) for drawn in indices], dtype=np.intp)
-        bad = 0
-        for size in np.unique(sizes):
-            places = np.flatnonzero(sizes == size)
-            solved, unique = solve_sets(records, np.stack([indices[int(place)] for place in places]), self.l2)
-            bad += int((~unique).sum())
-            for place, theta in zip(places, solved, strict=True):
-                models[place] = theta
-        check_solved(bad, len(indices), self.l2)
-        return models
+    def solver(self, X: Floats, y: Floats) -> Solver:
+        """What solves training sets of these records."""
+        return partial(solve_sets, np.column_stack([X, y]), l2=self.l2)
 
     def fit_swaps(
         self, X: Floats, y: Floats, sets: NDArray[Any], spare: NDArray[Any]
@@ -146,18 +97,6 @@ class Ridge:
         array([[0.5, 1.5], [4.5, 0.5]])
         """
         return Swaps(np.column_stack([X, y]), sets, spare, self.l2).models
-
-    def parameters(self, model: Floats) -> Floats:
-        """Give the coefficients in the order of the columns, then the intercept."""
-        return model
-
-    def from_parameters(self, theta: Any) -> Floats:
-        """Give the model with these parameters."""
-        return np.array(theta, dtype=np.float64)
-
-    def outputs(self, model: Floats, X: Floats) -> Floats:
-        """Predicted values, (rows, 1)."""
-        return (X @ model)[:, None]
 
     def losses(self, model: Floats, X: Floats, y: Floats) -> Floats:
         """Squared error of each record."""

@@ -135,21 +135,13 @@ def _measure(work: Work, case: Case, X: NDArray[np.float64], y: NDArray[Any], ef
     from leakscope.experiment import membership_experiment
     from leakscope.leakage import membership_leakage
 
-    shared: dict[str, Any] = {"size": case.size, "noise": case.noise}
-    shared |= {"seed": work.seed, "progress": work.progress, "workers": work.workers}
+    shared: dict[str, Any] = {"size": case.size, "noise": case.noise, "seed": work.seed, "progress": work.progress}
+    shared |= {"workers": work.workers, "cache": work.cache}
+    sizes: dict[str, Any] = {"records": effort.records, "draws": effort.draws, "space": effort.space}
     leakage = experiment = fixed = None
     notes: list[str] = []
     try:
-        leakage = membership_leakage(
-            case.learner,
-            X,
-            y,
-            records=effort.records,
-            draws=effort.draws,
-            space=effort.space,
-            cache=work.cache,
-            **shared,
-        )
+        leakage = membership_leakage(case.learner, X, y, **sizes, **shared)
         notes += map(describe, leakage.warnings)
     except InputError as refusal:
         notes.append(str(refusal))
@@ -217,14 +209,9 @@ def _notes(cases: Sequence[Case], points: Sequence[Point], series: dict[str, Ser
 
 def _figures(names: Sequence[str], points: Sequence[Point], axis: str, effort: Effort) -> list[Panel]:
     """Boxes of the advantage with its bound, and the leakage."""
-    leakages = [point.leakage for point in points]
+    leakages, boxes = [point.leakage for point in points], tuple(point.box() for point in points)
     curves = (
-        Curve(
-            "Threshold adversary, |advantage| by model",
-            (None,) * len(names),
-            form="boxes",
-            boxes=tuple(point.box() for point in points),
-        ),
+        Curve("Threshold adversary, |advantage| by model", (None,) * len(names), form="boxes", boxes=boxes),
         Curve("Bound on the mean advantage from ρ_KL", tuple(one and one.advantage_bound.value for one in leakages)),
         Curve(f"Likelihood ratio of the {effort.seen}", tuple(one and one.attack for one in leakages), form="points"),
     )

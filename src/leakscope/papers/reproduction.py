@@ -159,6 +159,8 @@ def compare(name: str, ours: Estimate, paper: float, tolerance: float) -> PaperN
     --------
     >>> compare("k = 1", Estimate(10, 9, 11), 12, tolerance=3).agrees, compare("k = 5", Estimate(40, 39, 41), 21, 3).agrees
     (True, False)
+    >>> compare("k = 10", Estimate(10, -10, 30), 29, tolerance=3).agrees  # in the interval
+    True
     """
     agrees = ours.low <= paper <= ours.high or abs(ours.value - paper) <= tolerance
     return PaperNumber(name, float(paper), ours, float(tolerance), bool(agrees))

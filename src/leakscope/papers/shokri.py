@@ -274,10 +274,7 @@ def nearest_weight(
 ) -> list[str]:
     """State which weight of the penalty comes nearest to the paper's hospital data; nothing with fewer than two.
 
-    Parameters
-    ----------
-    ours, paper
-        For each case the numbers that were measured, and those that the paper states; none if it states none.
+    For each case there are our numbers, and those that the paper states, none if it states none.
     """
     apart: dict[float, tuple[float, str]] = {}
     for case, values, stated in zip(found, ours, paper, strict=True):

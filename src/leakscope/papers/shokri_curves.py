@@ -16,7 +16,7 @@ from leakscope.core.result import Claim
 from leakscope.evidence import Attack
 from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Cell, Reproduction
-from leakscope.papers.shokri_targets import SIZE, Case, Source, Stopped, accuracy, auc, load, moved, pool
+from leakscope.papers.shokri_targets import SIZE, Case, Source, Stopped, accuracy, auc, load, pool
 from leakscope.papers.work import Work
 from leakscope.risk import Judged
 
@@ -36,14 +36,8 @@ def cases(
 ) -> tuple[list[Case], list[str]]:
     """The sets that are here, and words for those that are not.
 
-    Parameters
-    ----------
-    size
-        Training records at most, and as many for the test.
-    draws, large_draws
-        Draws of the sets that have fewer than `SIZE` records to train on, and of the others.
-    widths, epochs
-        In place of those of the set.
+    At most ``size`` records train and as many test. Sets of `SIZE` training records are drawn ``large_draws`` times, and
+    the others ``draws`` times. ``widths`` and ``epochs`` replace those of the set.
     """
     found, absent = [], []
     for key in keys:
@@ -109,10 +103,14 @@ def state(drawn: Sequence[Stopped]) -> list[Cell]:
     return [round(float(value), 4) for value in np.mean(values, axis=0)]
 
 
+def _points(share: float) -> float:
+    return -50 + 100 * share
+
+
 def accuracy_curves(groups: Mapping[float, Group], names: Sequence[str]) -> dict[str, list[tuple[float, Estimate]]]:
     """Accuracy of each attack against the gap, in points of a hundred above one half."""
     return {
-        name: [(gap, moved(accuracy(group.answers[name]), -50, 100)) for gap, group in groups.items()] for name in names
+        name: [(gap, accuracy(group.answers[name]).mapped(_points)) for gap, group in groups.items()] for name in names
     }
 
 
@@ -144,18 +142,9 @@ def attack_figure(
 ) -> Reproduction:
     """Run every attack on every target, by the degree of overfitting.
 
-    Parameters
-    ----------
-    control
-        Attack that is also run with shuffled memberships, as `CONTROL`.
-    drawn
-        What `cases` takes.
-    columns
-        By name, what else a row of an attack has, given the answers of all attacks.
-    findings
-        Decides the statements of one set.
-    more
-        Further settings; at most ``judged`` members are attacked, of sets with `SIZE` training records ``large_judged``.
+    ``control`` is also run with shuffled memberships, as `CONTROL`. `cases` takes ``drawn``. ``columns`` gives further
+    columns from the name of an attack and the answers of all attacks, and ``findings`` decides the statements of one set.
+    At most ``judged`` members are attacked, of sets with `SIZE` training records ``large_judged``.
     """
     found, absent = cases(**drawn)
     releases = list(dict.fromkeys(release for attack in attacks.values() for release in attack.releases))

@@ -82,9 +82,6 @@ def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: 
     return Guesses(-loss, (loss <= values[np.argmax(right)]).astype(np.float64))
 
 
-# --- the observations ---------------------------------------------------------------------------------------------------
-
-
 def _findings(source: Source, targets: dict[float, Group]) -> list[Claim]:
     name, most = source.name, max(targets)
     answers = targets[most].answers

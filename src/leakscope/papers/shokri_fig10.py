@@ -75,12 +75,9 @@ def run(work: Work, k: int, starts: int, **drawn: Any) -> Reproduction:
 def _queries(graph: InfluenceGraph, starts: Sequence[int], seed: int) -> tuple[list[float], list[float]]:
     """Queries of each order, all and needed ones, as multiples of the greedy attacker's, over all starts."""
     greedy = sum(graph.greedy(start) for start in starts)
-    all_of_them, needed = [], []
-    for order in ORDERS:
-        walks = [graph.traversal(start, order, seed=seed) for start in starts]
-        all_of_them.append(sum(walk.queries for walk in walks) / greedy)
-        needed.append(sum(walk.queries_needed for walk in walks) / greedy)
-    return all_of_them, needed
+    by_order = [[graph.traversal(start, order, seed=seed) for start in starts] for order in ORDERS]
+    every_query = [sum(walk.queries for walk in walks) / greedy for walks in by_order]
+    return every_query, [sum(walk.queries_needed for walk in walks) / greedy for walks in by_order]
 
 
 def _row(walks: Sequence[Walks]) -> list[Estimate]:

@@ -23,7 +23,7 @@ from leakscope.evidence import Attack
 from leakscope.explanations import parse
 from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_targets import Stopped, accuracy, auc, gain, judge, moved, over_targets, pool, watch
+from leakscope.papers.shokri_targets import Stopped, accuracy, as_accuracy, auc, gain, judge, over_targets, pool, watch
 from leakscope.papers.trends import between
 from leakscope.papers.work import Work
 from leakscope.risk import Judged
@@ -79,7 +79,10 @@ def run(work: Work, gaps: Sequence[float], methods: Sequence[str], judged: int, 
 
     (by_gap,) = over_targets(work, [case], gaps, attack_all)
     reached = {
-        gap: ([stopped.gap for stopped, _ in drawn], _pooled([answer for _, answer in drawn]))
+        gap: (
+            [stopped.gap for stopped, _ in drawn],
+            {key: pool([answer[key] for _, answer in drawn]) for key in drawn[0][1]},
+        )
         for gap, drawn in zip(sorted(gaps), by_gap, strict=True)
         if drawn
     }
@@ -103,13 +106,6 @@ def _attacks(method: str) -> dict[str, Attack]:
         "tree": explanation_norm(method),
         "boosted trees": learned_explanation(method, beside=None, true_label=False),
     }
-
-
-def _pooled(answers: Sequence[Found]) -> dict[tuple[str, str], Judged]:
-    return {key: pool([answer[key] for answer in answers]) for key in answers[0]}
-
-
-# --- what is said of it -------------------------------------------------------------------------------------------------
 
 
 def _statements(gap: float, found: Found) -> list[Claim]:
@@ -138,7 +134,7 @@ def _strongest(found: Found, method: str) -> tuple[str, Estimate]:
     attacks = list(dict.fromkeys(name for _, name in found))
     name = max(attacks, key=lambda name: accuracy(found[method, name]).value)
     wider = intervals.mean_difference(found[method, name].says, 1 - 0.05 / len(attacks))
-    return name, moved(wider, 0.5, 0.5)
+    return name, wider.mapped(as_accuracy)
 
 
 def _best(gap: float, found: Found) -> str:
@@ -150,14 +146,11 @@ def _best(gap: float, found: Found) -> str:
 
 def _figure(gap: float, found: Found, methods: Sequence[str]) -> panels.Panel:
     """Twice the accuracy above one half: bars that begin at a coin."""
-    attacks = list(dict.fromkeys(name for _, name in found))
-    series: dict[str, list[Estimate | None]] = {
-        name: [intervals.mean_difference(found[method, name].says) for method in methods] for name in attacks
-    }
+    attacks = dict.fromkeys(name for _, name in found)
     return panels.bars(
         f"Gap {gap:g} between training and test accuracy",
         [_label(method) for method in methods],
-        series,
+        {name: [intervals.mean_difference(found[method, name].says) for method in methods] for name in attacks},
         x_label="Explanation",
         y_label="Advantage of the attack (0: a coin)",
     )

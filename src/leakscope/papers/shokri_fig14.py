@@ -66,7 +66,7 @@ def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:
 
 
 def _figure(rows: Sequence[Row], classes: int) -> panels.Panel:
-    series: dict[str, list[tuple[float, Estimate | None]]] = {
+    series = {
         f"{size} ({'-'.join(map(str, WIDTHS[size]))})": [
             (row.features, row.correlation) for row in rows if row.classes == classes and row.size == size
         ]

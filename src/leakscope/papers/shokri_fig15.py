@@ -39,26 +39,28 @@ def run(work: Work, sizes: Sequence[int], records: int, most_draws: int) -> Repr
     ]
     numbers = [[shokri.mean_count([draw[place] for draw in drawn]) for place in range(len(LEVELS))] for drawn in counts]
     percent, counted = (
-        {f"k = {k}": _series(sizes, table, place) for place, k in enumerate(LEVELS)} for table in (shares, numbers)
+        {f"k = {k}": [row[place] for row in table] for place, k in enumerate(LEVELS)} for table in (shares, numbers)
     )
+
+    def placed(series: Sequence[Estimate]) -> Series:
+        return [(f"n = {size:,}", point) for size, point in zip(sizes, series, strict=True)]
+
     return work.result(
         settings=shokri.settings(found, k=LEVELS),
-        columns=["n", "k", "revealed", "records",
-                 "draws", "note"],
+        columns=["n", "k", "revealed", "records", "draws", "note"],
         rows=[
             [case.size, k, shares[row][place], numbers[row][place], case.draws, None]
             for row, case in enumerate(found)
             for place, k in enumerate(LEVELS)
         ],
         statements=[
-            *(follows(f"share for {name}", "falls", series) for name, series in percent.items()),
-            *(follows(f"number for {name}", "rises", series) for name, series in counted.items()),
+            *(follows(f"share for {name}", "falls", placed(series)) for name, series in percent.items()),
+            *(follows(f"number for {name}", "rises", placed(series)) for name, series in counted.items()),
         ],
         notes=_slopes(sizes, percent),
         panels=[panels.lines(
             TITLE,
-            {f"k = {k}": [(size, values[place]) for size, values in zip(sizes, shares, strict=True)]
-             for place, k in enumerate(LEVELS)},
+            {name: list(zip(sizes, series, strict=True)) for name, series in percent.items()},
             x_label="Training records",
             y_label="Training records revealed (%)",
             log_y=False,
@@ -71,14 +73,10 @@ def _counts(drawn: Study) -> list[int]:
     return [int(np.sum(place < k)) for k in LEVELS]
 
 
-def _slopes(sizes: Sequence[int], percent: dict[str, Series]) -> list[str]:
+def _slopes(sizes: Sequence[int], percent: dict[str, list[Estimate]]) -> list[str]:
     """State how slowly the shares fall."""
     return [
         f"The share for {name} falls as n to the power {write(found)}."
         for name, series in percent.items()
-        if (found := slope(sizes, [point for _, point in series])) is not None
+        if (found := slope(sizes, series)) is not None
     ]
-
-
-def _series(sizes: Sequence[int], table: Sequence[Sequence[Estimate]], place: int) -> Series:
-    return [(f"n = {size:,}", row[place]) for size, row in zip(sizes, table, strict=True)]

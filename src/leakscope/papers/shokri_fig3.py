@@ -13,6 +13,7 @@ variance and norm are on Adult and Hospital: read those intervals as the least t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,6 +26,7 @@ from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_curves import NO_NUMBERS, STATE, cases, drawing, not_reached, settings, state
 from leakscope.papers.shokri_dimensions import magnitude
 from leakscope.papers.shokri_targets import Case, Stopped, over_targets, watch
+from leakscope.papers.trends import between
 from leakscope.papers.work import Work
 
 ID = "shokri-fig3"
@@ -68,11 +70,7 @@ class Signals(NamedTuple):
 def run(work: Work, gaps: Sequence[float], judged: int, resamples: int, **drawn: Any) -> Reproduction:
     """Correlate what every target shows of its members and non-members with their membership."""
     found, absent = cases(**drawn)
-
-    def measure(stopped: Stopped, rng: np.random.Generator) -> Signals:
-        return signals(stopped, rng, judged)
-
-    answers = over_targets(work, found, gaps, measure)
+    answers = over_targets(work, found, gaps, partial(signals, most=judged))
     rng = np.random.default_rng([work.seed, resamples])
     rows: list[list[Cell]] = []
     points: list[dict[float, dict[str, Estimate]]] = []
@@ -189,8 +187,7 @@ def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str
             statement(f"{said} on {name}", holds, {f"{pair}, gap {max(by_gap):g}": most[pair] for pair in PAIRS})
         )
         if case.source.key == "purchase100":
-            weak = magnitude(most[BETWEEN])
-            weakly = True if weak.high < STRONG else False if weak.low > STRONG else None
+            weakly = between(magnitude(most[BETWEEN]), high=STRONG)
             findings.append(statement(f"variance and 1-norm not strongly on {name}", weakly, {BETWEEN: most[BETWEEN]}))
         if case.source.key == "cifar100":
             findings += [

@@ -25,7 +25,7 @@ from leakscope.intervals import mean, median
 from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_dimensions import magnitude
-from leakscope.papers.shokri_targets import Stopped, accuracy, auc, judge, moved, pool, watch
+from leakscope.papers.shokri_targets import Stopped, accuracy, auc, judge, pool, watch
 from leakscope.papers.trends import between, every
 from leakscope.papers.work import Work
 from leakscope.ranking import Scale
@@ -166,15 +166,12 @@ def _rows(name: str, answers: Sequence[Answer], settings: Sequence[Setting]) -> 
 
 
 def _one_scale(found: Norms) -> Scale:
-    return Scale(np.zeros(len(found.norms), np.intp), np.zeros(len(found.norms), np.intp))
+    return Scale(*np.zeros((2, len(found.norms)), np.intp))
 
 
 def _quartiles(norms: Floats) -> list[Cell]:
     """Median with its interval, and the quartiles."""
     return [median(norms), *np.quantile(norms, (0.25, 0.75)).tolist()]
-
-
-# --- what is said of it -------------------------------------------------------------------------------------------------
 
 
 def _statements(rows: Sequence[Row]) -> list[Claim]:
@@ -217,7 +214,7 @@ def _findings(rows: Sequence[Row]) -> list[str]:
         f"{name}, σ = {sigma:g}: averaging over more samples brings the attack back, AUC {write(first.auc)} to {write(last.auc)}."
         for name in dict.fromkeys(row.target for row in rows)
         for sigma, first, last in _ends([row for row in rows if row.target == name and row.setting.samples])
-        if _distance(last).low > _distance(first).high
+        if magnitude(_beyond(last)).low > magnitude(_beyond(first)).high
     ]
     turned = [row for row in rows if row.auc.high < 0.5]
     if turned:
@@ -229,16 +226,8 @@ def _findings(rows: Sequence[Row]) -> list[str]:
     return found
 
 
-def _distance(row: Row) -> Estimate:
-    """How far the AUC is from one half, on either side."""
-    return magnitude(_beyond(row))
-
-
 def _beyond(row: Row) -> Estimate:
-    return moved(row.auc, -0.5, 1.0)
-
-
-# --- figures ------------------------------------------------------------------------------------------------------------
+    return row.auc.mapped(lambda auc: auc - 0.5)
 
 
 def _figures(name: str, rows: Sequence[Row]) -> list[panels.Panel]:
@@ -246,7 +235,7 @@ def _figures(name: str, rows: Sequence[Row]) -> list[panels.Panel]:
     plain, *noisy = [row for row in rows if row.target == name]
     sigmas = list(dict.fromkeys(row.setting.sigma for row in noisy))
     middle = sigmas[len(sigmas) // 2]
-    series: dict[str, list[tuple[float, Estimate | None]]] = {
+    series = {
         f"σ = {sigma:g}": [(row.setting.samples, _beyond(row)) for row in noisy if row.setting.sigma == sigma]
         for sigma in sigmas
     }

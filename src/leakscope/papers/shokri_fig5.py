@@ -46,9 +46,6 @@ def run(work: Work, features: Sequence[int], classes: Sequence[int], **effort: i
     )  # fmt: skip
 
 
-# --- the statements of the paper, each with whether the intervals show it -----------------------------------------------
-
-
 def _statements(classes: int, rows: Sequence[Row]) -> list[Claim]:
     """All that can be stated of one number of classes; a statement about rows that are not there is left out."""
     rows = [row for row in rows if row.classes == classes]
@@ -112,9 +109,6 @@ def _more_classes(name: str, rows: Sequence[Row], many: Sequence[Row]) -> list[C
     ]
 
 
-# --- figures ------------------------------------------------------------------------------------------------------------
-
-
 def _correlations(rows: Sequence[Row], classes: Sequence[int]) -> panels.Panel:
     series = {f"{k} classes": [(row.features, row.correlation) for row in rows if row.classes == k] for k in classes}
     return _lines("Correlation of membership and ‖∇c‖₁", series, "Pearson's coefficient")
@@ -130,5 +124,4 @@ def _accuracies(rows: Sequence[Row], classes: int) -> panels.Panel:
 
 
 def _lines(title: str, series: dict[str, list[tuple[int, Estimate]]], y_label: str) -> panels.Panel:
-    points: dict[str, list[tuple[float, Estimate | None]]] = {name: list(found) for name, found in series.items()}
-    return panels.lines(title, points, x_label="Features", y_label=y_label, log_y=False)
+    return panels.lines(title, series, x_label="Features", y_label=y_label, log_y=False)

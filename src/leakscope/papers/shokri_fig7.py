@@ -60,8 +60,7 @@ def run(work: Work, size: int) -> Reproduction:
     aucs = [_aucs(drawn) for drawn in sizes]
     return work.result(
         settings=shokri.settings(found, k=1, similar=SIMILAR),
-        columns=["data", "members", "nonmembers", "revealed", "auc",
-                 "rest", "note"],
+        columns=["data", "members", "nonmembers", "revealed", "auc", "rest", "note"],
         rows=[
             [case.name, len(drawn.members), len(drawn.nonmembers), _revealed(drawn), both.all,
              both.rest, case.source.stands_in or None]

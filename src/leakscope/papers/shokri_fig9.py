@@ -89,16 +89,10 @@ def _means(shares: Floats) -> Table:
     ]
 
 
-def _held(case: Case) -> int:
-    """How many records the attacker has that were not trained on."""
-    return min(case.size, len(case.source.y) - case.size)
-
-
 def _note(case: Case, kind: str, count: int) -> str | None:
-    notes = [case.source.stands_in] if case.source.stands_in else []
-    if kind == "records" and count > _held(case):
-        notes.append(f"the attacker has only {_held(case):,} records to ask about")
-    return "; ".join(notes) or None
+    held = min(case.size, len(case.source.y) - case.size)  # records that were not trained on
+    few = f"the attacker has only {held:,} records to ask about" if kind == "records" and count > held else ""
+    return "; ".join(filter(None, [case.source.stands_in, few])) or None
 
 
 def _statements(case: Case, table: Table, queries: Sequence[int]) -> list[Claim]:
@@ -114,13 +108,8 @@ def _statements(case: Case, table: Table, queries: Sequence[int]) -> list[Claim]
     ]
     bound = FEWER.get(case.source.key) if case.is_paper and queries[-1] == 1000 else None
     if bound is not None:
-        found.append(
-            statement(
-                f"{where}: uniform queries reveal less than {bound:g} %",
-                between(last[0], high=bound),
-                {"uniform (%)": last[0]},
-            )
-        )
+        said = f"{where}: uniform queries reveal less than {bound:g} %"
+        found.append(statement(said, between(last[0], high=bound), {"uniform (%)": last[0]}))
     return found
 
 

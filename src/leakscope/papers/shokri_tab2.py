@@ -17,6 +17,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Cell, Reproduction, compare
 from leakscope.papers.shokri import CLOSE, LEVELS, Case, Study
+from leakscope.papers.trends import less
 from leakscope.papers.work import Work
 
 ID = "shokri-tab2"
@@ -94,21 +95,13 @@ def _rows(case: Case, groups: Sequence[Group]) -> list[list[Cell]]:
 
 def _minorities(case: Case, groups: Sequence[Group]) -> str:
     """Which groups are revealed more or less often than the whole set, for k = 5."""
-    middle = LEVELS.index(5)
-    whole = groups[0].revealed[middle]
-    more, less = [], []
-    for group in groups[1:]:
-        value = group.revealed[middle]
-        if value is not None and whole is not None and value.low > whole.high:
-            more.append(group.name)
-        if value is not None and whole is not None and value.high < whole.low:
-            less.append(group.name)
-    said = [f"{way} {', '.join(names)}" for way, names in (("more", more), ("less", less)) if names]
-    return (
-        f"{case.name}, k = 5: "
-        + ("revealed significantly " + " and ".join(said) if said else "no group differs significantly")
-        + "."
-    )
+    shares = {group.name: group.revealed[LEVELS.index(5)] for group in groups}
+    whole = shares[groups[0].name]
+    above = {name: less(whole, share) for name, share in shares.items() if whole is not None and share is not None}
+    sides = {"more": True, "less": False}
+    ways = {way: [name for name, side in above.items() if side is up] for way, up in sides.items()}
+    said = " and ".join(f"{way} {', '.join(names)}" for way, names in ways.items() if names)
+    return f"{case.name}, k = 5: {f'revealed significantly {said}' if said else 'no group differs significantly'}."
 
 
 def _figure(case: Case, groups: Sequence[Group]) -> panels.Panel:

@@ -89,13 +89,8 @@ def run(work: Work, picture_dimensions: int, **drawn: Any) -> Reproduction:
 
 def _row(case: Case, drawn: Sequence[tuple[int, int, int, int]]) -> Row:
     """Means over draws; no more records can fall than there are."""
-    zeroed, recovered, rank, queries = zip(*drawn, strict=True)
-    return Row(
-        shokri.mean_count(zeroed, case.size),
-        shokri.mean_count(recovered, case.size),
-        shokri.mean_count(rank),
-        shokri.mean_count(queries),
-    )
+    limits = (case.size, case.size, np.inf, np.inf)
+    return Row(*map(shokri.mean_count, zip(*drawn, strict=True), limits))
 
 
 def _stated(case: Case) -> float | None:

@@ -206,16 +206,8 @@ def targets(
 ) -> list[Stopped]:
     """Train one network and stop it at each of the gaps that it reaches, in their order.
 
-    Parameters
-    ----------
-    number
-        Which draw of records and of the network's start this is; the same number gives the same.
-    size
-        Training records, and as many for the test; by default as in the paper, or half of the set.
-    training
-        In place of the source's own.
-    to_end
-        Train for all epochs, and give the network at the end too, with ``wanted`` None.
+    ``number`` says which draw of records and of the network's start this is. By default ``size`` is as in the paper or
+    half of the set, and ``training`` the source's own. ``to_end`` adds the network at the end, with ``wanted`` None.
     """
     try:
         import torch  # noqa: F401
@@ -330,17 +322,15 @@ def _apart(numbers: Sequence[NDArray[np.intp]]) -> NDArray[np.intp]:
 
 def accuracy(judged: Judged) -> Estimate:
     """Share of right decisions over equally many members and non-members, by the attack's own decisions."""
-    return moved(intervals.mean_difference(judged.says), 0.5, 0.5)
+    return intervals.mean_difference(judged.says).mapped(as_accuracy)
 
 
 def auc(judged: Judged) -> Estimate:
     return intervals.auc(judged.ranking)
 
 
-def moved(estimate: Estimate, add: float, times: float) -> Estimate:
-    """The estimate of ``add + times · value`` for a positive factor."""
-    value, low, high = (add + times * number for number in (estimate.value, estimate.low, estimate.high))
-    return Estimate(value, low, high, estimate.confidence, n=estimate.n, method=estimate.method)
+def as_accuracy(advantage: float) -> float:
+    return 0.5 + 0.5 * advantage
 
 
 def gain(first: Judged, second: Judged) -> Estimate:

@@ -28,8 +28,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope import intervals
+from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.papers.work import Work
 from leakscope.records import Records
@@ -157,6 +157,10 @@ class Answer(NamedTuple):
     found: dict[tuple[str, Trial], dict[str, Estimate]]
     blind: dict[str, Estimate]
 
+    def gap(self, kind: str, law: str) -> Estimate:
+        """Accuracy on the training sample minus that on a law."""
+        return intervals.difference(self.accuracy[kind, "S"], self.accuracy[kind, law])
+
 
 @dataclass(frozen=True)
 class Point:
@@ -170,21 +174,12 @@ class Point:
         return self.over_draws(lambda answer: answer.accuracy[kind, law], 0.0, 1.0)
 
     def gap(self, kind: str, law: str) -> Estimate:
-        """Accuracy on the training sample minus that on a law."""
-        return self.over_draws(
-            lambda answer: intervals.difference(answer.accuracy[kind, "S"], answer.accuracy[kind, law])
-        )
+        """See `Answer.gap`."""
+        return self.over_draws(lambda answer: answer.gap(kind, law))
 
     def gap_difference(self, one: str, other: str, law: str) -> Estimate:
         """The gap of one kind of model minus that of another."""
-
-        def difference(answer: Answer) -> Estimate:
-            gaps = [
-                intervals.difference(answer.accuracy[kind, "S"], answer.accuracy[kind, law]) for kind in (one, other)
-            ]
-            return intervals.difference(gaps[0], gaps[1])
-
-        return self.over_draws(difference)
+        return self.over_draws(lambda answer: intervals.difference(answer.gap(one, law), answer.gap(other, law)))
 
     def attack(self, kind: str, trial: Trial, figure: str = "attack") -> Estimate:
         """Accuracy of an attack, of its control, or the excess."""
@@ -336,8 +331,7 @@ def _accuracies(name: str, models: Sequence[Any], world: World) -> dict[tuple[st
 
 def over_draws(work: Work, plans: Sequence[Plan], draws: int, effort: Effort) -> list[Point]:
     """All draws of every plan."""
-    if isinstance(draws, bool) or not isinstance(draws, int) or draws < FEWEST_DRAWS:
-        raise InputError(f"an interval over draws needs {FEWEST_DRAWS} draws or more, not {draws!r}.")
+    check_count("draws", draws, FEWEST_DRAWS)
     jobs, seed = [(plan, draw) for plan in plans for draw in range(draws)], work.seed
     answers = iter(work.each(jobs, lambda job: look(*job, effort, seed), cost=lambda job: job[0].size))
     return [Point(plan, [next(answers) for _ in range(draws)]) for plan in plans]

@@ -56,13 +56,12 @@ def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **
     steps = tople.Effort(**effort)
     points = tople.over_draws(work, [_plan(size, size in read_at) for size in sizes], draws, steps)
     shifted = max(points, key=lambda point: point.attack(NETWORK, ON_SHIFTED).value)
-    notes = [separation(shifted, NETWORK, ON_SHIFTED, short(shifted.plan.size)), *_closest(points)]
     return work.result(
         settings={"reading": tople.READING, **work.settings, **steps._asdict()},
         columns=ATTACK_COLUMNS,
         rows=attack_rows(points),
         statements=findings(points),
-        notes=notes,
+        notes=[separation(shifted, NETWORK, ON_SHIFTED, short(shifted.plan.size)), *_closest(points)],
         panels=[
             attack_lines(
                 f"Non-members of {law}",
@@ -121,6 +120,7 @@ def _closest(points: Sequence[Point]) -> list[str]:
         distance = abs(network - 0.8) + max(0.0, table - 0.6) + abs(later - 0.5)
         found[trial] = (distance, f"network {network:.2f} and table {table:.2f} at 50K, table {later:.2f} at 100K")
     best = min(found, key=lambda trial: found[trial][0])
-    others = found[ON_SHIFTED]
     words = f"Closest to the paper is {best.attack} learned from {best.learned_from} non-members ({found[best][1]})"
-    return [f"{words}." if best == ON_SHIFTED else f"{words}; {SORTED} learned from the same has {others[1]}."]
+    return [
+        f"{words}." if best == ON_SHIFTED else f"{words}; {SORTED} learned from the same has {found[ON_SHIFTED][1]}."
+    ]

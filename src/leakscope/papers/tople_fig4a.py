@@ -25,7 +25,7 @@ PAPER = {
     ),
     "numbers": tople.NO_NUMBERS,
 }
-FULL = {"networks": ("child", "alarm", "sachs", "water"), "size": 100_000, "steps": 10_000, "draws": 3}
+FULL = {"networks": tople.FOUR, "size": 100_000, "steps": 10_000, "draws": 3}
 QUICK = {"networks": ("child", "sachs"), "size": 1000, "steps": 80, "draws": 2}
 
 SAME = 0.02  # accuracies that differ by less are the same

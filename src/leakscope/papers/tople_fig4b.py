@@ -11,28 +11,8 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import (
-    BOUNDED,
-    NETWORK,
-    ON_PARENTS,
-    SORTED,
-    TABLE,
-    TREE,
-    Effort,
-    Plan,
-    Point,
-    Trial,
-    all_kinds,
-)
-from leakscope.papers.tople_findings import (
-    ATTACK_COLUMNS,
-    attack_bars,
-    attack_rows,
-    separation,
-    short,
-    title_of,
-    within,
-)
+from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, Point, Trial
+from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_bars, attack_rows, separations, title_of, within
 from leakscope.papers.work import Work
 
 ID = "tople-fig4b"
@@ -55,16 +35,15 @@ TRIALS = tuple(Trial(law, attack) for law in ("P", "P*") for attack in (SORTED, 
 
 def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: int) -> Reproduction:
     """Attack all kinds of model on each network."""
-    steps = Effort(**effort)
-    plans = [Plan(key, size, all_kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
+    steps = tople.Effort(**effort)
+    plans = [tople.Plan(key, size, tople.all_kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
     points = tople.over_draws(work, plans, draws, steps)
-    notes = [separation(point, NETWORK, Trial("P*", SORTED), f"{title_of(point)}, {short(size)}") for point in points]
     return work.result(
         settings={"reading": tople.READING, **work.settings, **steps._asdict()},
         columns=ATTACK_COLUMNS,
         rows=attack_rows(points),
         statements=findings(points),
-        notes=notes,
+        notes=separations(points, Trial("P*", SORTED)),
         panels=[
             attack_bars(f"Non-members of {law}", points, Trial(law, SORTED), (TABLE, NETWORK), "Attack accuracy")
             for law in ("P", "P*")

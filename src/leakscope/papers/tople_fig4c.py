@@ -16,15 +16,7 @@ from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
 from leakscope.papers.tople import NETWORK, SORTED, TABLE, TREE, Effort, Plan, Point, Trial, World
-from leakscope.papers.tople_findings import (
-    ATTACK_COLUMNS,
-    attack_bars,
-    attack_rows,
-    separation,
-    short,
-    title_of,
-    within,
-)
+from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_bars, attack_rows, separations, title_of, within
 from leakscope.papers.work import Work
 
 ID = "tople-fig4c"
@@ -55,18 +47,16 @@ def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int
     counts = [
         [_true_parents(point, climbed, work.seed, no_children) for no_children in (False, True)] for point in points
     ]
-    notes = [separation(point, NETWORK, ON_SHIFTED, f"{title_of(point)}, {short(size)}") for point in points]
-    titles = [title_of(point) for point in points]
     rows: list[list[Cell]] = [[*row, None] for row in attack_rows(points)]
-    for title, found in zip(titles, counts, strict=True):
+    for point, found in zip(points, counts, strict=True):
         for name, count in zip(("hill climbing", "hill climbing, label without children"), found, strict=True):
-            rows.append([title, size, name, *[None] * (len(ATTACK_COLUMNS) - 4), draws, count])
+            rows.append([title_of(point), size, name, *[None] * (len(ATTACK_COLUMNS) - 4), draws, count])
     return work.result(
         settings={"reading": tople.READING, **work.settings, **steps._asdict()},
         columns=[*ATTACK_COLUMNS, "true_parents"],
         rows=rows,
         statements=_findings(points, counts, draws),
-        notes=notes,
+        notes=separations(points, ON_SHIFTED),
         panels=[attack_bars(TITLE, points, ON_SHIFTED, KINDS, "Attack accuracy against P*", blind=False)],
     )
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import TypeVar
 
 from leakscope.core.estimate import Estimate
@@ -95,9 +94,6 @@ def attack_bars(
     return panels.bars(title, [title_of(point) for point in points], heights, x_label="Network", y_label=y_label)
 
 
-# --- findings -----------------------------------------------------------------------------------------------------------
-
-
 def within(name: str, series: Series, low: float = -math.inf, high: float = math.inf) -> Claim:
     """Decide whether all of a series lies between two numbers: open where an interval holds one of them.
 
@@ -116,7 +112,8 @@ def within(name: str, series: Series, low: float = -math.inf, high: float = math
 
 def separation(point: Point, kind: str, trial: Trial, where: str) -> str:
     """State how much of an attack's accuracy above one half reflects the shift, and how much is membership."""
-    above, shift = (_above_half(point.attack(kind, trial, figure)) for figure in ("attack", "control"))
+    figures = (point.attack(kind, trial, figure) for figure in ("attack", "control"))
+    above, shift = (figure.mapped(lambda end: end - 0.5) for figure in figures)
     return (
         f"The attack on the {kind} against {trial.law} at {where} is {write(above)} above one half. The never-trained control has {write(shift)} of it, "
         f"which reflects the shift; the excess {write(point.attack(kind, trial, 'excess'))} is membership (blind baseline: "
@@ -124,9 +121,9 @@ def separation(point: Point, kind: str, trial: Trial, where: str) -> str:
     )
 
 
-def _above_half(point: Estimate) -> Estimate:
-    value, low, high = (end - 0.5 for end in (point.value, point.low, point.high))
-    return replace(point, value=value, low=low, high=high)
+def separations(points: Sequence[Point], trial: Trial) -> list[str]:
+    """State the same of the network at every point."""
+    return [separation(point, NETWORK, trial, f"{title_of(point)}, {short(point.plan.size)}") for point in points]
 
 
 def short(size: int) -> str:

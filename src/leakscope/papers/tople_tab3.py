@@ -47,9 +47,9 @@ from leakscope.attacks import confidence_network, learned
 from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING, Colored, environments, load_digits
 from leakscope.causal.irm import IRM, InvariantModel
 from leakscope.causal.membership import Pair, try_membership
+from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.errors import InputError
 from leakscope.evidence import Attack
 from leakscope.models import Model
 from leakscope.papers import panels
@@ -108,8 +108,7 @@ def run(
     work: Work, size: int, outsiders: int, draws: int, attack_steps: int, blind_steps: int, **training: Any
 ) -> Reproduction:
     """Train two models of each kind in every draw, and attack them."""
-    if draws < 2:
-        raise InputError(f"an interval over draws needs two or more, not {draws}: raise draws.")
+    check_count("draws", draws, 2)
     images, digits = load_digits()
     learners = {name: IRM(penalty, batch=BATCH, rate=RATE, l2=L2, **training) for name, penalty in KINDS.items()}
     blind = IRM(penalty=0.0, steps=blind_steps, batch=500, rate=2e-3, widths=(32,))
@@ -324,15 +323,11 @@ def _figures(found: Mapping[str, Found]) -> list[panels.Panel]:
 
 
 def _attack_panel(found: Mapping[str, Found], attacker: str) -> panels.Panel:
-    series: dict[str, list[Estimate | None]] = {"attack": [], "blind": [], "control": []}
-    stated: list[float | None] = []
-    for name, kind in found.items():
-        for law in LAWS:
-            stated.append(STATED[name][2] if (attacker, law) == ("confidences", "P*") else None)
-            for part, values in series.items():
-                values.append(kind.attacks[attacker, law][part])
+    places = [(name, law) for name in found for law in LAWS]
+    stated = [STATED[name][2] if (attacker, law) == ("confidences", "P*") else None for name, law in places]
     title = f"Attack on {attacker}: training images against those of the test (P*) or fresh ones (P)"
     return panels.bars(
-        title, [f"{name} against {law}" for name in found for law in LAWS], series,
+        title, [f"{name} against {law}" for name, law in places],
+        {part: [found[name].attacks[attacker, law][part] for name, law in places] for part in ("attack", "blind", "control")},
         x_label="Model and non-members", y_label="Right decisions (%; a coin: 50)", paper={"attack": stated},
     )  # fmt: skip

@@ -177,9 +177,6 @@ def geometric(values: Floats, confidence: float = 0.95) -> Estimate:
     return Estimate(value, min(low, value), max(high, value), confidence, n=found.n, method="Student, of logarithms")
 
 
-# --- what is said -----------------------------------------------------------------------------------------------------
-
-
 def _ratios(found: Sequence[Found], first: int, second: int, of: str = "moves") -> list[Estimate]:
     """Ratios in all settings, with simultaneous intervals."""
     return [cell.ratio(first, second, of, 1 - 0.05 / len(found)) for cell in found]
@@ -188,20 +185,12 @@ def _ratios(found: Sequence[Found], first: int, second: int, of: str = "moves") 
 def _statements(settings: Sequence[Setting], found: Sequence[Found]) -> list[Claim]:
     """Whether ε_c ≤ ε_a: refuted by one setting in which it is significantly above."""
     ratios = _ratios(found, 0, 1)
-    less, more = _sides(ratios)
-    told = {
-        f"largest ratio, {_place(settings[at])}": ratios[at] for at in sorted(more, key=lambda at: -ratios[at].low)[:1]
-    }
-    told |= {
-        f"smallest ratio, {_place(settings[at])}": ratios[at] for at in sorted(less, key=lambda at: ratios[at].high)[:1]
-    }
-    return [
-        statement(
-            "ε of the causal learner is not above that of the associational one",
-            False if more else True if less else None,
-            told,
-        )
-    ]
+    less, more = sides(ratios)
+    most, least = sorted(more, key=lambda at: -ratios[at].low)[:1], sorted(less, key=lambda at: ratios[at].high)[:1]
+    ends = [*(("largest", at) for at in most), *(("smallest", at) for at in least)]
+    told = {f"{end} ratio, {_place(settings[at])}": ratios[at] for end, at in ends}
+    holds = False if more else True if less else None
+    return [statement("ε of the causal learner is not above that of the associational one", holds, told)]
 
 
 def _place(at: Setting) -> str:
@@ -209,16 +198,16 @@ def _place(at: Setting) -> str:
 
 
 def _notes(settings: Sequence[Setting], found: Sequence[Found]) -> list[str]:
-    less, more = _sides(_ratios(found, 0, 1))
+    less, more = sides(_ratios(found, 0, 1))
     notes = [f"ε_c is significantly below ε_a in {len(less)} of {len(found)} settings, and above in {len(more)}."]
     if more:
         largest = max(setting.size for setting in settings)
         still = sum(settings[number].size == largest for number in more)
         names = sorted({settings[number].world for number in more})
         notes.append(f"It is above in {', '.join(names)}; {still} of these settings have the largest n, {largest:,}.")
-    bounds, _ = _sides(_ratios(found, 0, 1, "bounds"))
-    few, _ = _sides(_ratios(found, 2, 1))
-    fewer, greater = _sides(_ratios(found, 0, 2))
+    bounds, _ = sides(_ratios(found, 0, 1, "bounds"))
+    few, _ = sides(_ratios(found, 2, 1))
+    fewer, greater = sides(_ratios(found, 0, 2))
     return [
         *notes,
         f"By the proven bounds, which grow with the number of parameters, it is below in {len(bounds)} settings.",
@@ -227,7 +216,7 @@ def _notes(settings: Sequence[Setting], found: Sequence[Found]) -> list[str]:
     ]
 
 
-def _sides(ratios: Sequence[Estimate]) -> tuple[list[int], list[int]]:
+def sides(ratios: Sequence[Estimate]) -> tuple[list[int], list[int]]:
     """Positions of the ratios that are significantly below 1, and of those above."""
     below = [number for number, ratio in enumerate(ratios) if ratio.high < 1]
     return below, [number for number, ratio in enumerate(ratios) if ratio.low > 1]

@@ -28,7 +28,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
-from leakscope.papers.tople_thm3 import NETWORKS, geometric
+from leakscope.papers.tople_thm3 import NETWORKS, geometric, sides
 from leakscope.papers.work import Work
 
 ID = "tople-thm4"
@@ -236,9 +236,6 @@ def _rows(setting: Setting, cell: Found, effort: Effort) -> list[list[Cell]]:
     return rows
 
 
-# --- what is said -----------------------------------------------------------------------------------------------------
-
-
 def _decide(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> dict[str, Any]:
     """Where the causal ensemble costs less or more, by simultaneous intervals, and what controls do."""
     places = [
@@ -258,32 +255,23 @@ def _decide(settings: Sequence[Setting], found: Sequence[Found], effort: Effort)
     }
     less = {where: ratio for where, ratio in compared.items() if ratio.high < 1}
     more = {where: ratio for where, ratio in compared.items() if ratio.low > 1}
-    told = dict(
-        sorted(less.items(), key=lambda pair: pair[1].high)[:1]
-        + sorted(more.items(), key=lambda pair: -pair[1].low)[:1]
-    )
-    alike, few, blank = ratios(ON_CAUSES, ON_ALL), ratios(ON_OTHERS, ON_ALL), ratios(NOTHING, CAUSAL)
+    least = sorted(less.items(), key=lambda pair: pair[1].high)[:1]
+    most = sorted(more.items(), key=lambda pair: -pair[1].low)[:1]
+    holds = False if more else True if less else None
+    said = "ε of the causal ensemble is not above that of an associational one"
+    pairs = ((ON_CAUSES, ON_ALL), (ON_OTHERS, ON_ALL), (NOTHING, CAUSAL))
+    (lower, higher), (few, _), (blank, _) = (sides(ratios(*pair)) for pair in pairs)
     return {
-        "statements": [
-            statement(
-                "ε of the causal ensemble is not above that of an associational one",
-                False if more else True if less else None,
-                told,
-            )
-        ],
+        "statements": [statement(said, holds, dict(least + most))],
         "notes": [
             f"ε of the causal ensemble is significantly below that of an associational one in {len(less)} of {len(compared)} comparisons, and "
             f"above in {len(more)}.",
-            f"With logistic regression for both, the causes are below all columns in {_below(alike)} of {len(alike)} and above in "
-            f"{sum(ratio.low > 1 for ratio in alike)}.",
-            f"The same number of variables that are no causes is below all columns in {_below(few)}.",
-            f"A table of no columns, which does not depend on x, is below the causal table in {_below(blank)} of {len(places)}.",
+            f"With logistic regression for both, the causes are below all columns in {len(lower)} of {len(places)} and above in "
+            f"{len(higher)}.",
+            f"The same number of variables that are no causes is below all columns in {len(few)}.",
+            f"A table of no columns, which does not depend on x, is below the causal table in {len(blank)} of {len(places)}.",
         ],
     }
-
-
-def _below(ratios: Sequence[Estimate]) -> int:
-    return sum(ratio.high < 1 for ratio in ratios)
 
 
 def _figure(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> panels.Panel:

@@ -130,9 +130,11 @@ def _study(effort: _Effort, number: int) -> list[Case]:
 
 def _features(X: NDArray[np.uint8], names: Sequence[str], causes: Sequence[str]) -> dict[str, str]:
     """The first cause, and of the features that are none the two that tell most and least about it; name by role."""
+    from sklearn.metrics import mutual_info_score
+
     cause = X[:, names.index(causes[0])]
     eligible = [
-        (_information(X[:, place], cause), name)
+        (mutual_info_score(X[:, place], cause), name)
         for place, name in enumerate(names)
         if name not in causes and _rarest(X[:, place]) >= RAREST
     ]
@@ -143,15 +145,6 @@ def _rarest(column: NDArray[np.uint8]) -> float:
     counts = np.bincount(column)
     present = counts[counts > 0]
     return float(present.min() / len(column)) if len(present) > 1 else 0.0
-
-
-def _information(one: NDArray[np.uint8], other: NDArray[np.uint8]) -> float:
-    """Mutual information of two columns of codes, in nats."""
-    table = np.zeros((int(one.max()) + 1, int(other.max()) + 1))
-    np.add.at(table, (one, other), 1 / len(one))
-    free = table.sum(axis=1, keepdims=True) * table.sum(axis=0, keepdims=True)
-    seen = table > 0
-    return float(np.sum(table[seen] * np.log(table[seen] / free[seen])))
 
 
 def _attackers(names: Sequence[str], causes: Sequence[str], feature: str) -> dict[str, list[int]]:
@@ -187,9 +180,6 @@ def _models(
         Model(TABLE, "classification", classes, True, partial(table.probabilities, counts)),
         Model(NETWORK, "classification", classes, True, by_network),
     ]
-
-
-# --- the answer -------------------------------------------------------------------------------------------------------
 
 
 def _row(case: Case, found: AttributeFinding, figures: Sequence[str]) -> list[Cell]:

@@ -17,17 +17,7 @@ Answer = TypeVar("Answer")
 
 @dataclass(frozen=True)
 class Work:
-    """The module of a reproduction with its settings, and how it is run.
-
-    Parameters
-    ----------
-    progress
-        Called with the stage, how much of it is done, and how much there is.
-    workers
-        Number of processes; the numbers don't depend on it.
-    cache
-        Folder that keeps finished trainings.
-    """
+    """The module of a reproduction with its settings, and how it is run: see `leakscope.papers.reproduce`."""
 
     module: Any
     settings: Mapping[str, Any]

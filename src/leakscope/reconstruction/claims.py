@@ -12,13 +12,7 @@ from leakscope.results import Risk
 
 
 def claims(found: ReconstructionAudit, membership: Sequence[Risk]) -> Iterator[Claim]:
-    """Decide the claims.
-
-    Parameters
-    ----------
-    membership
-        The risks of the membership inference attacks with simultaneous intervals.
-    """
+    """Decide the claims; ``membership`` are the risks of membership inference attacks with simultaneous intervals."""
     yield Claim("recovered", {}, _recovers(found.strongest), _figures(found.strongest))
     for attack in found.attacks:
         yield Claim("recovered", {"attack": attack.attack}, _recovers(attack), _figures(attack))

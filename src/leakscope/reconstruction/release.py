@@ -8,7 +8,7 @@ answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +18,7 @@ from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_number
 from leakscope.core.estimate import Estimate
 from leakscope.errors import InputError
-from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation
+from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation, influences
 from leakscope.influence.rank_agreement import bounded_mean
 from leakscope.oracle import Oracle, check_rounding
 
@@ -127,9 +127,7 @@ class RecordRelease:
             error = intervals.median(np.median(off, axis=1), confidence)
         return Usefulness(
             answered=intervals.proportion(int(answered.sum()), len(answered), confidence),
-            found=replace(
-                found, value=found.value * most / best, low=found.low * most / best, high=found.high * most / best
-            ),
+            found=found.mapped(lambda share: share * most / best),
             best=best,
             error=error,
         )
@@ -187,13 +185,9 @@ def nearest(points: Floats, records: Floats, skip: int = 0) -> Floats:
 
 def _influences_of(models: LeftOut, points: Floats, records: Indices, loss: Loss) -> Floats:
     """Exact influences of the records shown."""
-    everything = RecordExplanation(len(models), loss)
     found = np.empty(records.shape)
     rows = max(1, BLOCK // len(models))
     for start in range(0, len(points), rows):
         part = slice(start, start + rows)
-        exact = everything.explain(models, points[part])
-        values = np.empty(exact.records.shape)
-        np.put_along_axis(values, exact.records, exact.influences, axis=1)
-        found[part] = np.take_along_axis(values, records[part], axis=1)
+        found[part] = np.take_along_axis(influences(models, points[part], loss=loss), records[part], axis=1)
     return found

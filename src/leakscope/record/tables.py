@@ -7,6 +7,7 @@ import io
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -65,12 +66,23 @@ class SavedTable:
 
     def columns(self, *names: str) -> list[list[Any]]:
         """Give some columns, every number with all its bits."""
-        return [_read(self._cells[name], self.types[name]) for name in names]
+        for name in names:
+            if name not in self._known:
+                at = list(self.types).index(name)
+                self._known[name] = _read(self._cells[at :: len(self.types)], self.types[name])
+        return [self._known[name] for name in names]
 
     @cached_property
-    def _cells(self) -> dict[str, tuple[str, ...]]:
-        _, *rows = self._rows()
-        return dict(zip(self.types, zip(*rows, strict=True) if rows else [()] * len(self.types), strict=True))
+    def _known(self) -> dict[str, list[Any]]:
+        return {}
+
+    @cached_property
+    def _cells(self) -> list[str]:
+        """All cells, row by row. A list per row would be slow: Python's garbage collector looks at each of them again and again."""
+        cells = list(chain.from_iterable(self._rows()))[len(self.types) :]
+        if len(cells) % len(self.types):
+            raise ValueError("its rows have unequal lengths")
+        return cells
 
     def _rows(self) -> Iterator[list[str]]:
         return csv.reader(io.StringIO(self.table.decode(), newline=""))
@@ -79,7 +91,7 @@ class SavedTable:
 def _read(cells: Sequence[str], kind: str) -> list[Any]:
     if kind == FLOAT:
         return [float(text or "nan") for text in cells]
-    return [_as_written(text) for text in cells] if kind == TEXT else [int(text) for text in cells]
+    return list(map(_as_written if kind == TEXT else int, cells))
 
 
 def _as_written(text: str) -> str:

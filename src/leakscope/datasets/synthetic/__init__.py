@@ -36,7 +36,7 @@ STAND_INS: dict[str, StandIn] = {
     **{name: StandIn(partial(bits.generate, shape), shape.rows) for name, shape in bits.SHAPES.items()},
     "mnist": StandIn(images.generate_mnist, images.MNIST_ROWS),
     "cifar100": StandIn(images.generate_cifar100, images.CIFAR_ROWS),
-    "cifar100_20k": StandIn(images.generate_cifar100_20k, images.SUBSET_ROWS),
+    "cifar100_20k": StandIn(partial(images.generate_cifar100, train=images.SUBSET_TRAIN), images.SUBSET_ROWS),
     "dogfish": StandIn(dogfish.generate, dogfish.ROWS),
 }
 

@@ -72,11 +72,6 @@ def generate_cifar100(rows: int, rng: np.random.Generator, train: float = CIFAR_
     return split._replace(coarse=coarse, coarse_names=SUPERCLASSES)
 
 
-def generate_cifar100_20k(rows: int, rng: np.random.Generator) -> Images:
-    """Generate the photographs of the fixed subset."""
-    return generate_cifar100(rows, rng, SUBSET_TRAIN)
-
-
 def _smooth(count: int, rng: np.random.Generator) -> Bytes:
     """Random patterns of 8 x 8 squares, each four pixels wide."""
     level = np.array(COLOURS) * 255
