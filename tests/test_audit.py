@@ -379,12 +379,6 @@ def test_settings_out_of_range_are_bad_input(options, says):
         audit_toy(toys.lookup(200), **options)
 
 
-def test_a_handful_of_records_is_refused():
-    toy = toys.lookup(200)
-    with pytest.raises(ls.InputError, match=r"\b9\b"):
-        ls.audit(toy.model, toy.train, (toy.holdout[0][:9], toy.holdout[1][:9]))
-
-
 def test_groups_of_one_level_and_empty_names_are_not_passed_over_in_silence():
     toy = toys.lookup(300)
     one = np.full(300, "all")

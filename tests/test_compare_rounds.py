@@ -74,10 +74,12 @@ def test_an_interrupt_after_the_first_round_leaves_the_rounds_that_are_whole(int
     assert comparable(found) == comparable(compare(references=2))
 
 
-@pytest.mark.parametrize("interrupted", [1, 9, 17])
-def test_an_interrupt_in_the_first_round_ends_the_comparison(interrupted: int) -> None:
+@pytest.mark.parametrize(("interrupted", "budget"), [(1, 1e9), (9, 1e9), (17, 1e9), (10, None)])
+def test_an_interrupt_in_the_first_round_or_before_any_version_ends_the_comparison(
+    interrupted: int, budget: Any
+) -> None:
     with pytest.raises(KeyboardInterrupt):
-        compare(Counted(interrupted), budget=1e9)
+        compare(Counted(interrupted), budget=budget, references=4)
 
 
 def test_without_a_budget_an_interrupt_leaves_the_versions_that_are_measured() -> None:
@@ -88,11 +90,6 @@ def test_without_a_budget_an_interrupt_leaves_the_versions_that_are_measured() -
     whole = compare(references=4)
     for version in found.compared:
         assert version.risk == whole[version.name].risk
-
-
-def test_without_a_budget_an_interrupt_before_any_version_ends_the_comparison() -> None:
-    with pytest.raises(KeyboardInterrupt):
-        compare(Counted(10), references=4)
 
 
 def test_a_defense_that_fails_is_left_out_of_later_rounds() -> None:

@@ -71,9 +71,7 @@ def test_a_model_that_never_saw_the_members_refutes_nothing(seed):
 def test_a_difference_between_the_sets_is_no_refutation():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 2)), np.arange(400) % 2
-    X[:200, 0] += (
-        2 * y[:200]
-    )  # a threshold of the first column finds the labels of the members, and not those of the others
+    X[:200, 0] += 2 * y[:200]  # a threshold of the first column finds the labels of the members alone
 
     def predict(rows):
         second = 1 / (1 + np.exp(2 - 2 * rows[:, 0]))

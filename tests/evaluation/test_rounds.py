@@ -87,15 +87,12 @@ def test_more_references_are_added_to_those_in_the_cache(tmp_path):
     assert trained == [8, 4, 0]
 
 
-@pytest.mark.parametrize("budget", [0, -1, np.inf, np.nan, "10m", True])
-def test_a_budget_that_is_no_number_of_seconds_is_refused(budget):
+@pytest.mark.parametrize(
+    ("budget", "retrain"), [(1, False), *((wrong, True) for wrong in (0, -1, np.inf, np.nan, "10m", True))]
+)
+def test_a_budget_that_is_no_number_of_seconds_or_without_retraining_is_refused(budget, retrain):
     with pytest.raises(ls.InputError, match="budget"):
-        audit(budget=budget)
-
-
-def test_a_budget_needs_retraining():
-    with pytest.raises(ls.InputError, match="budget"):
-        audit(budget=1, retrain=False)
+        audit(budget=budget, retrain=retrain)
 
 
 @pytest.mark.parametrize("references", [3, -2, 1026, 10**6, 2.0, "4", True])
