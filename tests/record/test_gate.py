@@ -271,7 +271,7 @@ def test_the_bound_is_the_smallest_that_was_promised():
 
 
 def test_a_rate_that_was_not_measured_is_refused():
-    with pytest.raises(InputError, match=r"isn't measured: use auc, .*tpr_at_fpr\[0\.1\]"):
+    with pytest.raises(InputError, match=r"tpr_at_fpr\[0\.1\]"):
         ls.gate(sample_audit(), "tpr_at_fpr[0.5] > 0.5")
 
 
@@ -379,7 +379,7 @@ def test_a_policy_that_is_none_says_which_file_and_key(tmp_path, text, says):
 def test_no_policy_and_no_condition_is_bad_input(tmp_path):
     with pytest.raises(InputError, match="--fail-if"):
         ls.gate(sample_audit())
-    with pytest.raises(InputError, match="can't be read"):
+    with pytest.raises(InputError, match=r"none\.toml"):
         make_policy((), tmp_path / "none.toml")
     with pytest.raises(InputError, match="pass"):
         ls.gate(sample_audit(), "auc > 1", on_uncertain="never")
