@@ -1,5 +1,6 @@
 """Conditions, policies and the gate: three outcomes, drawn from a record."""
 
+import re
 from dataclasses import replace
 from xml.etree import ElementTree
 
@@ -187,7 +188,7 @@ def test_conditions_on_the_verdict(condition, leaks, no_evidence, cannot_tell):
 )
 def test_what_an_audit_will_not_have_is_refused_before_it_is_run(text):
     scope = audit_scope(("labels", "gradient"), groups=False, explanations=False)
-    with pytest.raises(InputError, match=r"--groups|--releases"):
+    with pytest.raises(InputError, match=re.escape(text)):
         parse_condition(text).check(scope)
     Condition.parse("labels: auc > 0").check(scope)
 
