@@ -21,9 +21,9 @@ from benchmarks.measure import Line, ratio
 #: Near copies, repeated queries and the digest of the model.
 CHECKS = (
     "leakscope.evaluation.prepare.near_copies",
-    "leakscope.auditing.average_random_answers",
-    "leakscope.auditing.answers_by_batch",
-    "leakscope.auditing.model_fingerprint",
+    "leakscope.studies.audit.average_random_answers",
+    "leakscope.studies.audit.answers_by_batch",
+    "leakscope.studies.audit.model_fingerprint",
 )
 
 

@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from leakscope import datasets
-from leakscope.influence import LeaveOneOut, influences, leave_one_out
-from leakscope.influence.approximate import first_order, one_step
-from leakscope.influence.functions import influence_functions
-from leakscope.influence.rank_agreement import agreement
-from leakscope.influence.retrained import Retrained, retrain_without_each
+from leakscope.data import datasets
 from leakscope.learners import MLP
-from leakscope.workers import one_thread
+from leakscope.releases.record_explanations import LeaveOneOut, influences, leave_one_out
+from leakscope.releases.record_explanations.approximate import first_order, one_step
+from leakscope.releases.record_explanations.functions import influence_functions
+from leakscope.releases.record_explanations.rank_agreement import agreement
+from leakscope.releases.record_explanations.retrained import Retrained, retrain_without_each
+from leakscope.worlds.workers import one_thread
 
 RECORDS, POINTS = 2000, 500
 PIXEL_RECORDS, PIXEL_REFITS = 1600, 10

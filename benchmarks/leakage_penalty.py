@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import stats
 
-from leakscope import datasets
-from leakscope.leakage import membership_leakage
+from leakscope.data import datasets
 from leakscope.learners import Logistic, Ridge
 from leakscope.learners.leakage_penalty import LeakagePenalised
+from leakscope.studies.leakage import membership_leakage
 
 DRAWS, UNIVERSE, SIZE = 20, 240, 60
 RECORDS, SETS, MODELS = 24, 80, 60

@@ -11,15 +11,15 @@ import numpy as np
 from scipy.special import expit
 
 from benchmarks.measure import Line, seconds
-from leakscope.datasets import load
-from leakscope.influence import leave_one_out
+from leakscope.data.datasets import load
+from leakscope.releases.record_explanations import leave_one_out
 
 REFITS = 20  # of the loop, which takes the same time for each record
 WIDE = ((1800, 2048), (1600, 3072))
 MEMORY = """
 import resource, sys, time
 import numpy as np
-from leakscope.influence import leave_one_out
+from leakscope.releases.record_explanations import leave_one_out
 n, d = int(sys.argv[1]), int(sys.argv[2])
 rng = np.random.default_rng(0)
 X = rng.random((n, d))

@@ -12,7 +12,7 @@ import skops.io
 from sklearn.ensemble import RandomForestClassifier
 
 from benchmarks.measure import Line, seconds
-from leakscope.model_files import load_model, load_skops
+from leakscope.models.files import load_model, load_skops
 
 TREES = "sklearn.tree._tree.Tree"
 

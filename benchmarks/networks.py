@@ -18,8 +18,8 @@ from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.measure import Line, seconds
 from leakscope.learners import mlp
-from leakscope.workers import one_thread
-from leakscope.worlds import random_sets, retrain
+from leakscope.worlds.training import random_sets, retrain
+from leakscope.worlds.workers import one_thread
 
 RECORDS, SIZE, COLUMNS, STEPS = 1_000, 100, 5, 100
 STACKED, LOOP, MANY = 96, 4, 192  # networks that we train, that the loops train, and that two workers share

@@ -11,9 +11,9 @@ import numpy as np
 
 import leakscope as ls
 from benchmarks.measure import Line, ratio
-from leakscope.evidence import Attack, Guesses
-from leakscope.ranking import Scale
-from leakscope.risk import Judged, Trial, assess
+from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.core.ranking import Scale
+from leakscope.evaluation.risk import Judged, Trial, assess
 
 MEMORY = """
 import resource

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leakscope.cli import main
+from leakscope.cli.main import main
 
 
 def run(*arguments):

@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from leakscope.attacks.protocol import Guesses
 from leakscope.core.estimate import Estimate
-from leakscope.evidence import Guesses
-from leakscope.ranking import Scale
-from leakscope.risk import Judged
+from leakscope.core.ranking import Scale
+from leakscope.evaluation.risk import Judged
 
 
 def around(value, half=0.01):

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.datasets.catalogue import DESCRIPTIONS
-from leakscope.datasets.dataset import Description
-from leakscope.datasets.synthetic import generate
+from leakscope.data.datasets.catalogue import DESCRIPTIONS
+from leakscope.data.datasets.dataset import Description
+from leakscope.data.datasets.synthetic import generate
 
 ROWS = 1_000
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 
 def check_refused(call, name):

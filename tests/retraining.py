@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.worlds import Worlds
+from leakscope.worlds.training import Worlds
 
 HERE = Path(__file__).parent
 FOLDERS = [str(folder) for folder in (HERE.parent / "src", HERE.parent, HERE)]  # where other processes find this module

@@ -12,16 +12,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, NotRun
-from leakscope.crossfit import Sample, cross_guess, scale_of
 from leakscope.evaluation.audit_claims import audit_claims
+from leakscope.evaluation.crossfit import Sample, cross_guess, scale_of
 from leakscope.evaluation.exposed_records import most_exposed
-from leakscope.evidence import Attack, Evidence, Guesses, Known
-from leakscope.provenance import CODE, code_digest
-from leakscope.record.schema import DIGEST
-from leakscope.record.storage import content_digest
-from leakscope.results import (
+from leakscope.evaluation.results import (
     Audit,
     AuditedModel,
     Basis,
@@ -38,8 +35,11 @@ from leakscope.results import (
     Roc,
     Verdict,
 )
-from leakscope.risk import Judged
-from leakscope.verdict import choose_strongest, judge, largest_figures, strongest_by_release
+from leakscope.evaluation.risk import Judged
+from leakscope.evaluation.verdict import choose_strongest, judge, largest_figures, strongest_by_release
+from leakscope.models.provenance import CODE, code_digest
+from leakscope.record.schema import DIGEST
+from leakscope.record.storage import content_digest
 
 Floats = NDArray[np.float64]
 

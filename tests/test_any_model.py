@@ -9,9 +9,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 
-from leakscope.errors import InputError
-from leakscope.model_files import load_model
-from leakscope.target import make_target
+from leakscope.core.errors import InputError
+from leakscope.models.files import load_model
+from leakscope.models.target import make_target
 
 rng = np.random.default_rng(5)
 HALF = 100

@@ -16,18 +16,18 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 import leakscope as ls
-from leakscope import stability
 from leakscope.attacks import bounded_loss, label_only
+from leakscope.attacks.protocol import Evidence, Known
+from leakscope.attacks.selection import select
 from leakscope.defenses import apply
 from leakscope.defenses.label_only import LabelOnly
 from leakscope.defenses.memguard import MemGuard
 from leakscope.defenses.rounding import Rounding
 from leakscope.defenses.temperature import Temperature
-from leakscope.evidence import Evidence, Known
-from leakscope.releases import RELEASES, observe
-from leakscope.selection import select
-from leakscope.stability import COPIES, NOISE, REPLACED, _changes
-from leakscope.target import Model, Records, make_target
+from leakscope.models.target import Model, Records, make_target
+from leakscope.releases import label_stability as stability
+from leakscope.releases.label_stability import COPIES, NOISE, REPLACED, _changes
+from leakscope.releases.release import RELEASES, observe
 
 RELEASE = RELEASES["label_stability"]
 

@@ -14,15 +14,15 @@ from sklearn.preprocessing import OneHotEncoder
 from sklearn.svm import LinearSVC
 
 from leakscope.attacks import ATTRIBUTE_ATTACKS, inversion, learned_attribute
-from leakscope.attribute import attribute_inference, attributes, measures
-from leakscope.attribute.columns import as_numbers, replaced
-from leakscope.attribute.measures import Judgement, decide
-from leakscope.attribute.reading import deal
-from leakscope.attribute.result import AttributeRisk, SensitiveColumn, column_claims
 from leakscope.core.estimate import Estimate
-from leakscope.intervals import auc as auc_interval
-from leakscope.intervals import mean_difference, paired_auc_difference
-from leakscope.ranking import Ranking, Scale, split
+from leakscope.core.intervals import auc as auc_interval
+from leakscope.core.intervals import mean_difference, paired_auc_difference
+from leakscope.core.ranking import Ranking, Scale, split
+from leakscope.studies.attributes import attribute_inference, attributes, measures
+from leakscope.studies.attributes.columns import as_numbers, replaced
+from leakscope.studies.attributes.measures import Judgement, decide
+from leakscope.studies.attributes.reading import deal
+from leakscope.studies.attributes.result import AttributeRisk, SensitiveColumn, column_claims
 
 # --- measures -------------------------------------------------------------------------------------------------------
 

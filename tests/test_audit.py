@@ -19,11 +19,11 @@ from sklearn.svm import LinearSVC
 import leakscope as ls
 from leakscope import selfcheck, toys
 from leakscope.attacks import bounded_loss, learned, loss_threshold, rmia
+from leakscope.attacks.protocol import Guesses
+from leakscope.core.ranking import Scale
 from leakscope.core.result import Caveat
-from leakscope.evidence import Guesses
-from leakscope.facts import trained_share
-from leakscope.ranking import Scale
-from leakscope.risk import SMALLEST_GROUP, Judged
+from leakscope.evaluation.audited_target import trained_share
+from leakscope.evaluation.risk import SMALLEST_GROUP, Judged
 
 
 def audit_toy(toy, **options):

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import integrate, special
 
-from leakscope.bounds import (
+from leakscope.bounds.any_attack import (
     advantage_from_epsilon,
     advantage_from_epsilon_loose,
     advantage_from_kl,
@@ -19,7 +19,7 @@ from leakscope.bounds import (
     laplace_noise,
     success_from_advantage,
 )
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 
 def random_laws(count, values, seed=0):

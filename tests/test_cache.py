@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 from retraining import Keyed, Ridge, StackedRidge, observe, records, same_bits, trainings
 
-from leakscope.cache import SECRET, open_cache
-from leakscope.errors import InputError, ResourceError
-from leakscope.worlds import Worlds, leave_one_out, random_sets, retrain
+from leakscope.core.errors import InputError, ResourceError
+from leakscope.worlds.cache import SECRET, open_cache
+from leakscope.worlds.training import Worlds, leave_one_out, random_sets, retrain
 
 
 def test_the_cache_goes_by_content(tmp_path: Path) -> None:

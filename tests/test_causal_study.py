@@ -12,11 +12,11 @@ from sklearn.neighbors import KNeighborsClassifier
 from leakscope import causal
 from leakscope.attacks import loss_threshold
 from leakscope.causal.encoding import encode
-from leakscope.causal_study.claims import decide
-from leakscope.causal_study.measuring import pool
-from leakscope.causal_study.scenarios import from_parents, tilt
 from leakscope.core.estimate import Estimate
-from leakscope.records import Records
+from leakscope.data.records import Records
+from leakscope.studies.causal.claims import decide
+from leakscope.studies.causal.measuring import pool
+from leakscope.studies.causal.scenarios import from_parents, tilt
 
 LOSS = [loss_threshold("log_loss")]
 

@@ -10,11 +10,11 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
-from leakscope import verdict
 from leakscope.core.estimate import Estimate
-from leakscope.facts import label_groups
-from leakscope.results import Basis, ExposedGroup, Fit
-from leakscope.risk import NOT_SHOWN
+from leakscope.evaluation import verdict
+from leakscope.evaluation.audited_target import label_groups
+from leakscope.evaluation.results import Basis, ExposedGroup, Fit
+from leakscope.evaluation.risk import NOT_SHOWN
 
 RARE = 0.02
 

@@ -314,9 +314,7 @@ def test_a_defect_and_an_interrupt_have_exit_codes_of_their_own(error, expected,
 
 
 def test_help_needs_no_heavy_import():
-    script = (
-        "import sys; sys.argv[1:] = ['--help']\ntry:\n import leakscope.cli as c; c.main()\nexcept SystemExit: pass\n"
-    )
+    script = "import sys; sys.argv[1:] = ['--help']\ntry:\n import leakscope.cli.main as c; c.main()\nexcept SystemExit: pass\n"
     script += "print([name for name in ('numpy', 'pandas', 'sklearn', 'scipy', 'torch') if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip().endswith("[]")

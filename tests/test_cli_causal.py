@@ -9,7 +9,7 @@ from commands import check_refused, run
 
 import leakscope as ls
 from leakscope import causal
-from leakscope.causal_study.scenarios import from_graph
+from leakscope.studies.causal.scenarios import from_graph
 
 BIF = """network garden { }
 variable rain { type discrete [ 3 ] { None, some, much }; }

@@ -67,7 +67,7 @@ def test_json_alone(people, capsys):
 
 
 def test_record_explanations(people, capsys, monkeypatch):
-    monkeypatch.setattr("leakscope.comparison.record_explanations.BUDGET", 20)
+    monkeypatch.setattr("leakscope.studies.compare.record_explanations.BUDGET", 20)
     defenses = ("--defenses", "query-budget:3,fewer-records:1", "--no-retrain", "--json")
     assert run(*quick(people, *defenses, "--record-explanations")) == 0
     shown = json.loads(capsys.readouterr().out)["record_explanations"]
@@ -76,7 +76,7 @@ def test_record_explanations(people, capsys, monkeypatch):
 
 def test_a_refuted_guarantee_is_exit_code_1(people, capsys, monkeypatch):
     bound = Estimate(3.0, 3.0, 3.0, kind="lower bound")
-    monkeypatch.setattr("leakscope.comparison.combining.hold_claim", lambda *_: (bound, "refuted"))
+    monkeypatch.setattr("leakscope.studies.compare.combining.hold_claim", lambda *_: (bound, "refuted"))
     assert run(*quick(people, "--defenses", "parameter-noise:1", "--no-retrain", "--json")) == 1
     claims = json.loads(capsys.readouterr().out)["claims"]
     refuted = [claim for claim in claims if claim["code"] == "guarantee_refuted" and claim["outcome"] == "yes"]

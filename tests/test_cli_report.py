@@ -11,10 +11,10 @@ from commands import check_refused, shown
 from samples import sample_audit, with_claims
 
 import leakscope as ls
-from leakscope.audit_diff import diff
 from leakscope.evaluation.exposed_records import most_exposed
+from leakscope.evaluation.results import Audit
 from leakscope.report.renderers import html, markdown
-from leakscope.results import Audit
+from leakscope.studies.diff import diff
 
 FILES = ("result.json", "records.csv", "table.csv", "report.html")
 

@@ -8,8 +8,8 @@ import pandas as pd
 import pytest
 
 import leakscope as ls
-from leakscope.errors import InputError
-from leakscope.tables import check_columns, read_sets, read_table
+from leakscope.core.errors import InputError
+from leakscope.data.tables import check_columns, read_sets, read_table
 
 
 @pytest.fixture(scope="module")

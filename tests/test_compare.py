@@ -13,11 +13,11 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
-from leakscope.comparison.result import Comparison, Version
+from leakscope.core.errors import InputError
 from leakscope.defenses import Defended, Guarantee, LabelOnly, Rounding, apply
 from leakscope.defenses.defense import make_learner
-from leakscope.errors import InputError
-from leakscope.target import Target
+from leakscope.models.target import Target
+from leakscope.studies.compare.result import Comparison, Version
 from leakscope.toys import constant_model, lookup, lookup_model
 
 

@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 from samples import around
 
-from leakscope.comparison.claims import comparison_claims, recommend
-from leakscope.comparison.combining import Rivals
-from leakscope.comparison.paired import PairedAucs
-from leakscope.comparison.result import Attacked, Comparison, GroupUtility, Measured, Recommendation, Version
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat
 from leakscope.defenses.defense import Guarantee
 from leakscope.evaluation.dominance import exact
+from leakscope.evaluation.results import Largest, Verdict
 from leakscope.report.document import Table, walk
 from leakscope.report.documents import comparison, document
-from leakscope.results import Largest, Verdict
+from leakscope.studies.compare.claims import comparison_claims, recommend
+from leakscope.studies.compare.combining import Rivals
+from leakscope.studies.compare.paired import PairedAucs
+from leakscope.studies.compare.result import Attacked, Comparison, GroupUtility, Measured, Recommendation, Version
 
 # (name, AUC, accuracy, guarantee, ε shown by attacks, status of the guarantee, significantly dominated by)
 VERSIONS: tuple[tuple[str, float, float, Guarantee | None, float, str, str | None], ...] = (

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope import intervals
-from leakscope.comparison.paired import PairedAucs, largest_quantile, pair_aucs
-from leakscope.ranking import Scale, split
+from leakscope.core import intervals
+from leakscope.core.ranking import Scale, split
+from leakscope.studies.compare.paired import PairedAucs, largest_quantile, pair_aucs
 
 
 def scores_of(rng: np.random.Generator, n: int, shifts: list[float], shared: float = 0.9) -> tuple[np.ndarray, list]:

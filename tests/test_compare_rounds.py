@@ -9,9 +9,9 @@ import pytest
 from test_compare import Mechanism, assert_same, people
 
 import leakscope as ls
-from leakscope.comparison.result import Comparison
-from leakscope.comparison.rounds import train_in_rounds
 from leakscope.defenses import Rounding
+from leakscope.studies.compare.result import Comparison
+from leakscope.studies.compare.rounds import train_in_rounds
 from leakscope.toys import constant_model, lookup_model
 
 TRAIN, HOLDOUT = people(100)

@@ -6,8 +6,8 @@ from evasive import constant_in_batches, memorise, noisy
 from sklearn.ensemble import RandomForestRegressor
 
 import leakscope as ls
-from leakscope.consistency import REPEATS, Averaged, average_random_answers
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
+from leakscope.releases.consistency import REPEATS, Averaged, average_random_answers
 from leakscope.toys import lookup_model
 
 FOREST, TRAIN, HOLDOUT = memorise(3000)

@@ -2,8 +2,8 @@ import numpy as np
 import pytest
 from samples import draw
 
-from leakscope.crossfit import Sample, cross_guess
-from leakscope.evidence import Attack, Guesses
+from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.evaluation.crossfit import Sample, cross_guess
 
 
 @pytest.mark.parametrize(("members", "nonmembers"), [(50, 20), (20, 50), (33, 33)])

@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscope.errors import EndpointError, InputError
-from leakscope.remote import RemoteModel, remote_model
+from leakscope.core.errors import EndpointError, InputError
+from leakscope.models.remote import RemoteModel, remote_model
 
 TIMEOUT, RETRIES = 0.2, 1
 #: An attempt may take so much longer than its timeout, on a busy machine.

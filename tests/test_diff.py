@@ -16,18 +16,18 @@ from scipy import stats
 from test_examples import assert_same_output
 
 import leakscope as ls
-from leakscope.audit_diff import Diff, diff
-from leakscope.audit_diff.changes import SIGNED, at_confidence, change_of_one, change_of_strongest
-from leakscope.audit_diff.facts import rank_correlation
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import auc as auc_interval
+from leakscope.core.intervals import difference, proportion
+from leakscope.core.ranking import Ranking, split
 from leakscope.core.result import Caveat
-from leakscope.errors import InputError
 from leakscope.evaluation.exposed_records import most_exposed
-from leakscope.intervals import auc as auc_interval
-from leakscope.intervals import difference, proportion
-from leakscope.ranking import Ranking, split
-from leakscope.results import Audit, Control, Risk
-from leakscope.risk import score
+from leakscope.evaluation.results import Audit, Control, Risk
+from leakscope.evaluation.risk import score
+from leakscope.studies.diff import Diff, diff
+from leakscope.studies.diff.changes import SIGNED, at_confidence, change_of_one, change_of_strongest
+from leakscope.studies.diff.facts import rank_correlation
 
 N = 400
 MEMBER = np.repeat([True, False], N)

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from leakscope.epsilon import TOLERANCE, audit_mechanism, epsilon_from_pairs, epsilon_lower_bound
-from leakscope.errors import InputError
+from leakscope.bounds.epsilon import TOLERANCE, audit_mechanism, epsilon_from_pairs, epsilon_lower_bound
+from leakscope.core.errors import InputError
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from leakscope.cli import main
+from leakscope.cli.main import main
 
 FOLDER = Path(__file__).parent.parent / "docs" / "examples"
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "index.md")

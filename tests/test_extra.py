@@ -21,9 +21,9 @@ from leakscope.attacks import (
     residual,
 )
 from leakscope.attacks.membership_explanation_references import LEARNED_WITH_PREDICTION
+from leakscope.attacks.selection import select
+from leakscope.evaluation.explanation_gain import extra_leakage
 from leakscope.evaluation.references import compared_explanations
-from leakscope.extra import extra_leakage
-from leakscope.selection import select
 
 N, COLUMNS = 400, 6
 
@@ -231,9 +231,9 @@ def test_a_claim_states_what_adds_and_none_what_may_not(tmp_path):
 
 def test_the_interval_of_the_advantage_covers():
     """Two attacks whose decisions are independent coins with known rates: coverage of the difference over 400 draws."""
-    from leakscope.evidence import Attack, Guesses
-    from leakscope.ranking import Scale
-    from leakscope.risk import Judged, Trial
+    from leakscope.attacks.protocol import Attack, Guesses
+    from leakscope.core.ranking import Scale
+    from leakscope.evaluation.risk import Judged, Trial
 
     rng = np.random.default_rng(5)
     member = np.repeat([True, False], 150)

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from leakscope import failures
-from leakscope.bisection import FailingCell, failing_cell
+from leakscope.core import failures
+from leakscope.models.bisection import FailingCell, failing_cell
 
 NUMBER = 86753.0914
 

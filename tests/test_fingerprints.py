@@ -27,8 +27,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.errors import InputError
-from leakscope.fingerprints import fingerprint, row_hashes
+from leakscope.core.errors import InputError
+from leakscope.data.fingerprints import fingerprint, row_hashes
 
 RNG = np.random.default_rng(0)
 SCALE = 3.0
@@ -326,7 +326,7 @@ def test_bottomless_nesting_is_refused() -> None:
 ELSEWHERE = """
 import numpy as np, pandas as pd
 from functools import partial
-from leakscope.fingerprints import fingerprint, row_hashes
+from leakscope.data.fingerprints import fingerprint, row_hashes
 
 def known(word, words=frozenset({"a", "b", "c"})):
     return word in {"x", "y", "z"} or word in words

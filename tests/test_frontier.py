@@ -15,13 +15,13 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
-from leakscope.adapters import estimator_model
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
-from leakscope.explanations import FeatureExplanation, parse
-from leakscope.explanations.faithfulness import Bench
-from leakscope.frontier_study import frontier, usual_settings
-from leakscope.frontier_study.result import frontier_claims
+from leakscope.models.adapters import estimator_model
+from leakscope.releases.feature_explanations import FeatureExplanation, parse
+from leakscope.releases.feature_explanations.faithfulness import Bench
+from leakscope.studies.frontier import frontier, usual_settings
+from leakscope.studies.frontier.result import frontier_claims
 
 
 def people(n=300, features=6, seed=0):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr, ndtri
 
-from leakscope import intervals
-from leakscope.ranking import Ranking, Scale, split
+from leakscope.core import intervals
+from leakscope.core.ranking import Ranking, Scale, split
 
 REPEATS = 1000
 

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from leakscope.keyed import uniforms
+from leakscope.core.keyed_random import uniforms
 
 GOLDEN, WORD = 0x9E3779B97F4A7C15, (1 << 64) - 1
 

@@ -18,11 +18,11 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
-from leakscope.adapters import Layout
-from leakscope.auditing import audit
-from leakscope.errors import InputError, MissingExtraError
-from leakscope.model_files import load_model
-from leakscope.target import EstimatorFit, make_target
+from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.models.adapters import Layout
+from leakscope.models.files import load_model
+from leakscope.models.target import EstimatorFit, make_target
+from leakscope.studies.audit import audit
 
 rng = np.random.default_rng(7)
 X = rng.normal(size=(60, 3)).astype(np.float32)

@@ -26,9 +26,9 @@ from sklearn.svm import SVC, SVR, NuSVC, OneClassSVM
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 from sklearn.utils import all_estimators
 
-from leakscope.errors import InputError
-from leakscope.model_files import load_model
-from leakscope.model_structure import StructureError, check_structure, visit
+from leakscope.core.errors import InputError
+from leakscope.models.files import load_model
+from leakscope.models.structure import StructureError, check_structure, visit
 
 SPARSE = sparse.csr_matrix(np.where(X > 0.5, X, 0))
 PAIR = (y > 0).astype(int)

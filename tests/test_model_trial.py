@@ -19,10 +19,11 @@ from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassif
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from leakscope import model_structure, model_trial
-from leakscope.errors import InputError
-from leakscope.model_files import load_model
-from leakscope.model_trial import Job, Limits, Outcome, limits_for, try_model
+from leakscope.core.errors import InputError
+from leakscope.models import structure as model_structure
+from leakscope.models import trial as model_trial
+from leakscope.models.files import load_model
+from leakscope.models.trial import Job, Limits, Outcome, limits_for, try_model
 
 
 def forked(model, seconds=30.0, memory=2**32):

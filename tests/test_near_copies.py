@@ -8,10 +8,10 @@ from scipy.stats import binom
 from sklearn.ensemble import RandomForestClassifier
 
 import leakscope as ls
-from leakscope import near_copies as module
-from leakscope.fingerprints import row_hashes
-from leakscope.near_copies import FALSE_ALARM, near_copies
-from leakscope.records import Records
+from leakscope.data.fingerprints import row_hashes
+from leakscope.data.records import Records
+from leakscope.evaluation import near_copies as module
+from leakscope.evaluation.near_copies import FALSE_ALARM, near_copies
 from leakscope.toys import lookup
 
 SIZE = 400

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from onnx_messages import entry, field, onnx_with_weights
 
-from leakscope.errors import InputError
-from leakscope.onnx_weights import weight_files
+from leakscope.core.errors import InputError
+from leakscope.models.onnx_weights import weight_files
 
 
 @pytest.fixture

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from leakscope import InputError
-from leakscope.influence import RecordExplanation, influences, leave_one_out
-from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, round_digits
+from leakscope.releases.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, round_digits
+from leakscope.releases.record_explanations import RecordExplanation, influences, leave_one_out
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ import pandas as pd
 import pytest
 from sklearn.tree import DecisionTreeClassifier
 
+from leakscope.bounds.pate import ORDERS, count_votes, epsilons, log_moments, log_overturned, pate, student
 from leakscope.causal.table_model import CausalTable
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 from leakscope.learners import Logistic, Ridge
-from leakscope.pate import ORDERS, count_votes, epsilons, log_moments, log_overturned, pate, student
 
 
 def two_classes(records, seed=0):

@@ -21,11 +21,11 @@ from commands import run as exit_code
 from faulty import Faulty
 from retraining import FOLDERS, Keyed, Ridge, Slow, dask_cluster, observe, records, same_bits, trainings
 
-from leakscope import errors
-from leakscope.cli import main
-from leakscope.errors import EndpointError, InputError, TrainingError
+from leakscope.cli.main import main
+from leakscope.core import errors
+from leakscope.core.errors import EndpointError, InputError, TrainingError
 from leakscope.record import files
-from leakscope.worlds import leave_one_out, retrain
+from leakscope.worlds.training import leave_one_out, retrain
 
 SHARED = Path("/dev/shm")
 
@@ -102,8 +102,8 @@ def leftovers(folder: Path, process: int) -> list[str]:
 RUN = """
 import os, time
 import numpy as np
-from leakscope import cli
-from leakscope.worlds import leave_one_out, retrain
+from leakscope.cli import main as cli
+from leakscope.worlds.training import leave_one_out, retrain
 from retraining import Keyed, observe
 
 class Slow(Keyed):
@@ -194,7 +194,7 @@ def test_the_library_installs_no_signal_handler() -> None:
 
 
 RESUMED = """
-from leakscope.worlds import leave_one_out, retrain
+from leakscope.worlds.training import leave_one_out, retrain
 from retraining import Slow, observe, records
 retrain(Slow(), *records(), leave_one_out(40), observe, seed=0, workers={workers}, cache={cache!r})
 """

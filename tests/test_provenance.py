@@ -32,10 +32,10 @@ from sklearn.svm import SVC
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
-from leakscope import provenance
-from leakscope.errors import InputError
-from leakscope.provenance import code_digest, file_digest, load_with_digest, model_fingerprint
-from leakscope.remote import remote_model
+from leakscope.core.errors import InputError
+from leakscope.models import provenance
+from leakscope.models.provenance import code_digest, file_digest, load_with_digest, model_fingerprint
+from leakscope.models.remote import remote_model
 
 X, Y = make_classification(300, 4, flip_y=0.3, random_state=0)
 TABLE = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(kind=np.array(["x", "y", "z"])[np.arange(300) % 3])
@@ -207,7 +207,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
     def exchange(*_arguments: Any, **_options: Any) -> None:
         shutil.copy(folder / "other.skops", weights if weights.exists() else path)
 
-    monkeypatch.setattr("leakscope.model_files.load_model", exchange)
+    monkeypatch.setattr("leakscope.models.files.load_model", exchange)
     with pytest.raises(InputError, match=name):
         load_with_digest(path)
 

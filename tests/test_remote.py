@@ -14,12 +14,12 @@ from commands import check_refused, shown
 from sklearn.datasets import make_classification
 from sklearn.linear_model import LogisticRegression
 
-from leakscope import remote
-from leakscope.auditing import audit
-from leakscope.errors import EndpointError, InputError
-from leakscope.fingerprints import fingerprint
-from leakscope.model_files import load_model
-from leakscope.target import make_target
+from leakscope.core.errors import EndpointError, InputError
+from leakscope.data.fingerprints import fingerprint
+from leakscope.models import remote
+from leakscope.models.files import load_model
+from leakscope.models.target import make_target
+from leakscope.studies.audit import audit
 
 TOKEN = "Bearer very-secret-token"
 X, Y = make_classification(400, 5, n_informative=4, n_redundant=0, flip_y=0.3, random_state=0)

@@ -2,10 +2,11 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
-from leakscope import intervals, risk
-from leakscope.evidence import Attack, Guesses
-from leakscope.ranking import Ranking, Scale, split
-from leakscope.results import GroupRisk
+from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.core import intervals
+from leakscope.core.ranking import Ranking, Scale, split
+from leakscope.evaluation import risk
+from leakscope.evaluation.results import GroupRisk
 
 
 def normal_scores(n, distance, rng):

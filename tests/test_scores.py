@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 from scipy.stats import norm
 
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
+from leakscope.evaluation.risk import score
 from leakscope.report.documents import document
-from leakscope.risk import score
-from leakscope.scores import audit_scores, read_members
+from leakscope.studies.scores import audit_scores, read_members
 
 
 def normals(n, distance, seed=0):

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from mean_learner import Mean
 
-from leakscope.bounds import gaussian_delta, gaussian_noise
-from leakscope.errors import InputError
+from leakscope.bounds.any_attack import gaussian_delta, gaussian_noise
+from leakscope.bounds.sensitivity import sensitivity
+from leakscope.core.errors import InputError
 from leakscope.learners import Logistic, Ridge
-from leakscope.sensitivity import sensitivity
 
 
 def universe(records, columns, seed, heavy=False):

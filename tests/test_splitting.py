@@ -6,7 +6,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
-from leakscope.splitting import is_random_split
+from leakscope.data.splitting import is_random_split
 
 X = np.random.default_rng(0).normal(size=(300, 3))
 Y = (X[:, 0] > 0).astype(int)

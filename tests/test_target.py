@@ -23,8 +23,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.errors import InputError
-from leakscope.target import Model, make_target, predict_in_blocks
+from leakscope.core.errors import InputError
+from leakscope.models.target import Model, make_target, predict_in_blocks
 
 rng = np.random.default_rng(3)
 X = rng.normal(size=(80, 3))
@@ -247,7 +247,7 @@ def test_torch_is_retrained_by_fit_from_the_seed_alone(torch):
 def test_no_library_is_imported_for_others():
     code = (
         "import sys, numpy as np\n"
-        "from leakscope.target import make_target\n"
+        "from leakscope.models.target import make_target\n"
         "X, y = np.linspace(0, 1, 10)[:, None], np.arange(10) % 2\n"
         "make_target(lambda X: X, (X, y), (X, y))\n"
         "sys.exit(bool({'torch', 'sklearn', 'xgboost', 'lightgbm'} & set(sys.modules)))"

@@ -4,8 +4,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.universe import learner_and_labels, numbers_of, read_universe
+from leakscope.core.errors import InputError
+from leakscope.learners.encoded_table import learner_and_labels, numbers_of, read_universe
 
 ROWS = 60
 

@@ -8,15 +8,15 @@ import numpy as np
 import pytest
 from samples import around, sample_audit, sample_risk
 
-from leakscope import verdict
+from leakscope.attacks.protocol import Attack, Guesses
 from leakscope.core.estimate import Estimate
+from leakscope.core.ranking import Scale
 from leakscope.core.result import Caveat
 from leakscope.core.wording import write
-from leakscope.evidence import Attack, Guesses
-from leakscope.ranking import Scale
+from leakscope.evaluation import verdict
+from leakscope.evaluation.results import Basis, DoubtCode, EpsilonClaim, FindingCode, Fit, Named, Statement, SupportCode
+from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, Judged, Trial, assess
 from leakscope.report.documents import verdict as words
-from leakscope.results import Basis, DoubtCode, EpsilonClaim, FindingCode, Fit, Named, Statement, SupportCode
-from leakscope.risk import FALSE_POSITIVE_RATES, Judged, Trial, assess
 
 
 def assess_all(score_sets, member, blind, control=None):

@@ -18,10 +18,10 @@ import pytest
 from retraining import Boosted, Ridge, StackedRidge, dask_cluster, matrix, observe, records, same_bits
 from scipy import stats
 
-from leakscope import cluster as cluster_module
-from leakscope import workers as workers_module
-from leakscope.errors import InputError, MissingExtraError, TrainingError
-from leakscope.worlds import Worlds, leave_one_out, random_sets, retrain, with_and_without
+from leakscope.core.errors import InputError, MissingExtraError, TrainingError
+from leakscope.worlds import cluster as cluster_module
+from leakscope.worlds import workers as workers_module
+from leakscope.worlds.training import Worlds, leave_one_out, random_sets, retrain, with_and_without
 
 RIDGE = Ridge()
 
@@ -182,7 +182,7 @@ def test_the_order_of_finishing_does_not_matter(tmp_path: Path, monkeypatch: pyt
     def backwards(run: Any, tasks: list[range], *_: Any) -> Iterator[Any]:
         return ((task, run(task)) for task in reversed(tasks))
 
-    monkeypatch.setattr("leakscope.worlds.run_tasks", backwards)
+    monkeypatch.setattr("leakscope.worlds.training.run_tasks", backwards)
     assert same_bits(plain, trained(cache=tmp_path))
 
 

@@ -10,7 +10,7 @@ from sklearn.neural_network import MLPClassifier
 
 from benchmarks.measure import Line
 from benchmarks.race.targets import BOOSTING, FOREST, LOGISTIC, Target, adult, audit, digits, risk_of
-from leakscope.results import Audit
+from leakscope.evaluation.results import Audit
 
 #: Models that leak and for which "not_detected" is wrong, each with `LEAKING_SEEDS` splits.
 LEAKING = {

@@ -7,10 +7,10 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from leakscope.auditing import audit
-from leakscope.provenance import file_digest
-from leakscope.releases import Progress
-from leakscope.results import Audit
+from leakscope.evaluation.results import Audit
+from leakscope.models.provenance import file_digest
+from leakscope.releases.release import Progress
+from leakscope.studies.audit import audit
 
 
 def run(folder: Path, seed: int = 0, progress: Progress | None = None) -> tuple[Audit, str]:

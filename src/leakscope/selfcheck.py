@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.auditing import audit
-from leakscope.influence import RecordExplanation, leave_one_out, tangents
-from leakscope.leakage import membership_leakage
+from leakscope.evaluation.results import Audit
 from leakscope.learners import Ridge
-from leakscope.oracle import Oracle
-from leakscope.releases import Progress
-from leakscope.results import Audit
+from leakscope.releases.oracle import Oracle
+from leakscope.releases.record_explanations import RecordExplanation, leave_one_out, tangents
+from leakscope.releases.release import Progress
+from leakscope.studies.audit import audit
+from leakscope.studies.leakage import membership_leakage
 from leakscope.toys import TOYS, Toy, population_mean
 
 #: Some twenty intervals are compared with the truth: at this confidence one in five hundred runs would fail by chance.

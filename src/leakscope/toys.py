@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
-from leakscope.target import Model
+from leakscope.models.target import Model
 
 Pair = tuple[NDArray[Any], NDArray[Any]]
 

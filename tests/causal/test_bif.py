@@ -9,7 +9,7 @@ from refusals import check_refused
 
 from leakscope.causal import NETWORKS, load_network, parse_bif, read_bif
 from leakscope.causal.named import _bundled
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 GARDEN = """
 network garden { }

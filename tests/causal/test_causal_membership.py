@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from leakscope.attacks import bounded_loss, learned, likelihood_ratio, loss_threshold
+from leakscope.attacks.protocol import Attack, Guesses
 from leakscope.causal import draw, load_network, redraw
 from leakscope.causal.kinds import TableKind
 from leakscope.causal.membership import Pair, try_blind, try_membership
-from leakscope.errors import InputError
-from leakscope.evidence import Attack, Guesses
-from leakscope.models import Model
-from leakscope.records import Records
+from leakscope.core.errors import InputError
+from leakscope.data.records import Records
+from leakscope.models.model import Model
 
 IN_P, IN_SHIFTED = 0.7, 0.3  # share of value 1; their total variation is 0.4
 TREE = learned("probabilities", "confidences", "tree")

@@ -11,7 +11,7 @@ from leakscope.causal.climbing import LEAST_GAIN, WEIGHTS, _Families, bic, climb
 from leakscope.causal.named import NETWORKS, load_network
 from leakscope.causal.network import Network, compelled_arcs, topological_order
 from leakscope.causal.sampling import draw, to_frame
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 
 def literal_score(codes, parents, levels, weight):

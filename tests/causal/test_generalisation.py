@@ -6,10 +6,10 @@ from itertools import product
 import numpy as np
 import pytest
 
+from leakscope.bounds.sensitivity import sensitivity
 from leakscope.causal.advantages import advantage_by_size, all_configurations, worst_case_advantage
 from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy, transfer_bound
 from leakscope.learners import Logistic, Ridge
-from leakscope.sensitivity import sensitivity
 
 
 def absolute(a, b):

@@ -12,7 +12,7 @@ from leakscope.causal import conditional_tests
 from leakscope.causal.conditional_regressions import LinearTest, LogisticTest
 from leakscope.causal.conditional_tests import CountTest, Tables, chi_squared_moments, draw_tables, sequential_p_value
 from leakscope.causal.invariance import alternatives, invariant_features
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 
 def at_most(level, runs):

@@ -11,7 +11,7 @@ from scipy import optimize, special
 
 from leakscope.causal.colored_mnist import environment, environments
 from leakscope.causal.irm import IRM, dummy_gradient, objective_slope
-from leakscope.errors import MissingExtraError
+from leakscope.core.errors import MissingExtraError
 
 
 def literal_objective(outputs, targets, weight, halves):

@@ -7,7 +7,7 @@ import pytest
 
 from leakscope.causal import NETWORKS, Network, compelled_arcs, load_network, named
 from leakscope.causal.network import configurations, topological_order
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 # a → c ← b, c → d → f, e → d
 ARCS = {"d": ("c", "e"), "a": (), "b": (), "c": ("a", "b"), "e": (), "f": ("d",)}

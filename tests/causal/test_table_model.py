@@ -9,9 +9,9 @@ from scipy.special import softmax
 from leakscope.causal import CausalTable, draw, load_network
 from leakscope.causal.kinds import TableKind
 from leakscope.causal.table_model import FLOOR
+from leakscope.data.records import Records
 from leakscope.learners import Learner
-from leakscope.records import Records
-from leakscope.worlds import leave_one_out, random_sets, retrain
+from leakscope.worlds.training import leave_one_out, random_sets, retrain
 
 LEVELS = (2, 3, 4)
 

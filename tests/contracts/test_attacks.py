@@ -13,6 +13,7 @@ from leakscope import toys
 from leakscope.attacks import ATTACKS, REGISTRY, confidence_network, explanation_network
 from leakscope.attacks.membership_explanation_references import explanation_statistics, explanation_table
 from leakscope.attacks.membership_record_explanation import RELEASE as RECORD_EXPLANATION
+from leakscope.attacks.protocol import Evidence, Known
 from leakscope.attacks.references import (
     FROM_REFERENCES,
     MEAN_OUT,
@@ -20,13 +21,12 @@ from leakscope.attacks.references import (
     from_references,
     reference_statistics,
 )
-from leakscope.crossfit import cross_guess, scale_of
-from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Known
-from leakscope.explanations import METHODS
-from leakscope.releases import LOSSES, RELEASES, find_release
-from leakscope.risk import score
-from leakscope.target import Model, make_target
+from leakscope.core.errors import InputError
+from leakscope.evaluation.crossfit import cross_guess, scale_of
+from leakscope.evaluation.risk import score
+from leakscope.models.target import Model, make_target
+from leakscope.releases.feature_explanations import METHODS
+from leakscope.releases.release import LOSSES, RELEASES, find_release
 
 #: The same attacks with less training: what they keep to does not depend on it.
 CHEAP = {

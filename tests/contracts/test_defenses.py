@@ -16,8 +16,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import leakscope as ls
 from leakscope.defenses import DEFENSES, Defense, Guarantee, apply, find
-from leakscope.reconstruction import RecordRelease
-from leakscope.target import Target
+from leakscope.models.target import Target
+from leakscope.studies.reconstruct import RecordRelease
 
 N = 120
 

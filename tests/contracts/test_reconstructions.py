@@ -5,8 +5,8 @@ import pytest
 from scipy.special import expit
 
 from leakscope.attacks import RECONSTRUCTIONS
-from leakscope.influence import RecordExplanation
-from leakscope.oracle import Answer, Oracle, Prior
+from leakscope.releases.oracle import Answer, Oracle, Prior
+from leakscope.releases.record_explanations import RecordExplanation
 
 RECORDS, FEATURES, K = 50, 8, 3
 

@@ -5,11 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from leakscope.adapters import estimator_model
-from leakscope.errors import InputError
-from leakscope.explanations import METHODS, FeatureExplanation, explain
-from leakscope.releases import RELEASES, find_release, observe
-from leakscope.target import Model, Records
+from leakscope.core.errors import InputError
+from leakscope.models.adapters import estimator_model
+from leakscope.models.target import Model, Records
+from leakscope.releases.feature_explanations import METHODS, FeatureExplanation, explain
+from leakscope.releases.release import RELEASES, find_release, observe
 
 
 def classifier(gives_probabilities=True):
@@ -149,7 +149,7 @@ def test_explanations_beside_predictions_in_any_order_of_the_records():
 
 def test_explanations_of_images_are_one_row_each():
     torch = pytest.importorskip("torch")
-    from leakscope.adapters import function_model
+    from leakscope.models.adapters import function_model
 
     images = np.random.default_rng(6).normal(size=(7, 1, 3, 2))
     module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(6, 3))

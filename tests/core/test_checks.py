@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 import leakscope as ls
-from leakscope.errors import InputError
-from leakscope.explanations.faithfulness import measure_faithfulness
+from leakscope.core.errors import InputError
+from leakscope.releases.feature_explanations.faithfulness import measure_faithfulness
 
 X, Y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
 MEMBER = Y == 1

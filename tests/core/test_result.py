@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Claim, NotRun, Result, plain_settings, tables_of
-from leakscope.errors import InputError
 from leakscope.record.tables import SavedTable, column_types, frame_to_csv
 
 AUC = Estimate(0.6, 0.55, 0.65)

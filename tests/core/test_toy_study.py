@@ -13,8 +13,8 @@ import pytest
 
 import leakscope as ls
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import proportion
 from leakscope.core.result import Claim, Result
-from leakscope.intervals import proportion
 from leakscope.record.schema import json_schema
 from leakscope.report.document import Answer, Document, KeyFigure, KeyFigures, Value
 from leakscope.report.documents import MAKERS

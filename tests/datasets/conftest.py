@@ -3,7 +3,7 @@
 import published as publisher
 import pytest
 
-from leakscope.datasets.catalogue import DESCRIPTIONS
+from leakscope.data.datasets.catalogue import DESCRIPTIONS
 
 
 @pytest.fixture(params=["synthetic", pytest.param("real", marks=pytest.mark.data)])

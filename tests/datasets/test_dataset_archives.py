@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from leakscope import datasets
-from leakscope.datasets.bits import parse_lines
-from leakscope.datasets.catalogue import DESCRIPTIONS
-from leakscope.datasets.images import parse_cifar_archive
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
+from leakscope.data import datasets
+from leakscope.data.datasets.bits import parse_lines
+from leakscope.data.datasets.catalogue import DESCRIPTIONS
+from leakscope.data.datasets.images import parse_cifar_archive
 
 CIFAR = "cifar100/cifar-100-python.tar.gz"
 MEMBERS = ("cifar-100-python/train", "cifar-100-python/test", "cifar-100-python/meta")

@@ -8,9 +8,9 @@ import pytest
 from published import pictures as arrays
 from published import write_dogfish as write
 
-from leakscope import datasets
-from leakscope.datasets.catalogue import DESCRIPTIONS
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
+from leakscope.data import datasets
+from leakscope.data.datasets.catalogue import DESCRIPTIONS
 
 
 @pytest.fixture

@@ -13,9 +13,9 @@ import numpy as np
 import published as publisher
 import pytest
 
-from leakscope import datasets
-from leakscope.datasets.catalogue import DESCRIPTIONS
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
+from leakscope.data import datasets
+from leakscope.data.datasets.catalogue import DESCRIPTIONS
 
 
 class Server:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope import datasets
+from leakscope.data import datasets
 
 MIRRORED = ("adult", "diabetes130", "location30", "mnist", "cifar100_20k")
 

@@ -4,9 +4,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope import datasets
-from leakscope.datasets.encoding import one_hot, principal_components
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
+from leakscope.data import datasets
+from leakscope.data.datasets.encoding import one_hot, principal_components
 
 
 def test_adult_one_hot_has_104_columns(source):

@@ -7,10 +7,10 @@ from sklearn.ensemble import RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.neighbors import NearestCentroid
 
-from leakscope import datasets
-from leakscope.datasets import synthetic
-from leakscope.datasets.synthetic.tables import Column, draw_table, level_counts
-from leakscope.errors import MissingDataError
+from leakscope.core.errors import MissingDataError
+from leakscope.data import datasets
+from leakscope.data.datasets import synthetic
+from leakscope.data.datasets.synthetic.tables import Column, draw_table, level_counts
 
 NAMES = ["adult", "diabetes130", "location30", "purchase100", "texas100", "mnist", "cifar100", "cifar100_20k",
          "dogfish"]  # fmt: skip

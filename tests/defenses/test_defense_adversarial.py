@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
-from leakscope.adapters import seeded_torch
+from leakscope.core.errors import InputError
 from leakscope.defenses import AdversarialRegularisation
 from leakscope.defenses.adversarial import NO_GUARANTEE, REFERENCE, Attacker
-from leakscope.errors import InputError
-from leakscope.target import make_target
+from leakscope.models.adapters import seeded_torch
+from leakscope.models.target import make_target
 
 torch = pytest.importorskip("torch")
 

@@ -13,17 +13,17 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.svm import LinearSVC
 
 from leakscope.attacks import loss_threshold
+from leakscope.attacks.protocol import Evidence, Known
+from leakscope.core.errors import InputError
 from leakscope.defenses import apply
 from leakscope.defenses.label_only import LabelOnly
 from leakscope.defenses.memguard import MemGuard
 from leakscope.defenses.rounding import Rounding, keep_prediction
 from leakscope.defenses.temperature import UNDONE, Temperature
 from leakscope.defenses.top_classes import ALL_TOLD, TopClasses
-from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Known
-from leakscope.releases import RELEASES
-from leakscope.risk import score
-from leakscope.target import Model, make_target
+from leakscope.evaluation.risk import score
+from leakscope.models.target import Model, make_target
+from leakscope.releases.release import RELEASES
 
 EVERY = [
     Rounding((0, 1, 3)), TopClasses((1, 2, 3)), Temperature((1, 2.0, 50.0)), LabelOnly(), MemGuard((0.1, 0.5, 2.0)),

@@ -11,7 +11,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 from leakscope.defenses import CausalFeatures, apply
 from leakscope.defenses.causal_features import positions
-from leakscope.target import make_target
+from leakscope.models.target import make_target
 
 
 def world(records, seed=0, agrees=0.95):

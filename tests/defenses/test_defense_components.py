@@ -11,8 +11,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, OneHotEncoder, StandardScaler
 
 from leakscope.defenses import Components, apply
-from leakscope.defenses.encoding import MOST_COLUMNS
-from leakscope.target import make_target
+from leakscope.models.encoding import MOST_COLUMNS
+from leakscope.models.target import make_target
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(90, 4)) @ rng.normal(size=(4, 4))

@@ -8,10 +8,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
+from leakscope.core.errors import InputError
 from leakscope.defenses import Distillation, apply
 from leakscope.defenses.distillation import DRAWN, deal, draw, fit_weighted, takes_weights, teach
-from leakscope.errors import InputError
-from leakscope.target import make_target
+from leakscope.models.target import make_target
 
 rng = np.random.default_rng(8)
 N = 90

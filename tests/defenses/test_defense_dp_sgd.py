@@ -12,13 +12,13 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
+from leakscope.bounds.epsilon import epsilon_lower_bound
+from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.defenses import DPSGD
 from leakscope.defenses import dp_sgd as module
 from leakscope.defenses.dp_sgd import DPSGDFit, accounted, find_noise, poisson_batches
-from leakscope.defenses.encoding import PUBLIC_ENCODING
-from leakscope.epsilon import epsilon_lower_bound
-from leakscope.errors import InputError, MissingExtraError
-from leakscope.target import make_target
+from leakscope.models.encoding import PUBLIC_ENCODING
+from leakscope.models.target import make_target
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("opacus")

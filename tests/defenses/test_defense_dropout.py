@@ -14,10 +14,10 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.defenses import Dropout, apply
 from leakscope.defenses.dropout import Architecture, NetworkOutputs, build, train
-from leakscope.errors import InputError, MissingExtraError
-from leakscope.target import make_target
+from leakscope.models.target import make_target
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(60, 4))

@@ -14,8 +14,8 @@ from sklearn.svm import LinearSVC
 from xgboost import XGBRegressor
 
 from leakscope.defenses import EarlyStopping, apply
-from leakscope.defenses.encoding import last_step
-from leakscope.target import make_target
+from leakscope.models.encoding import last_step
+from leakscope.models.target import make_target
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(80, 4)) * [1, 10, 1, 1]

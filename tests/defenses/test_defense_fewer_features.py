@@ -9,7 +9,7 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from leakscope.defenses import FewerFeatures, apply
 from leakscope.defenses.fewer_features import blank_columns, information, mutual_information
-from leakscope.target import make_target
+from leakscope.models.target import make_target
 
 rng = np.random.default_rng(8)
 N = 4000

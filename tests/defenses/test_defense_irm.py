@@ -10,10 +10,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from leakscope.causal import irm as invariant
+from leakscope.core.errors import InputError
 from leakscope.defenses import IRM, apply
 from leakscope.defenses.irm import FEWEST, pool, read_environments
-from leakscope.errors import InputError
-from leakscope.target import make_target
+from leakscope.models.target import make_target
 
 QUICK = invariant.IRM(anneal=20, steps=60, rate=0.03, widths=(4,))
 

@@ -16,9 +16,9 @@ from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 from xgboost import XGBRegressor
 
 from leakscope.defenses import L2, apply
-from leakscope.defenses.encoding import last_step
 from leakscope.defenses.l2 import LEAVES, PENALTIES, penalty_parameters
-from leakscope.target import make_target
+from leakscope.models.encoding import last_step
+from leakscope.models.target import make_target
 
 rng = np.random.default_rng(8)
 N = 120

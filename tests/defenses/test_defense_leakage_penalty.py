@@ -9,13 +9,13 @@ from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from leakscope.core.errors import InputError
 from leakscope.defenses import LeakagePenalty, apply
 from leakscope.defenses.leakage_penalty import NOT_PROVEN
-from leakscope.errors import InputError
-from leakscope.leakage import membership_leakage
 from leakscope.learners import Logistic, Ridge, leakage_penalty
 from leakscope.learners.leakage_penalty import LeakagePenalised, leakages
-from leakscope.target import make_target
+from leakscope.models.target import make_target
+from leakscope.studies.leakage import membership_leakage
 
 RNG = np.random.default_rng(0)
 TRUTH = np.array([1.0, -1.0, 0.5])
@@ -295,7 +295,7 @@ def test_nothing_is_guaranteed(piped):
 
 
 def test_at_weight_zero_it_is_plain_l2_on_encoded_records(piped):
-    from leakscope.defenses.encoding import make_encoding
+    from leakscope.models.encoding import make_encoding
 
     plain, rows, labels = Logistic(0.05).prepare(make_encoding(piped)(piped.members.X), piped.members.y)
     expected = expit(plain.outputs(plain.fit(rows, labels, RNG), rows)[:, 0])

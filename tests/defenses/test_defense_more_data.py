@@ -7,7 +7,7 @@ from sklearn.dummy import DummyRegressor
 from sklearn.linear_model import LinearRegression, LogisticRegression
 
 from leakscope.defenses import MoreData, apply
-from leakscope.target import make_target
+from leakscope.models.target import make_target
 
 rng = np.random.default_rng(8)
 X = rng.normal(size=(100, 3))

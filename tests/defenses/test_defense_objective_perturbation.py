@@ -11,9 +11,9 @@ from sklearn.preprocessing import FunctionTransformer
 
 from leakscope.defenses import ObjectivePerturbation
 from leakscope.defenses.bounded_linear import ALWAYS, minimum
-from leakscope.defenses.encoding import PUBLIC_ENCODING
 from leakscope.defenses.objective_perturbation import EXACT, noise_for
-from leakscope.target import make_target
+from leakscope.models.encoding import PUBLIC_ENCODING
+from leakscope.models.target import make_target
 
 
 def make_small(n=40, classes=2):

@@ -11,14 +11,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import FunctionTransformer, StandardScaler
 
 from leakscope import learners
-from leakscope.bounds import gaussian_noise
+from leakscope.bounds.any_attack import gaussian_noise
+from leakscope.bounds.epsilon import epsilon_lower_bound
+from leakscope.bounds.sensitivity import sensitivity
 from leakscope.defenses import ParameterNoise, apply
 from leakscope.defenses.bounded_linear import ALWAYS, SLACK, least_squares, make_rows, minimum, spherical_laplace
-from leakscope.defenses.encoding import PUBLIC_ENCODING
 from leakscope.defenses.parameter_noise import SWAPS, noise_scale, proven_sensitivity
-from leakscope.epsilon import epsilon_lower_bound
-from leakscope.sensitivity import sensitivity
-from leakscope.target import make_target
+from leakscope.models.encoding import PUBLIC_ENCODING
+from leakscope.models.target import make_target
 
 TWO, THREE = np.arange(2), np.arange(3)
 

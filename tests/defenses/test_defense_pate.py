@@ -12,12 +12,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
+from leakscope.bounds.epsilon import epsilon_lower_bound
+from leakscope.bounds.pate import ORDERS, epsilons, gamma_for, noisy_winners
+from leakscope.core.errors import InputError
 from leakscope.defenses import PATE, apply
 from leakscope.defenses.pate import RESTS_ON
-from leakscope.epsilon import epsilon_lower_bound
-from leakscope.errors import InputError
-from leakscope.pate import ORDERS, epsilons, gamma_for, noisy_winners
-from leakscope.target import make_target
+from leakscope.models.target import make_target
 
 
 def people(records, seed=0):

@@ -16,16 +16,16 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import leakscope as ls
 from leakscope.attacks import RECONSTRUCTIONS
-from leakscope.comparison import Comparison, record_explanations
-from leakscope.comparison.record_rivals import NO_LOSS, Rivals
-from leakscope.comparison.result import RecordComparison
+from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat
 from leakscope.defenses import FewerRecords, QueryBudget, RoundedInfluences
-from leakscope.errors import InputError
-from leakscope.influence.logistic import leave_one_out
-from leakscope.reconstruction import RecordRelease
-from leakscope.reconstruction.run import Case, prior_of
-from leakscope.target import Target
+from leakscope.models.target import Target
+from leakscope.releases.record_explanations.logistic import leave_one_out
+from leakscope.studies.compare import Comparison, record_explanations
+from leakscope.studies.compare.record_rivals import NO_LOSS, Rivals
+from leakscope.studies.compare.result import RecordComparison
+from leakscope.studies.reconstruct import RecordRelease
+from leakscope.studies.reconstruct.run import Case, prior_of
 
 N = 80
 TOWNS = ["Xanadu", "Ys", "Zerzura"]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leakscope import defenses
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 TEN = np.arange(10.0)[:, None]
 WRONG = [  # defense, field, what the error names, wrong values

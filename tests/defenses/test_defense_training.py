@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from leakscope import defenses
+from leakscope.core.errors import InputError
 from leakscope.defenses import (
     DPSGD,
     IRM,
@@ -32,8 +33,7 @@ from leakscope.defenses import (
     ParameterNoise,
 )
 from leakscope.defenses.retraining import NO_LEARNER
-from leakscope.errors import InputError
-from leakscope.target import make_target
+from leakscope.models.target import make_target
 
 N = 160
 

@@ -5,8 +5,8 @@ import pytest
 from scipy.special import ndtr
 
 import leakscope as ls
-from leakscope import intervals
-from leakscope.ranking import Ranking, Scale, split
+from leakscope.core import intervals
+from leakscope.core.ranking import Ranking, Scale, split
 
 REPEATS = 600
 #: Failures at 95 % that a valid interval exceeds once in 30,000 tests.

@@ -11,9 +11,9 @@ import leakscope as ls
 from leakscope import toys
 from leakscope.core.estimate import Estimate
 from leakscope.evaluation.audit_claims import audit_claims
-from leakscope.evaluation.claims import stand_alone
-from leakscope.results import Basis, EpsilonClaim
-from leakscope.verdict import judge
+from leakscope.evaluation.results import Basis, EpsilonClaim
+from leakscope.evaluation.verdict import judge
+from leakscope.studies.one_run_bound import stand_alone
 
 
 def audit_toy(toy, **options):
@@ -92,7 +92,7 @@ def test_the_verdict_follows_from_the_claim():
 
 
 def test_copies_are_left_out_of_pairs():
-    from leakscope.crossfit import Sample
+    from leakscope.evaluation.crossfit import Sample
 
     members, nonmembers = np.array([1, 1, 2, 3], np.uint64), np.array([3, 4, 5], np.uint64)
     sample = Sample.draw(members, nonmembers, np.random.default_rng(0))

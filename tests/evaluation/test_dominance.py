@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from leakscope import intervals
+from leakscope.core import intervals
 from leakscope.core.estimate import Estimate
 from leakscope.evaluation.dominance import difference, dominates, exact, find_dominating
 

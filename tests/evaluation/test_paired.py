@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from scipy import special
 
+from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.core.ranking import Scale
+from leakscope.data.records import Records
 from leakscope.evaluation.evaluate import evaluate
+from leakscope.evaluation.explanation_gain import advantage_difference, auc_difference
 from leakscope.evaluation.paired import Paired
-from leakscope.evidence import Attack, Guesses
-from leakscope.extra import advantage_difference, auc_difference
-from leakscope.models import Model
-from leakscope.ranking import Scale
-from leakscope.records import Records
-from leakscope.risk import Judged
+from leakscope.evaluation.risk import Judged
+from leakscope.models.model import Model
 
 
 def records(start, n):

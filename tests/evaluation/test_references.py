@@ -10,18 +10,18 @@ from sklearn.ensemble import RandomForestClassifier, RandomForestRegressor
 from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
-from leakscope import verdict
 from leakscope.attacks import ATTACKS, residual, rmia
+from leakscope.attacks.protocol import Guesses
 from leakscope.attacks.references import REFERENCES
-from leakscope.crossfit import Sample
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
+from leakscope.core.ranking import Scale
+from leakscope.data.fingerprints import row_hashes
+from leakscope.evaluation import verdict
+from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.design import FOLDS, Numbers, make_design
 from leakscope.evaluation.exposure import count_named, exposure_by_references
+from leakscope.evaluation.risk import Judged
 from leakscope.evaluation.training import Fits
-from leakscope.evidence import Guesses
-from leakscope.fingerprints import row_hashes
-from leakscope.ranking import Scale
-from leakscope.risk import Judged
 from leakscope.toys import lookup, lookup_model
 
 

@@ -17,12 +17,12 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from leakscope.adapters import estimator_model, function_model
-from leakscope.errors import InputError
-from leakscope.explanations import METHODS, explain, explain_model, parse, refusal
-from leakscope.explanations.compute import process
-from leakscope.models import Model, align
-from leakscope.releases import find_release
+from leakscope.core.errors import InputError
+from leakscope.models.adapters import estimator_model, function_model
+from leakscope.models.model import Model, align
+from leakscope.releases.feature_explanations import METHODS, explain, explain_model, parse, refusal
+from leakscope.releases.feature_explanations.compute import process
+from leakscope.releases.release import find_release
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(50, 4))
@@ -205,7 +205,7 @@ def test_functions_are_refused() -> None:
 
 def test_onnx_is_refused(tmp_path: Any) -> None:
     skl2onnx = pytest.importorskip("skl2onnx")
-    from leakscope.model_files import load_model
+    from leakscope.models.files import load_model
 
     estimator = LogisticRegression().fit(X, TWO)
     file = tmp_path / "model.onnx"

@@ -7,8 +7,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import leakscope as ls
-from leakscope.defenses.encoding import linear_model, make_encoding
-from leakscope.explanations import METHODS, explain_model, parse
+from leakscope.models.encoding import linear_model, make_encoding
+from leakscope.releases.feature_explanations import METHODS, explain_model, parse
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -11,10 +11,10 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
-from leakscope.adapters import estimator_model, function_model
-from leakscope.errors import InputError
-from leakscope.explanations import FeatureExplanation, explain, parse
-from leakscope.explanations.faithfulness import Bench, curve_counts, measure_faithfulness, output_of
+from leakscope.core.errors import InputError
+from leakscope.models.adapters import estimator_model, function_model
+from leakscope.releases.feature_explanations import FeatureExplanation, explain, parse
+from leakscope.releases.feature_explanations.faithfulness import Bench, curve_counts, measure_faithfulness, output_of
 
 
 def linear(weights, bias=0.0):
@@ -70,7 +70,9 @@ def literal(bench, function, contributions):
 def test_all_figures_equal_a_literal_loop(name, monkeypatch):
     _, model = network()
     how = parse(name)
-    monkeypatch.setattr("leakscope.explanations.faithfulness.NUMBERS", 700)  # blocks of one to seven records
+    monkeypatch.setattr(
+        "leakscope.releases.feature_explanations.faithfulness.NUMBERS", 700
+    )  # blocks of one to seven records
     bench = Bench(model, rows(15, 6), baseline=0.3, samples=7, steps=4)
     contributions = bench.explain(how)
     found = bench.score(contributions, how.explains)

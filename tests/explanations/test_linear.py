@@ -9,10 +9,10 @@ from sklearn import linear_model
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
 from sklearn.svm import LinearSVC
 
-from leakscope.adapters import estimator_model, function_model
-from leakscope.errors import InputError
-from leakscope.explanations import METHODS, explain, explain_model, parse
-from leakscope.explanations.linear import linear_view, quadrature
+from leakscope.core.errors import InputError
+from leakscope.models.adapters import estimator_model, function_model
+from leakscope.releases.feature_explanations import METHODS, explain, explain_model, parse
+from leakscope.releases.feature_explanations.linear import linear_view, quadrature
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 4))

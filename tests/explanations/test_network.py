@@ -8,18 +8,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscope.adapters import function_model
-from leakscope.errors import InputError
-from leakscope.explanations import METHODS, explain, explain_model, parse
-from leakscope.explanations.linear import quadrature
-from leakscope.explanations.noise import mixed
-from leakscope.fingerprints import row_hashes
+from leakscope.core.errors import InputError
+from leakscope.data.fingerprints import row_hashes
+from leakscope.models.adapters import function_model
+from leakscope.releases.feature_explanations import METHODS, explain, explain_model, parse
+from leakscope.releases.feature_explanations.linear import quadrature
+from leakscope.releases.feature_explanations.noise import mixed
 
 torch = pytest.importorskip("torch")
 from networks import Written  # noqa: E402
 
-from leakscope.explanations import network  # noqa: E402
-from leakscope.explanations.scikit_networks import module_of  # noqa: E402
+from leakscope.releases.feature_explanations import network  # noqa: E402
+from leakscope.releases.feature_explanations.scikit_networks import module_of  # noqa: E402
 
 nn = torch.nn
 RECORDS = np.random.default_rng(0).normal(size=(9, 4))

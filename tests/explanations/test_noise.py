@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LogisticRegression
 
-from leakscope.adapters import estimator_model, function_model
-from leakscope.explanations import explain, explain_model, parse
-from leakscope.explanations.noise import draw, mixed
-from leakscope.fingerprints import row_hashes
+from leakscope.data.fingerprints import row_hashes
+from leakscope.models.adapters import estimator_model, function_model
+from leakscope.releases.feature_explanations import explain, explain_model, parse
+from leakscope.releases.feature_explanations.noise import draw, mixed
 
 KEYS = np.random.default_rng(0).integers(0, 2**63, 4000, dtype=np.uint64)
 RECORDS = np.random.default_rng(1).normal(size=(40, 3))

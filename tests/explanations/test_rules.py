@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.explanations import explain
+from leakscope.core.errors import InputError
+from leakscope.releases.feature_explanations import explain
 
 torch = pytest.importorskip("torch")
 from networks import Written  # noqa: E402

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from leakscope.errors import InputError
-from leakscope.explanations import METHODS, FeatureExplanation, parse
+from leakscope.core.errors import InputError
+from leakscope.releases.feature_explanations import METHODS, FeatureExplanation, parse
 
 NUMBERS = st.floats(0, 1e6, allow_nan=False, allow_subnormal=True)
 COUNTS = st.integers(1, 10**6)

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from leakscope import InputError
-from leakscope.influence import RecordExplanation, influences, leave_one_out, most_influential
+from leakscope.releases.record_explanations import RecordExplanation, influences, leave_one_out, most_influential
 
 
 def world(seed=0, n=40, d=3):
@@ -71,7 +71,7 @@ def test_equal_records_tie():
 def test_blocks_change_nothing(monkeypatch):
     _, _, loo, points = world()
     whole = RecordExplanation(k=4).explain(loo, points)
-    monkeypatch.setattr("leakscope.influence.explanation.BLOCK", 80)
+    monkeypatch.setattr("leakscope.releases.record_explanations.explanation.BLOCK", 80)
     parts = RecordExplanation(k=4).explain(loo, points)
     np.testing.assert_array_equal(parts.records, whole.records)
     np.testing.assert_allclose(parts.influences, whole.influences, atol=1e-15)

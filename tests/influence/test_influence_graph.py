@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from leakscope.errors import InputError
-from leakscope.influence import graph as module
-from leakscope.influence.explanation import RecordExplanation, influences
-from leakscope.influence.graph import ORDERS, InfluenceGraph, influence_graph
-from leakscope.influence.logistic import leave_one_out
+from leakscope.core.errors import InputError
+from leakscope.releases.record_explanations import graph as module
+from leakscope.releases.record_explanations.explanation import RecordExplanation, influences
+from leakscope.releases.record_explanations.graph import ORDERS, InfluenceGraph, influence_graph
+from leakscope.releases.record_explanations.logistic import leave_one_out
 
 
 def random_graph(seed, records=60, k=2, hubs=20):

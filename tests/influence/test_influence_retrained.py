@@ -9,16 +9,16 @@ from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from leakscope.errors import InputError
-from leakscope.influence import RecordExplanation, influences, leave_one_out
-from leakscope.influence.functions import influence_functions
-from leakscope.influence.rank_agreement import agreement
-from leakscope.influence.retrained import retrain_without_each
+from leakscope.core.errors import InputError
 from leakscope.learners import MLP, Logistic
-from leakscope.oracle import Oracle
+from leakscope.releases.oracle import Oracle
+from leakscope.releases.record_explanations import RecordExplanation, influences, leave_one_out
+from leakscope.releases.record_explanations.functions import influence_functions
+from leakscope.releases.record_explanations.rank_agreement import agreement
+from leakscope.releases.record_explanations.retrained import retrain_without_each
 
 torch = pytest.importorskip("torch")
-from leakscope.explanations.scikit_networks import module_of  # noqa: E402
+from leakscope.releases.feature_explanations.scikit_networks import module_of  # noqa: E402
 
 
 def records(n: int = 40, d: int = 4, seed: int = 0) -> tuple[Any, Any]:

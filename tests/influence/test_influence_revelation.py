@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from leakscope.errors import InputError
-from leakscope.influence.explanation import RecordExplanation
-from leakscope.influence.logistic import LeaveOneOut, leave_one_out
-from leakscope.influence.revelation import case, revealable, revealing_points, tangents
-from leakscope.oracle import Oracle
+from leakscope.core.errors import InputError
+from leakscope.releases.oracle import Oracle
+from leakscope.releases.record_explanations.explanation import RecordExplanation
+from leakscope.releases.record_explanations.logistic import LeaveOneOut, leave_one_out
+from leakscope.releases.record_explanations.revelation import case, revealable, revealing_points, tangents
 
 #: Dense near zero, and reaching far out on both sides.
 POINTS = np.concatenate([np.linspace(-12, 12, 2401), np.geomspace(12, 300, 300), -np.geomspace(12, 300, 300)])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from sklearn.linear_model import LinearRegression, Ridge
 
-from leakscope.errors import InputError
-from leakscope.influence import most_influential
-from leakscope.influence.ridge import leave_one_out_ridge
+from leakscope.core.errors import InputError
+from leakscope.releases.record_explanations import most_influential
+from leakscope.releases.record_explanations.ridge import leave_one_out_ridge
 
 
 def records(n: int, d: int, seed: int = 0) -> tuple[Any, Any]:

@@ -5,8 +5,9 @@ import pytest
 from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 
-from leakscope import InputError, datasets
-from leakscope.influence import leave_one_out
+from leakscope import InputError
+from leakscope.data import datasets
+from leakscope.releases.record_explanations import leave_one_out
 
 
 def world(seed, n, d, *, rare=0, scale=1.0):
@@ -80,7 +81,7 @@ def test_adult(l2):
 def test_blocks_and_threads_do_not_change_the_models(monkeypatch):
     X, y = world(7, 90, 6)
     whole = leave_one_out(X, y)
-    monkeypatch.setattr("leakscope.influence.logistic.BLOCK", 7)
+    monkeypatch.setattr("leakscope.releases.record_explanations.logistic.BLOCK", 7)
     parts = leave_one_out(X, y)
     np.testing.assert_allclose(parts.coef, whole.coef, atol=1e-8)  # gradient 1e-10 over curvature 1, and margin
 
@@ -88,7 +89,7 @@ def test_blocks_and_threads_do_not_change_the_models(monkeypatch):
 def test_slow_models_are_finished_by_newton(monkeypatch):
     X, y = world(8, 80, 10, rare=5)
     expected = leave_one_out(X, y, 0.01)
-    monkeypatch.setattr("leakscope.influence.logistic.PASSES", 1)
+    monkeypatch.setattr("leakscope.releases.record_explanations.logistic.PASSES", 1)
     found = leave_one_out(X, y, 0.01)
     assert gradients(found, X, y, 0.01).max() <= 1e-8
     np.testing.assert_allclose(found.coef, expected.coef, atol=1e-6)

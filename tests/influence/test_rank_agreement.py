@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import spearmanr
 
-from leakscope.errors import InputError
-from leakscope.influence.rank_agreement import agreement, bounded_mean
+from leakscope.core.errors import InputError
+from leakscope.releases.record_explanations.rank_agreement import agreement, bounded_mean
 
 
 def table(points: int = 300, records: int = 40, seed: int = 0) -> Any:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from leakscope.leakage.gaussians import (
+from leakscope.studies.leakage.gaussians import (
     Pair,
     canonical,
     information_per_divergence,

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare
 
-from leakscope.leakage.swaps import Training, draw_swaps
 from leakscope.learners import Ridge
+from leakscope.studies.leakage.swaps import Training, draw_swaps
 
 UNIVERSE, SIZE, DRAWS = 6, 3, 4000
 
@@ -82,7 +82,7 @@ def test_stacks_of_records_join_to_the_whole(monkeypatch):
     for learner in (ridge, SlowRidge(ridge)):
         training = Training(learner, X, y, 10, 20, True, "parameters", seed=5, workers=1)
         whole = list(training.pairs(records))
-        monkeypatch.setattr("leakscope.leakage.swaps.STACK", 2 * 25 * 3**2)
+        monkeypatch.setattr("leakscope.studies.leakage.swaps.STACK", 2 * 25 * 3**2)
         parts = list(training.pairs(records))
         monkeypatch.undo()
         assert len(whole) == 1

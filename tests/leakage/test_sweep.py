@@ -8,15 +8,15 @@ import pytest
 from sklearn.linear_model import LinearRegression
 
 import leakscope as ls
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat
-from leakscope.errors import InputError
-from leakscope.leakage import Leakage, membership_leakage, sweep
-from leakscope.leakage.claims import conclude
-from leakscope.leakage.result import _crossing
 from leakscope.learners import Ridge
 from leakscope.report.documents import document
 from leakscope.report.documents.leakage import _ADVICE, advise
+from leakscope.studies.leakage import Leakage, membership_leakage, sweep
+from leakscope.studies.leakage.claims import conclude
+from leakscope.studies.leakage.result import _crossing
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(400, 2))
@@ -91,7 +91,7 @@ def test_progress_counts_settings():
 
 
 def test_an_attack_beyond_the_bound_refutes_it(monkeypatch):
-    from leakscope import experiment
+    from leakscope.evaluation import membership_experiment as experiment
 
     sure = experiment.Experiment(np.ones(3), Estimate(1.0, 0.99, 1.0), 30, "fixed threshold")
     monkeypatch.setattr(experiment, "membership_experiment", lambda *_, **__: sure)
@@ -124,7 +124,7 @@ def test_a_measured_leakage_survives_an_experiment_that_cannot_be_run():
     ],
 )
 def test_what_cannot_work_is_refused_before_anything_is_trained(settings, named, monkeypatch):
-    monkeypatch.setattr("leakscope.leakage.sweeping.measure_point", pytest.fail)
+    monkeypatch.setattr("leakscope.studies.leakage.sweeping.measure_point", pytest.fail)
     with pytest.raises(InputError, match=named):
         sweep(**{"learner": "ridge", "X": X, "y": Y, "sizes": (30,)} | settings)
 

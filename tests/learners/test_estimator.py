@@ -21,9 +21,9 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 from leakscope.learners import Estimator, Learner, Logistic, Ridge, as_learner
-from leakscope.worlds import random_sets, retrain
+from leakscope.worlds.training import random_sets, retrain
 
 
 def generator(seed: int = 0) -> np.random.Generator:

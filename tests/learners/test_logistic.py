@@ -9,7 +9,7 @@ from scipy.optimize import linprog
 from sklearn.linear_model import LogisticRegression
 from threadpoolctl import threadpool_limits
 
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 from leakscope.learners import Logistic, linear
 
 RNG = np.random.default_rng(0)

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from threadpoolctl import threadpool_limits
 
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 from leakscope.learners import Ridge, least_squares
 
 EPS = np.finfo(float).eps

@@ -14,8 +14,8 @@ from deciding import around, check_seed
 
 import leakscope as ls
 from leakscope import papers
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
 from leakscope.learners import Ridge
 from leakscope.papers import farokhi
 from leakscope.papers.farokhi import Case, Effort
@@ -198,8 +198,8 @@ def test_the_seed_decides_the_numbers():
 
 @pytest.mark.usefixtures("small_world")
 def test_rows_hold_what_the_measures_give():
-    from leakscope.experiment import membership_experiment
-    from leakscope.leakage import membership_leakage
+    from leakscope.evaluation.membership_experiment import membership_experiment
+    from leakscope.studies.leakage import membership_leakage
 
     X, y = farokhi.adult()
     ridge = Ridge(intercept=False)
@@ -266,7 +266,7 @@ def test_small_versions_on_real_data_keep_the_contract(name, tmp_path, monkeypat
 
 @pytest.mark.parametrize("name", [name for name in IDS if name not in NO_FILES])
 def test_without_data_one_sentence_says_what_to_do(name, monkeypatch):
-    from leakscope import datasets
+    from leakscope.data import datasets
 
     with pytest.raises(InputError) as refusal:
         small(name, monkeypatch)

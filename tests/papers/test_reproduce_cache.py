@@ -6,7 +6,9 @@ import pytest
 from commands import check_refused, shown
 
 import leakscope as ls
-from leakscope import datasets, papers, worlds
+from leakscope import papers
+from leakscope.data import datasets
+from leakscope.worlds import training as worlds
 
 FEW = {"records": 20, "draws": 200, "models": 20}
 SMALL = {"farokhi-fig1": FEW | {"sizes": (10, 100)}, "farokhi-fig5": FEW | {"deviations": (0.0, 1.0)}}

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 from deciding import around, decisions, holds
 
-from leakscope.evidence import Guesses
+from leakscope.attacks.protocol import Guesses
+from leakscope.core.ranking import Scale
+from leakscope.evaluation.risk import Judged
 from leakscope.learners import MLP
 from leakscope.papers import shokri_dimensions, shokri_fig4, shokri_fig5, shokri_fig12, shokri_fig14
 from leakscope.papers.shokri_dimensions import COLUMNS, Effort, Row, correlation, draw_points, measure, study, table
 from leakscope.papers.shokri_fig4 import Norms, Setting
 from leakscope.papers.work import Work
-from leakscope.ranking import Scale
-from leakscope.risk import Judged
 
 # --- the data -------------------------------------------------------------------------------------------------------
 
@@ -169,7 +169,7 @@ def test_data_that_can_not_be_stand_in_the_table_with_the_reason():
 
 
 def test_accuracies_that_agree_still_have_an_interval():
-    from leakscope.intervals import mean, proportion
+    from leakscope.core.intervals import mean, proportion
 
     found = shokri_dimensions._inside(mean(np.ones(3)), np.ones(3), 50)
     assert (found.low, found.high) == (proportion(150, 150).low, 1.0)

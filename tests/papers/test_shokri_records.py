@@ -11,13 +11,14 @@ import pytest
 from deciding import check_seed
 from published import pictures, write_dogfish
 
-from leakscope import datasets, papers
+from leakscope import papers
 from leakscope.core.estimate import Estimate
-from leakscope.datasets.catalogue import DESCRIPTIONS
-from leakscope.influence import influences, leave_one_out
+from leakscope.data import datasets
+from leakscope.data.datasets.catalogue import DESCRIPTIONS
 from leakscope.papers import shokri
 from leakscope.papers.shokri import LEVELS, Case, Source
 from leakscope.papers.work import Work
+from leakscope.releases.record_explanations import influences, leave_one_out
 
 SIZES = {"size": 40, "draws": 2, "picture_draws": 2}
 #: Settings that suit the made-up sets.
@@ -340,8 +341,8 @@ def test_adult_gives_the_numbers_of_the_paper():
 
 
 def shares_and_graph(drawn):
-    from leakscope.influence import RecordExplanation
-    from leakscope.influence.graph import influence_graph
+    from leakscope.releases.record_explanations import RecordExplanation
+    from leakscope.releases.record_explanations.graph import influence_graph
 
     graph = influence_graph(drawn.loo, drawn.X, RecordExplanation(k=5))
     shares = [100 * float(np.mean(shokri.own_rank(drawn) < k)) for k in LEVELS]

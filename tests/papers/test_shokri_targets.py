@@ -6,16 +6,17 @@ import numpy as np
 import pytest
 from deciding import around, check_seed, decisions, holds
 
-from leakscope import datasets, papers
+from leakscope import papers
 from leakscope.attacks import explanation_norm, loss_threshold
-from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Guesses, Known
+from leakscope.attacks.protocol import Evidence, Guesses, Known
+from leakscope.core.errors import InputError
+from leakscope.data import datasets
+from leakscope.evaluation.risk import Judged
 from leakscope.papers import shokri_curves, shokri_fig1, shokri_fig2, shokri_fig3, shokri_targets
 from leakscope.papers.shokri_curves import Group
 from leakscope.papers.shokri_fig3 import Signals
 from leakscope.papers.shokri_targets import Source, Training
 from leakscope.papers.work import Work
-from leakscope.risk import Judged
 
 torch = pytest.importorskip("torch")
 

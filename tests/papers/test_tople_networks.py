@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from leakscope.attacks import confidence_network, learned
+from leakscope.attacks.protocol import Evidence, Known
 from leakscope.causal import load_network
 from leakscope.causal.counting import count_table
 from leakscope.causal.membership import Pair, try_membership
-from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Known
+from leakscope.core.errors import InputError
 from leakscope.papers import tople, tople_fig3a, tople_fig3b, tople_tab1, tople_tab2
 from leakscope.papers.tople import NETWORK, SHIFTED, SORTED, TABLE, UNSORTED, Effort, P, Point, Trial, draw_world
 from leakscope.papers.tople_findings import separation, within

@@ -11,8 +11,8 @@ import pytest
 from leakscope.attacks import learned
 from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING
 from leakscope.causal.irm import IRM
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
 from leakscope.papers import tople_tab3
 from leakscope.papers.work import Work
 

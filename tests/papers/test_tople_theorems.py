@@ -5,13 +5,13 @@ import math
 import numpy as np
 import pytest
 
-from leakscope.bounds import laplace_epsilon
+from leakscope.bounds.any_attack import laplace_epsilon
+from leakscope.bounds.sensitivity import sensitivity
 from leakscope.causal import load_network
 from leakscope.learners import Ridge
 from leakscope.papers import tople_thm3 as thm3
 from leakscope.papers import tople_thm4 as thm4
 from leakscope.papers.work import Work
-from leakscope.sensitivity import sensitivity
 
 TINY3 = thm3.QUICK | {"sizes": (30, 60), "swaps": 10, "rounds": 4, "few": 6}
 TINY4 = thm4.QUICK | {"networks": ("Sachs/Akt",), "records": 400, "teachers": (8,), "queries": 40, "steps": 20}

@@ -11,13 +11,13 @@ from leakscope import InputError
 from leakscope.attacks import RECONSTRUCTIONS
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat
-from leakscope.influence import RecordExplanation, leave_one_out
-from leakscope.oracle import Prior
-from leakscope.reconstruction import RecordRelease, read_people, reconstruct, usual_defenses
-from leakscope.reconstruction.claims import claims
+from leakscope.releases.oracle import Prior
+from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
 from leakscope.report.document import Value
 from leakscope.report.documents import document
 from leakscope.report.documents.reconstruction import advise
+from leakscope.studies.reconstruct import RecordRelease, read_people, reconstruct, usual_defenses
+from leakscope.studies.reconstruct.claims import claims
 
 FAST = ["uniform", "records", "graph", "subspace"]
 

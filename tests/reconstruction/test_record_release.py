@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from leakscope import InputError
-from leakscope.influence import RecordExplanation, leave_one_out
-from leakscope.reconstruction.release import RecordRelease, refuse_far_points
+from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
+from leakscope.releases.record_explanations.release import RecordRelease, refuse_far_points
 
 
 @pytest.fixture(scope="module")

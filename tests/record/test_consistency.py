@@ -16,11 +16,11 @@ from sklearn.ensemble import RandomForestClassifier
 
 import leakscope as ls
 from leakscope.core.result import Caveat
-from leakscope.evaluation.claims import promised
 from leakscope.evaluation.exposed_records import most_exposed
+from leakscope.evaluation.results import Audit
+from leakscope.evaluation.verdict import judge
 from leakscope.record.schema import DIGEST
-from leakscope.results import Audit
-from leakscope.verdict import judge
+from leakscope.studies.one_run_bound import promised
 
 
 def small(kind: Any = "leaks") -> Audit:

@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 from samples import sample_audit, with_claims, with_names
 
 import leakscope as ls
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate, largest
 from leakscope.core.result import NotRun
-from leakscope.errors import InputError
+from leakscope.evaluation.results import Bound, Extra, Largest, ReleaseRisk
+from leakscope.evaluation.verdict import largest_figures
 from leakscope.record.conditions import Condition, Scope, audit_scope, parse_condition
 from leakscope.record.junit import check_junit, junit_xml
 from leakscope.record.policy import make_policy
-from leakscope.results import Bound, Extra, Largest, ReleaseRisk
-from leakscope.verdict import largest_figures
 
 SAMPLE = sample_audit()
 SCOPE = Scope.of(SAMPLE)

@@ -12,7 +12,7 @@ from samples import sample_audit
 HEAVY = ("jinja2", "markupsafe", "matplotlib", "pandas", "rich", "scipy", "sklearn", "torch")
 CODE = """
 import sys
-from leakscope.cli import main
+from leakscope.cli.main import main
 try:
     main(sys.argv[1:])
 except SystemExit as stop:

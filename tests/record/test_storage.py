@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from samples import rewrite, sample_audit
 
 import leakscope as ls
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 from leakscope.record.schema import DIGEST
 from leakscope.record.tables import column_types, frame_from_csv, frame_to_csv
 

@@ -12,11 +12,12 @@ import pytest
 from samples import ATTACKS, around, sample_audit, sample_risk, with_claims
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import FALSE_ALARMS_NEEDED
 from leakscope.core.result import Result
 from leakscope.core.wording import write
-from leakscope.evaluation.claims import promised
 from leakscope.evaluation.exposed_records import most_exposed
-from leakscope.intervals import FALSE_ALARMS_NEEDED
+from leakscope.evaluation.results import Audit, Basis, Bound, Fit, Overlap, Performance, Roc
+from leakscope.evaluation.verdict import judge, strongest_by_release
 from leakscope.record.conditions import Condition
 from leakscope.report.document import Row, Table, Value, walk
 from leakscope.report.documents import document
@@ -26,8 +27,7 @@ from leakscope.report.documents.audit_limits import more_seconds, stronger
 from leakscope.report.documents.audit_steps import MEASURED, next_steps
 from leakscope.report.documents.caveats import SENTENCES
 from leakscope.report.documents.releases import release_name
-from leakscope.results import Audit, Basis, Bound, Fit, Overlap, Performance, Roc
-from leakscope.verdict import judge, strongest_by_release
+from leakscope.studies.one_run_bound import promised
 
 Kind = Literal["leaks", "not_detected", "inconclusive"]
 LOUD = sample_risk("labels", "threshold", 0.6)

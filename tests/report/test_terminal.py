@@ -11,12 +11,12 @@ import pytest
 from rich.console import Console
 from samples import sample_audit, with_names
 
-from leakscope.cli_shared import show
+from leakscope.cli.options import show
 from leakscope.core.result import Caveat, NotRun
+from leakscope.evaluation.results import Audit
 from leakscope.report.documents import document
 from leakscope.report.renderers import html
 from leakscope.report.renderers.text import render
-from leakscope.results import Audit
 
 Kind = Literal["leaks", "not_detected", "inconclusive"]
 COLOUR = re.compile(r"\x1b\[[\d;]*m")

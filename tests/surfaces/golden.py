@@ -15,8 +15,8 @@ from typing import Any
 
 from threadpoolctl import threadpool_info
 
+from leakscope.core.versions import versions
 from leakscope.report.renderers.markdown import render
-from leakscope.versions import versions
 from surfaces.samples import KINDS, STUDIES
 
 FOLDER = Path(__file__).parent / "golden"

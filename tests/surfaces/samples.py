@@ -19,13 +19,13 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor
 
 import leakscope as ls
-from leakscope.attribute import attributes
+from leakscope.core.intervals import proportion
 from leakscope.core.result import Result
-from leakscope.intervals import proportion
-from leakscope.leakage import sweep
 from leakscope.learners import Logistic
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Reproduction, compare, statement
+from leakscope.studies.attributes import attributes
+from leakscope.studies.leakage import sweep
 
 #: A value of the record in row `MARKED` of each set.
 NUMBER, CITY, MARKED = 0.867530914, "Qzmarkcity", 7

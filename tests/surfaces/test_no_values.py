@@ -26,11 +26,11 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import leakscope as ls
-from leakscope import auditing
-from leakscope.cli import main
-from leakscope.errors import InputError, TrainingError
-from leakscope.records import Records
-from leakscope.worlds import leave_one_out, retrain
+from leakscope.cli.main import main
+from leakscope.core.errors import InputError, TrainingError
+from leakscope.data.records import Records
+from leakscope.studies import audit as auditing
+from leakscope.worlds.training import leave_one_out, retrain
 
 NUMBER = 86753.0914
 CITY, REGION, PERSON, LABEL = "Qzmarkcity", "Qzmarkregion", "Qzmarkperson", "Qzmarklabel"

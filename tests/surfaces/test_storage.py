@@ -14,8 +14,8 @@ from commands import run
 from samples import rewrite
 
 import leakscope as ls
+from leakscope.core.errors import InputError
 from leakscope.core.result import Result
-from leakscope.errors import InputError
 from leakscope.record.schema import DIGEST, class_of, json_schema
 from surfaces.samples import KINDS
 

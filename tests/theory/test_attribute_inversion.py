@@ -8,8 +8,8 @@ from scipy.special import ndtr
 
 from leakscope.attacks import inversion
 from leakscope.attacks.attribute_inversion import posterior
-from leakscope.attribute import attribute_inference
-from leakscope.attribute.result import column_claims
+from leakscope.studies.attributes import attribute_inference
+from leakscope.studies.attributes.result import column_claims
 
 N = 4000
 

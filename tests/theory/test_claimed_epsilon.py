@@ -7,8 +7,8 @@ import pytest
 from scipy import integrate
 from scipy.special import expit
 
-from leakscope.bounds import advantage_from_epsilon
-from leakscope.claimed_epsilon import (
+from leakscope.bounds.any_attack import advantage_from_epsilon
+from leakscope.bounds.claimed_epsilon import (
     Pairs,
     auc_from_epsilon,
     check_claim,
@@ -17,10 +17,10 @@ from leakscope.claimed_epsilon import (
     epsilon_from_tpr,
     tpr_from_epsilon,
 )
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
-from leakscope.intervals import auc
-from leakscope.ranking import Ranking, split
+from leakscope.core.intervals import auc
+from leakscope.core.ranking import Ranking, split
 
 CLAIMS = [(0.0, 0.0), (0.0, 0.1), (1.0, 0.0), (1.0, 0.01), (4.0, 1e-5), (2.0, 0.3)]
 

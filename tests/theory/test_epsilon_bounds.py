@@ -7,9 +7,9 @@ import pytest
 from scipy import optimize, stats
 from scipy.special import expit, logit, ndtr, ndtri
 
-from leakscope import epsilon
-from leakscope.bounds import gaussian_delta, gaussian_noise
-from leakscope.epsilon import epsilon_from_pairs, epsilon_lower_bound
+from leakscope.bounds import epsilon
+from leakscope.bounds.any_attack import gaussian_delta, gaussian_noise
+from leakscope.bounds.epsilon import epsilon_from_pairs, epsilon_lower_bound
 
 REPEATS = 400
 #: A bound at 95 % is above the truth more often than this once in 30,000 tests.

@@ -21,9 +21,9 @@ from leakscope.attacks.references import (
     reference_statistics,
     statistics_of_phi,
 )
-from leakscope.releases import RELEASES
-from leakscope.risk import score
-from leakscope.target import Model
+from leakscope.evaluation.risk import score
+from leakscope.models.target import Model
+from leakscope.releases.release import RELEASES
 
 N = 20_000
 #: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.

@@ -9,7 +9,7 @@ from scipy.special import log_softmax, logsumexp
 
 from leakscope.attacks import base
 from leakscope.attacks.references import CLIP, VARIANCE, reference_statistics
-from leakscope.risk import score
+from leakscope.evaluation.risk import score
 
 
 def score_of(loss, references, task="classification"):

@@ -8,12 +8,12 @@ import pytest
 from sklearn.neighbors import KNeighborsClassifier
 
 import leakscope as ls
-from leakscope import boundary as distances
 from leakscope.attacks import boundary
-from leakscope.boundary import FARTHEST, QUERIES, boundary_distance
-from leakscope.errors import InputError
-from leakscope.releases import RELEASES
-from leakscope.target import Model
+from leakscope.core.errors import InputError
+from leakscope.models.target import Model
+from leakscope.releases import boundary_distance as distances
+from leakscope.releases.boundary_distance import FARTHEST, QUERIES, boundary_distance
+from leakscope.releases.release import RELEASES
 
 RELEASE = RELEASES["boundary_distance"]
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from leakscope.attacks import bounded_loss
-from leakscope.evidence import Evidence, Known
+from leakscope.attacks.protocol import Evidence, Known
 
 
 @pytest.mark.parametrize(("release", "bound"), [("likelihood_loss", 1.0), ("squared_error", 4.0)])

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from leakscope.attacks import confidence_network
-from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Known
+from leakscope.attacks.protocol import Evidence, Known
+from leakscope.core.errors import InputError
 from leakscope.learners import MLP
 
 N = 3000  # known records, and as many that are asked about

@@ -9,7 +9,7 @@ from scipy.stats import norm
 
 from leakscope.attacks import difficulty_calibration, loss_threshold
 from leakscope.attacks.references import reference_statistics
-from leakscope.risk import score
+from leakscope.evaluation.risk import score
 
 N = 4000
 #: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.

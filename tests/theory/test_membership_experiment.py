@@ -7,11 +7,11 @@ import pytest
 from mean_learner import Mean
 from retraining import matrix
 
-from leakscope.bounds import advantage_from_kl
-from leakscope.errors import InputError
-from leakscope.experiment import _Losses, membership_experiment
+from leakscope.bounds.any_attack import advantage_from_kl
+from leakscope.core.errors import InputError
+from leakscope.evaluation.membership_experiment import _Losses, membership_experiment
 from leakscope.learners import Logistic, Ridge
-from leakscope.worlds import random_sets
+from leakscope.worlds.training import random_sets
 
 RECORDS = 40_000
 RNG = np.random.default_rng(0)

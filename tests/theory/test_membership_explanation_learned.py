@@ -11,10 +11,10 @@ from leakscope.attacks.membership_explanation_learned import (
     ExplanationFeatures,
     PredictionFeatures,
 )
-from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Known
-from leakscope.intervals import auc as auc_interval
-from leakscope.intervals import paired_auc_difference
+from leakscope.attacks.protocol import Evidence, Known
+from leakscope.core.errors import InputError
+from leakscope.core.intervals import auc as auc_interval
+from leakscope.core.intervals import paired_auc_difference
 
 N = 2000  # members, and as many non-members
 ERROR = np.sqrt(1 / (6 * N))  # of an AUC, at most

@@ -9,9 +9,9 @@ from scipy.special import betainc
 
 from leakscope.attacks import explanation_network
 from leakscope.attacks.membership_explanation_network import attack_network
-from leakscope.errors import InputError, MissingExtraError
-from leakscope.evidence import Evidence, Known
-from leakscope.intervals import auc as auc_interval
+from leakscope.attacks.protocol import Evidence, Known
+from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.intervals import auc as auc_interval
 
 N = 1000  # members, and as many non-members
 MEMBER = np.repeat([True, False], N)

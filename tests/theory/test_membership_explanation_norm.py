@@ -5,8 +5,8 @@ import pytest
 from samples import cross_judge
 
 from leakscope.attacks import explanation_attacks, explanation_norm
-from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Known
+from leakscope.attacks.protocol import Evidence, Known
+from leakscope.core.errors import InputError
 
 N = 2000  # members, and as many non-members; half of them are known when the others are asked about
 MEMBER = np.repeat([True, False], N)

@@ -17,7 +17,7 @@ from leakscope.attacks.membership_explanation_references import (
     explanation_table,
 )
 from leakscope.attacks.references import DEVIATION_IN, DEVIATION_OUT, MEAN_IN, MEAN_OUT, combine
-from leakscope.extra import auc_difference
+from leakscope.evaluation.explanation_gain import auc_difference
 
 N, MODELS = 4000, 4
 #: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.

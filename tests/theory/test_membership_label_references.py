@@ -8,7 +8,7 @@ from samples import ask_known
 
 from leakscope.attacks import bounded_loss, label_references
 from leakscope.attacks.references import reference_statistics
-from leakscope.risk import score
+from leakscope.evaluation.risk import score
 
 N = 4000
 ERROR = 4 * math.sqrt(0.25 / N)

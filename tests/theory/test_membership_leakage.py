@@ -8,10 +8,10 @@ from mean_learner import Mean
 from scipy import integrate, special
 
 import leakscope as ls
-from leakscope.bounds import advantage_from_kl, entropy
-from leakscope.leakage import gaussian_leakage, membership_leakage
+from leakscope.bounds.any_attack import advantage_from_kl, entropy
 from leakscope.learners import Logistic, Ridge
-from leakscope.releases import RELEASES, Block
+from leakscope.releases.release import RELEASES, Block
+from leakscope.studies.leakage import gaussian_leakage, membership_leakage
 
 LEVELS = ((1e-3, 1000), (1e-2, 300), (0.1, 100), (1.0, 30), (10.0, 10))
 

@@ -6,10 +6,10 @@ from samples import draw
 from scipy.special import expit, ndtr
 
 from leakscope.attacks import learned
-from leakscope.crossfit import cross_guess, scale_of
-from leakscope.evidence import Evidence, Known
-from leakscope.intervals import auc as auc_interval
-from leakscope.ranking import Ranking, Scale, split
+from leakscope.attacks.protocol import Evidence, Known
+from leakscope.core.intervals import auc as auc_interval
+from leakscope.core.ranking import Ranking, Scale, split
+from leakscope.evaluation.crossfit import cross_guess, scale_of
 
 CLASSIFIERS = ("logistic regression", "tree", "network")
 

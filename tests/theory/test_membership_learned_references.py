@@ -14,7 +14,7 @@ from leakscope.attacks import learned_references, lira, rmia
 from leakscope.attacks.logistic import Logistic
 from leakscope.attacks.membership_learned_references import STRENGTH
 from leakscope.attacks.references import combine
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 N = 4000
 #: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.

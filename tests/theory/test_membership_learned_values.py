@@ -7,7 +7,7 @@ import pytest
 from samples import cross_judge
 
 from leakscope.attacks import learned_values, loss_threshold
-from leakscope.risk import score
+from leakscope.evaluation.risk import score
 
 N = 4000
 ERROR = 4 * math.sqrt(0.25 / N)

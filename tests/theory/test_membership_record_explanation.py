@@ -4,7 +4,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from leakscope import intervals
 from leakscope.attacks.membership_record_explanation import (
     ask,
     by_group,
@@ -12,14 +11,15 @@ from leakscope.attacks.membership_record_explanation import (
     self_revealing,
     self_revelation,
 )
-from leakscope.errors import InputError
+from leakscope.attacks.protocol import Evidence, Known
+from leakscope.core import intervals
+from leakscope.core.errors import InputError
+from leakscope.data.records import Records
 from leakscope.evaluation.record_explanation import membership_risks
-from leakscope.evidence import Evidence, Known
-from leakscope.influence.explanation import RecordExplanation
-from leakscope.influence.logistic import leave_one_out
-from leakscope.oracle import Oracle
-from leakscope.records import Records
-from leakscope.risk import score
+from leakscope.evaluation.risk import score
+from leakscope.releases.oracle import Oracle
+from leakscope.releases.record_explanations.explanation import RecordExplanation
+from leakscope.releases.record_explanations.logistic import leave_one_out
 
 N = 150
 

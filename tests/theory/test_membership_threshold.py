@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leakscope.attacks import likelihood_ratio, loss_threshold
-from leakscope.evidence import Evidence, Known
+from leakscope.attacks.protocol import Evidence, Known
 
 N = 200_000
 

@@ -6,9 +6,9 @@ from rare_categories import rare_categories
 
 from leakscope.attacks.reconstruction_combined import combined
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
-from leakscope.errors import InputError
-from leakscope.influence import RecordExplanation, leave_one_out
-from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior
+from leakscope.core.errors import InputError
+from leakscope.releases.oracle import Answer, BudgetSpent, Collector, Oracle, Prior
+from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
 
 
 def people(n, seed):

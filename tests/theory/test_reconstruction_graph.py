@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from leakscope.attacks.reconstruction_graph import graph_traversal
-from leakscope.errors import InputError
-from leakscope.influence.explanation import RecordExplanation
-from leakscope.influence.graph import ORDERS, influence_graph
-from leakscope.influence.logistic import leave_one_out
-from leakscope.oracle import Answer, BudgetSpent, Oracle, Prior
+from leakscope.core.errors import InputError
+from leakscope.releases.oracle import Answer, BudgetSpent, Oracle, Prior
+from leakscope.releases.record_explanations.explanation import RecordExplanation
+from leakscope.releases.record_explanations.graph import ORDERS, influence_graph
+from leakscope.releases.record_explanations.logistic import leave_one_out
 
 K = 3
 

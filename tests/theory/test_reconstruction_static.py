@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from leakscope.attacks.reconstruction_static import CHUNK, KINDS, static_queries
-from leakscope.errors import InputError
-from leakscope.influence.explanation import RecordExplanation
-from leakscope.influence.logistic import leave_one_out
-from leakscope.oracle import Answer, BudgetSpent, Oracle, Prior
+from leakscope.core.errors import InputError
+from leakscope.releases.oracle import Answer, BudgetSpent, Oracle, Prior
+from leakscope.releases.record_explanations.explanation import RecordExplanation
+from leakscope.releases.record_explanations.logistic import leave_one_out
 
 
 class Listener:

@@ -10,9 +10,9 @@ from scipy.linalg import null_space
 from scipy.special import expit, logit
 
 from leakscope.attacks.reconstruction_subspace import TRIES, Affine, Descent, Flat, subspace_reduction
-from leakscope.errors import InputError
-from leakscope.influence import LeaveOneOut, RecordExplanation, influences, leave_one_out
-from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior
+from leakscope.core.errors import InputError
+from leakscope.releases.oracle import Answer, BudgetSpent, Collector, Oracle, Prior
+from leakscope.releases.record_explanations import LeaveOneOut, RecordExplanation, influences, leave_one_out
 
 
 def made_up(n, d, seed, span=None, change=0.03):

@@ -8,9 +8,9 @@ from rare_categories import rare_categories
 from scipy.special import expit
 
 from leakscope.attacks.reconstruction_zeroing import IDLE, zero_found_influences
-from leakscope.errors import InputError
-from leakscope.influence import RecordExplanation, leave_one_out
-from leakscope.oracle import Answer, BudgetSpent, Oracle, Prior
+from leakscope.core.errors import InputError
+from leakscope.releases.oracle import Answer, BudgetSpent, Oracle, Prior
+from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
 
 
 class Networks:

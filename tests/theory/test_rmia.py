@@ -16,8 +16,8 @@ from leakscope.attacks.references import (
     likelihood_of,
     reference_statistics,
 )
-from leakscope.errors import InputError
-from leakscope.risk import score
+from leakscope.core.errors import InputError
+from leakscope.evaluation.risk import score
 
 N = 4000
 #: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.

@@ -10,9 +10,9 @@ from typing import Any, get_type_hints
 import pandas as pd
 from sphinx.application import Sphinx
 
-from leakscope import verdict
-from leakscope.evidence import Attack
-from leakscope.risk import Confidence
+from leakscope.attacks.protocol import Attack
+from leakscope.evaluation import verdict
+from leakscope.evaluation.risk import Confidence
 from leakscope_docs import executed, mathml, modules, schema, statements
 
 

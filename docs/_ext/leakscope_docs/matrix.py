@@ -20,14 +20,14 @@ import numpy as np
 import leakscope as ls
 from leakscope import attacks
 from leakscope.attacks import ATTRIBUTE_ATTACKS, RECONSTRUCTIONS, REGISTRY, Attack, Evidence, Known
+from leakscope.attacks.attributes import AttributeEvidence, Reference
 from leakscope.attacks.membership_explanation_references import explanation_table
 from leakscope.attacks.membership_record_explanation import RELEASE
 from leakscope.attacks.references import FROM_REFERENCES, OF_EXPLANATION, reference_statistics
-from leakscope.attribute.evidence import AttributeEvidence, Reference
-from leakscope.influence import RecordExplanation, leave_one_out
-from leakscope.oracle import Oracle, Prior
-from leakscope.releases import LOSSES, RELEASES
-from leakscope.selection import FOLLOWS
+from leakscope.attacks.selection import FOLLOWS
+from leakscope.releases.oracle import Oracle, Prior
+from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
+from leakscope.releases.release import LOSSES, RELEASES
 
 RECORDS = 120
 BUDGET = 500
@@ -201,8 +201,8 @@ def _runs(attack: Attack, model: Any) -> str:
 
 def release_table(kinds: dict[str, Any]) -> str:
     """What can be released by which kind of model, and what follows from it for anyone who knows the labels."""
-    from leakscope.explanations import METHODS
-    from leakscope.releases import find_release
+    from leakscope.releases.feature_explanations import METHODS
+    from leakscope.releases.release import find_release
 
     rows = []
     for name in (*RELEASES, *METHODS):

@@ -5,6 +5,7 @@ from functools import partial
 
 from leakscope.attacks.attribute_inversion import inversion
 from leakscope.attacks.attribute_learned import imputation, learned_attribute
+from leakscope.attacks.attributes import AttributeAttack
 from leakscope.attacks.membership_base import base
 from leakscope.attacks.membership_boundary import boundary
 from leakscope.attacks.membership_bounded_loss import bounded_loss
@@ -31,15 +32,14 @@ from leakscope.attacks.membership_record_explanation import (
 from leakscope.attacks.membership_residual import residual
 from leakscope.attacks.membership_rmia import rmia
 from leakscope.attacks.membership_threshold import likelihood_ratio, loss_threshold
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.attacks.reconstruction_combined import combined
 from leakscope.attacks.reconstruction_graph import graph_traversal
 from leakscope.attacks.reconstruction_static import static_queries
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
 from leakscope.attacks.reconstruction_zeroing import zero_found_influences
-from leakscope.attribute.evidence import AttributeAttack
-from leakscope.evidence import Attack, Evidence, Guesses, Known
-from leakscope.models import Task
-from leakscope.oracle import Reconstruction
+from leakscope.models.model import Task
+from leakscope.releases.oracle import Reconstruction
 
 __all__ = [
     "ATTACKS", "ATTRIBUTE_ATTACKS", "RECONSTRUCTIONS", "REGISTRY", "Attack", "AttributeAttack", "Evidence",

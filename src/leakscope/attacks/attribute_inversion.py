@@ -30,9 +30,9 @@ from typing import Literal
 import numpy as np
 
 from leakscope.attacks.attribute_learned import boosted_trees
-from leakscope.attribute.evidence import AttributeAttack, AttributeEvidence
+from leakscope.attacks.attributes import AttributeAttack, AttributeEvidence
 from leakscope.core.arrays import Floats
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 Sees = Literal["output", "label"]
 

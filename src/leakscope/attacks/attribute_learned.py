@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.attributes import AttributeAttack, AttributeEvidence
 from leakscope.attacks.membership_explanation_learned import Components
 from leakscope.attacks.membership_learned import log_odds
-from leakscope.attribute.evidence import AttributeAttack, AttributeEvidence
 from leakscope.core.arrays import Booleans, Floats, Indices
-from leakscope.workers import one_thread
+from leakscope.worlds.workers import one_thread
 
 TREES, LEAVES, RATE = 40, 8, 0.15
 #: More reference records than this make the trees slower, and hardly better.

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.attacks.references import (
     LOG_MEAN_TEMPERED,
     REFERENCES,
@@ -27,8 +28,7 @@ from leakscope.attacks.references import (
     references_in,
 )
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses, Known
-from leakscope.models import Task
+from leakscope.models.model import Task
 
 SOURCE = "Lassila et al. 2025"
 NAME = "tempered loss against reference models (BASE)"

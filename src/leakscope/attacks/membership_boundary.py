@@ -1,6 +1,6 @@
 """The distance to the decision boundary: members are those that are farther from it (Choquette-Choo et al. 2021; Li and Zhang 2021).
 
-It reads the release ``boundary_distance`` (`leakscope.boundary`), which takes predicted labels alone and 200 questions a record, and
+It reads the release ``boundary_distance`` (`leakscope.releases.boundary_distance`), which takes predicted labels alone and 200 questions a record, and
 runs only where it is asked for by name. The score is the distance, 0 for a record with a wrong label; "member" is said from the
 distance on that is best on the known records.
 """
@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
 from leakscope.attacks.references import at_best_threshold
-from leakscope.evidence import Attack, Evidence, Guesses
 
 SOURCE = "Choquette-Choo et al. 2021; Li and Zhang 2021"
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Labels
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses, Labels
-from leakscope.releases import LOSSES
+from leakscope.releases.release import LOSSES
 
 #: Losses with a bound of their own; for any other, B is the largest loss that the attacker knows of.
 BOUNDS = {"labels": 1.0, "likelihood_loss": 1.0}

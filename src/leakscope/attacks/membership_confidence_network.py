@@ -14,8 +14,8 @@ from itertools import pairwise
 import numpy as np
 
 from leakscope.attacks.membership_learned import thin
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses
 
 BATCH, RATE = 128, 1e-3
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.attacks.references import (
     MEAN_LOSS_OUT,
     REFERENCES,
@@ -20,8 +21,7 @@ from leakscope.attacks.references import (
     references_in,
 )
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses, Known
-from leakscope.models import Task
+from leakscope.models.model import Task
 
 SOURCE = "Watson et al. 2022"
 NAME = "loss calibrated by difficulty"

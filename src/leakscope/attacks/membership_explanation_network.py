@@ -30,13 +30,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.adapters import seeded_torch
 from leakscope.attacks.membership_learned import thin
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.errors import InputError, MissingExtraError
-from leakscope.evidence import Attack, Evidence, Guesses, Known
-from leakscope.explanations.settings import parse
+from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.models.adapters import seeded_torch
+from leakscope.releases.feature_explanations.settings import parse
 
 Shown = Mapping[str, NDArray[np.float32]]
 

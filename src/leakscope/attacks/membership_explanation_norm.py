@@ -12,9 +12,9 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.membership_learned import log_odds, thin
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses
-from leakscope.explanations.settings import parse
+from leakscope.releases.feature_explanations.settings import parse
 
 #: Leaves at most. More follow chance where there is little to find: one number needs fewer than many do.
 LEAVES = 20

@@ -34,6 +34,7 @@ from numpy.typing import NDArray
 from leakscope.attacks.membership_explanation_norm import log_norm
 from leakscope.attacks.membership_learned_references import Features, answer_features, fit_and_guess, reads_of
 from leakscope.attacks.membership_lira import log_gaussian_ratio
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.attacks.references import (
     COLUMNS,
     DEVIATION_OUT,
@@ -45,9 +46,8 @@ from leakscope.attacks.references import (
     statistics_of_phi,
 )
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses, Known
-from leakscope.explanations.settings import parse
-from leakscope.models import Task
+from leakscope.models.model import Task
+from leakscope.releases.feature_explanations.settings import parse
 
 SOURCE = "Leakscope; after Carlini et al. 2022 and shokri2019, section 4.3.3"
 NAME = "likelihood ratio of the explanation (LiRA)"

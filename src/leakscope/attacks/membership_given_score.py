@@ -1,6 +1,6 @@
 """Attacks on one number per record that someone else computed: the number itself, and a small tree on it.
 
-`leakscope.scores` audits such numbers, and no model or record is seen. The first attack takes the number as a score of membership; the
+`leakscope.studies.scores` audits such numbers, and no model or record is seen. The first attack takes the number as a score of membership; the
 second finds members wherever on the scale they gather (shokri2019, section 4.1), in the middle or at both ends.
 """
 
@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.membership_learned import log_odds, smallest_leaf, thin
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
 from leakscope.attacks.references import at_best_threshold
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses
 
 #: Leaves of the tree at most: a single number has few places where members can gather, and more leaves would fit chance.
 LEAVES = 8

@@ -1,6 +1,6 @@
 """The label-only attack: members are those whose label survives small changes (Choquette-Choo et al. 2021, section 3).
 
-It reads the release ``label_stability`` (`leakscope.stability`), which takes predicted labels alone, and so it finds what a
+It reads the release ``label_stability`` (`leakscope.releases.label_stability`), which takes predicted labels alone, and so it finds what a
 defense leaves that changes or hides confidences and keeps the labels. The score is the stability; "member" is whoever
 reaches the stability that tells the known members from the known others best, as Choquette-Choo et al. choose it.
 The distance to the boundary between the labels, which takes some thousand questions a record, is not measured.
@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
 from leakscope.attacks.references import at_best_threshold
-from leakscope.evidence import Attack, Evidence, Guesses
 
 SOURCE = "Choquette-Choo et al. 2021, section 3"
 

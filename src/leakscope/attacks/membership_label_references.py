@@ -15,9 +15,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.attacks.references import LOG_MEAN_LIKELIHOOD, REFERENCES, at_best_threshold, references_in
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses, Known
 
 SOURCE = "Watson et al. 2022, on the 0-1 loss"
 NAME = "label against reference models"

@@ -19,9 +19,9 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscope.attacks.logistic import Logistic
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known, Labels
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses, Known, Labels
-from leakscope.releases import LOSSES
+from leakscope.releases.release import LOSSES
 
 Looks = Literal["confidences", "label and confidences", "loss"]
 Classifier = Literal["logistic regression", "tree", "network"]

@@ -36,12 +36,12 @@ from leakscope.attacks.membership_label_references import right_beyond_reference
 from leakscope.attacks.membership_learned import thin
 from leakscope.attacks.membership_lira import log_density_ratio
 from leakscope.attacks.membership_rmia import log_ratio
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.attacks.references import MEAN_IN, MEAN_OUT, REFERENCES, loss_release, phi_of_loss, references_in
 from leakscope.core.arrays import Booleans, Floats
-from leakscope.errors import InputError
-from leakscope.evidence import Attack, Evidence, Guesses, Known
-from leakscope.models import Task
-from leakscope.workers import one_thread
+from leakscope.core.errors import InputError
+from leakscope.models.model import Task
+from leakscope.worlds.workers import one_thread
 
 Classifier = Literal["logistic regression", "boosted trees"]
 Features = Callable[[Evidence | Known], Floats]

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.attacks.references import (
     DEVIATION_IN,
     DEVIATION_OUT,
@@ -33,8 +34,7 @@ from leakscope.attacks.references import (
     references_in,
 )
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses, Known
-from leakscope.models import Task
+from leakscope.models.model import Task
 
 SOURCE = "Carlini et al. 2022, Algorithm 1"
 NAME = "likelihood ratio per record (LiRA)"

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from leakscope.attacks.membership_learned import smallest_leaf, thin
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.attacks.references import (
     LOG_MEAN_OUT,
     MEAN_OUT,
@@ -28,9 +29,8 @@ from leakscope.attacks.references import (
     references_in,
 )
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses, Known
-from leakscope.models import Task
-from leakscope.workers import one_thread
+from leakscope.models.model import Task
+from leakscope.worlds.workers import one_thread
 
 SOURCE = "after Bertran et al. 2023, conditioned on reference models"
 NAME = "quantile regression"

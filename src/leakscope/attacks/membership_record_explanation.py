@@ -19,15 +19,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope import intervals
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.core import intervals
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_confidence
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
-from leakscope.evidence import Attack, Evidence, Guesses
-from leakscope.influence.explanation import LeftOut, Loss, RecordExplanation
-from leakscope.oracle import Oracle
-from leakscope.risk import NOT_SHOWN, pool_small_groups
+from leakscope.evaluation.risk import NOT_SHOWN, pool_small_groups
+from leakscope.releases.oracle import Oracle
+from leakscope.releases.record_explanations.explanation import LeftOut, Loss, RecordExplanation
 
 RELEASE = "record explanation"
 SOURCE = "shokri2019, section 5.1"
@@ -43,7 +43,7 @@ def ask(oracle: Oracle, points: Any) -> Floats:
 
     Examples
     --------
-    >>> from leakscope.influence import leave_one_out
+    >>> from leakscope.releases.record_explanations import leave_one_out
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
     >>> oracle = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(k=2))
     >>> ask(oracle, [[3.0], [0.5]]).round(2)
@@ -150,7 +150,7 @@ def self_revealing(
 
     Examples
     --------
-    >>> from leakscope.influence import leave_one_out
+    >>> from leakscope.releases.record_explanations import leave_one_out
     >>> rng = np.random.default_rng(0)
     >>> X = rng.normal(size=(40, 3))
     >>> found = self_revealing(leave_one_out(X, X[:, 0] > 0), X, ks=(1, 5))

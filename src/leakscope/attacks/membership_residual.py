@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Labels
 from leakscope.attacks.references import (
     LOG_MEAN_LIKELIHOOD,
     MEAN_IN,
@@ -23,8 +24,7 @@ from leakscope.attacks.references import (
     references_in,
 )
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses, Labels
-from leakscope.models import Task
+from leakscope.models.model import Task
 
 SOURCE = "Watson et al. 2022, with a fitted difficulty"
 NAME = "residual against models of another kind"

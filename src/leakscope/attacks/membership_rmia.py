@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.attacks.references import (
     LOG_MEAN_LIKELIHOOD,
     LOG_MEAN_OUT,
@@ -29,8 +30,7 @@ from leakscope.attacks.references import (
 )
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
-from leakscope.evidence import Attack, Evidence, Guesses, Known
-from leakscope.models import Task
+from leakscope.models.model import Task
 
 SOURCE = "Zarifzadeh et al. 2024, section 3"
 NAME = "likelihood against reference models (RMIA)"

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
 from leakscope.core.arrays import Floats
-from leakscope.evidence import Attack, Evidence, Guesses
-from leakscope.releases import LOSSES
+from leakscope.releases.release import LOSSES
 
 SOURCE = "Yeom et al. 2018"
 

@@ -21,7 +21,7 @@ import numpy as np
 
 from leakscope.attacks.reconstruction_subspace import Descent, Flat, check_dimensions
 from leakscope.core.arrays import Floats
-from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
+from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 
 FIRST = 20  # random points to begin with: one alone may miss the large component
 BATCH = 40  # rows moved into the subspace at a time
@@ -40,7 +40,7 @@ def combined(*, dimensions: int | None = None) -> Reconstruction:
 
     Examples
     --------
-    >>> from leakscope.influence import RecordExplanation, leave_one_out
+    >>> from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.random((60, 6)), rng.integers(0, 2, 60)
     >>> oracle = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(k=2), budget=200)

@@ -13,9 +13,9 @@ import numpy as np
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.errors import InputError
-from leakscope.influence.graph import ORDERS, Order
-from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
+from leakscope.core.errors import InputError
+from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
+from leakscope.releases.record_explanations.graph import ORDERS, Order
 
 
 def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patience: int | None = 50) -> Reconstruction:
@@ -33,7 +33,7 @@ def graph_traversal(order: Order = "breadth-first", restarts: bool = True, patie
 
     Examples
     --------
-    >>> from leakscope.influence import RecordExplanation, leave_one_out
+    >>> from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
     >>> oracle = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(k=2))
     >>> found = graph_traversal(restarts=False).run(oracle, Prior.box(1, 0, 3), np.random.default_rng(0))

@@ -18,8 +18,8 @@ import numpy as np
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.errors import InputError
-from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
+from leakscope.core.errors import InputError
+from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
 
 Kind = Literal["uniform", "marginal", "records"]
 KINDS = ("uniform", "marginal", "records")
@@ -41,7 +41,7 @@ def static_queries(kind: Kind, queries: int | None = 1000) -> Reconstruction:
 
     Examples
     --------
-    >>> from leakscope.influence import RecordExplanation, leave_one_out
+    >>> from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
     >>> oracle = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(k=1))
     >>> found = static_queries("uniform", queries=20).run(oracle, Prior.box(1, 0, 3), np.random.default_rng(0))

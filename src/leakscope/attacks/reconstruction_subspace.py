@@ -34,9 +34,9 @@ from scipy.special import logit
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.errors import InputError
-from leakscope.influence.explanation import Loss
-from leakscope.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
+from leakscope.core.errors import InputError
+from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
+from leakscope.releases.record_explanations.explanation import Loss
 
 MODERATE = 2.0  # logits beyond are avoided: digits are lost where predictions are close to 0 or 1
 CHECKS = 3  # points of a round that tell the sign
@@ -111,7 +111,7 @@ def subspace_reduction(*, dimensions: int | None = None) -> Reconstruction:
 
     Examples
     --------
-    >>> from leakscope.influence import RecordExplanation, leave_one_out
+    >>> from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.random((40, 6)), rng.integers(0, 2, 40)
     >>> oracle = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(k=1))

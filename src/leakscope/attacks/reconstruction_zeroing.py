@@ -26,9 +26,9 @@ import numpy as np
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
-from leakscope.errors import InputError
-from leakscope.influence.explanation import Loss
-from leakscope.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
+from leakscope.core.errors import InputError
+from leakscope.releases.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
+from leakscope.releases.record_explanations.explanation import Loss
 
 FIRST = 50  # uniform queries to begin with
 BATCH = 20  # queries between two fits
@@ -49,7 +49,7 @@ def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
 
     Examples
     --------
-    >>> from leakscope.influence import RecordExplanation, leave_one_out
+    >>> from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.random((60, 20)), rng.integers(0, 2, 60)
     >>> oracle = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(k=1), budget=300)

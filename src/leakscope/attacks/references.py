@@ -31,10 +31,10 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.attacks.protocol import Evidence, Guesses, Known, Labels
 from leakscope.core.arrays import Floats
-from leakscope.errors import InputError
-from leakscope.evidence import Evidence, Guesses, Known, Labels
-from leakscope.models import Task
+from leakscope.core.errors import InputError
+from leakscope.models.model import Task
 
 #: Name of the release that holds these statistics.
 REFERENCES = "references"
@@ -295,7 +295,7 @@ def references_in(evidence: Evidence | Known, attack: str) -> Floats:
 
 def at_best_threshold(evidence: Evidence, score_of: Callable[[Evidence | Known], Floats]) -> Guesses:
     """Score the records, and say "member" from the threshold on that is best on the records that the attacker knows."""
-    from leakscope.risk import best_threshold
+    from leakscope.evaluation.risk import best_threshold
 
     score, known, member = score_of(evidence), score_of(evidence.known), evidence.known.member
     return Guesses(score, (score >= best_threshold(known[member], known[~member])).astype(np.float64))

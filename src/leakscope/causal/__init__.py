@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from leakscope.causal.sampling import draw, to_codes, to_frame
     from leakscope.causal.shifts import intervene, perturb, redraw
     from leakscope.causal.table_model import CausalTable
-    from leakscope.causal_study import study
+    from leakscope.studies.causal import study
 
 #: Module to its public names, which are imported when they are first used; the study is built on all of the others.
 _OFFERS = {
@@ -38,7 +38,7 @@ _OFFERS = {
     "leakscope.causal.sampling": ("draw", "to_codes", "to_frame"),
     "leakscope.causal.shifts": ("intervene", "perturb", "redraw"),
     "leakscope.causal.table_model": ("CausalTable",),
-    "leakscope.causal_study": ("study",),
+    "leakscope.studies.causal": ("study",),
 }
 _HOMES = {name: module for module, names in _OFFERS.items() for name in names}
 

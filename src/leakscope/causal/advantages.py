@@ -26,9 +26,9 @@ from numpy.typing import NDArray
 
 from leakscope.causal.generalisation import read_losses
 from leakscope.core.checks import check_count, check_share
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
-from leakscope.intervals import mean
+from leakscope.core.intervals import mean
 from leakscope.learners import as_learner
 
 #: Number of records and a seed to records and labels.

@@ -21,8 +21,8 @@ import numpy as np
 
 from leakscope.causal.network import Network, check_cells
 from leakscope.core.arrays import Floats
-from leakscope.errors import InputError
-from leakscope.records import list_names
+from leakscope.core.errors import InputError
+from leakscope.data.records import list_names
 
 _COMMENT = re.compile(r'("[^"\n]*")|/\*.*?(?:\*/|\Z)|(?<!\S)//[^\n]*', re.S)
 _NAME = r'(?:"(?P<quoted>[^"]*)"|(?P<plain>[^\s{(|,)]+))'
@@ -40,7 +40,7 @@ def read_bif(path: str | Path) -> Network:
     --------
     >>> read_bif("no/such.bif")
     Traceback (most recent call last):
-    leakscope.errors.InputError: there is no file no/such.bif
+    leakscope.core.errors.InputError: there is no file no/such.bif
     """
     path = Path(path)
     if not path.is_file():

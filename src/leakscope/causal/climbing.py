@@ -30,14 +30,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import xlogy
 
-from leakscope import intervals
 from leakscope.causal.counting import count_table
 from leakscope.causal.network import check_cells, configurations, topological_order
+from leakscope.core import intervals
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
-from leakscope.records import list_names
+from leakscope.data.records import list_names
 
 Codes = NDArray[np.integer]
 Arcs = Sequence[tuple[str, str]]

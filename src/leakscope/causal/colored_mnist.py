@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.checks import check_number
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 NOISE = 0.25
 #: Share of colours that go against the label: in the two environments of the training, and in that of the test.
@@ -30,7 +30,7 @@ Colored = tuple[NDArray[np.float32], NDArray[np.int64]]
 
 def load_digits() -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     """All 70,000 images of MNIST, every other pixel of every other row (14 x 14), and their digits."""
-    from leakscope import datasets
+    from leakscope.data import datasets
 
     data = datasets.load("mnist")
     return np.ascontiguousarray(np.asarray(data.X)[:, ::2, ::2]), np.asarray(data.y, np.int64)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from leakscope.causal.network import Network, small_configurations
 from leakscope.core.arrays import Floats
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 Counts = NDArray[np.int64]
 

@@ -10,8 +10,8 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.errors import InputError
-from leakscope.records import list_names
+from leakscope.core.errors import InputError
+from leakscope.data.records import list_names
 
 Task = Literal["classification", "regression"]
 

@@ -37,9 +37,9 @@ import numpy as np
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_number, check_seed, check_share
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
-from leakscope.intervals import difference, mean, normal_quantile
+from leakscope.core.intervals import difference, mean, normal_quantile
 
 #: Records to predictions, one for each.
 Predict = Callable[[Any], Any]

@@ -30,8 +30,8 @@ from typing import Any, Literal, NamedTuple
 from leakscope.causal.conditional_tests import ConditionalTest, CountTest
 from leakscope.causal.invariance_data import Column, Data, check_levels, importances, read_data, regressors
 from leakscope.core.checks import check_confidence, check_count, check_seed
-from leakscope.errors import InputError
-from leakscope.records import list_names
+from leakscope.core.errors import InputError
+from leakscope.data.records import list_names
 
 Test = Literal["auto", "counts", "linear", "logistic"]
 

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from leakscope.causal.conditional_tests import Integers
 from leakscope.core.arrays import Floats
-from leakscope.errors import InputError
-from leakscope.records import bad_values, list_names, plain, read_features, read_labels, row_name
+from leakscope.core.errors import InputError
+from leakscope.data.records import bad_values, list_names, plain, read_features, read_labels, row_name
 
 Column = int | str
 
@@ -67,7 +67,7 @@ def read_data(X: Any, y: Any, environment: Any, *, numbers: bool = False) -> Dat
     --------
     >>> read_data(np.eye(3), [0, 1, 0], ["a", "a", "a"])
     Traceback (most recent call last):
-    leakscope.errors.InputError: all records come from one environment: causes show only where environments differ
+    leakscope.core.errors.InputError: all records come from one environment: causes show only where environments differ
     """
     table, names = _read_table(X)
     labels = read_labels(y, "the data")

@@ -37,14 +37,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
-from leakscope import intervals
+from leakscope.core import intervals
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_number
+from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError, MissingExtraError
+from leakscope.data.records import list_names
 from leakscope.learners.linear import read_records
-from leakscope.records import list_names
-from leakscope.workers import one_thread
+from leakscope.worlds.workers import one_thread
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 #: Features and labels of one environment.

@@ -24,10 +24,10 @@ from scipy import special
 from leakscope.causal.encoding import one_hot
 from leakscope.causal.table_model import CausalTable, Table
 from leakscope.core.arrays import Floats
-from leakscope.errors import InputError
-from leakscope.models import Model
-from leakscope.records import Records
-from leakscope.workers import one_thread
+from leakscope.core.errors import InputError
+from leakscope.data.records import Records
+from leakscope.models.model import Model
+from leakscope.worlds.workers import one_thread
 
 WIDTHS, RATE, STEPS, BATCH = (128, 512, 128), 1e-4, 10_000, 128
 
@@ -123,8 +123,8 @@ class EstimatorKind(_Encoded):
         self, samples: Sequence[Records], classes: NDArray[Any] | None, seed: np.random.SeedSequence
     ) -> list[Model]:
         """Train a clone on each sample; a class that a sample lacks has probability 0."""
-        from leakscope.adapters import Layout
-        from leakscope.target import EstimatorFit
+        from leakscope.models.adapters import Layout
+        from leakscope.models.target import EstimatorFit
 
         codes = None if classes is None else np.arange(len(classes))
         fit = EstimatorFit(self.estimator, Layout(None, None), codes)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from leakscope.causal.bif import read_bif
 from leakscope.causal.network import Network
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 _PAGE = "https://www.bnlearn.com/bnrepository"
 
@@ -70,8 +70,8 @@ def _bundled(key: str) -> Path | None:
 
 def _fetched(key: str) -> Path:
     """The file in the mirror or the cache, or downloaded. Copies differ in the order of rows, so there is no digest."""
-    from leakscope.datasets import store
-    from leakscope.datasets.dataset import Description, File
+    from leakscope.data.datasets import store
+    from leakscope.data.datasets.dataset import Description, File
 
     known = NETWORKS[key]
     description = Description(

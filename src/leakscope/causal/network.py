@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
-from leakscope.errors import InputError
-from leakscope.records import list_names
+from leakscope.core.errors import InputError
+from leakscope.data.records import list_names
 
 #: Rows of published tables are rounded to seven digits; a row further from 1 than this is a mistake.
 ROUNDED = 1e-4

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from leakscope.causal.network import Network
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.errors import InputError
-from leakscope.records import list_names, row_name
+from leakscope.core.errors import InputError
+from leakscope.data.records import list_names, row_name
 
 if TYPE_CHECKING:
     import pandas as pd

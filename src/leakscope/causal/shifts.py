@@ -15,7 +15,7 @@ import numpy as np
 from leakscope.causal.network import Network
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 Seed = int | np.random.SeedSequence
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from leakscope.causal.counting import count_table
 from leakscope.causal.network import LARGEST_TABLE, configurations
 from leakscope.core.arrays import Floats, Indices
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 from leakscope.learners.linear import check_size
 
 FLOOR = 1e-12  # probabilities are taken to be at least that: log-odds stay within ±27.7

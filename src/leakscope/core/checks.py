@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 
 #: Above this, a normal quantile depends on digits that nobody can justify.
 HIGHEST_CONFIDENCE = 0.99999
@@ -29,7 +29,7 @@ def check_count(name: str, value: Any, least: int = 1, most: int | None = None) 
     200
     >>> check_count("draws", 0.5)
     Traceback (most recent call last):
-    leakscope.errors.InputError: draws must be a whole number of at least 1, not 0.5
+    leakscope.core.errors.InputError: draws must be a whole number of at least 1, not 0.5
     """
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
     if not whole or value < least or (most is not None and value > most):
@@ -49,7 +49,7 @@ def check_number(
     0.0
     >>> check_number("tolerance", "0.1", least=0, most=1, open_ends=True)
     Traceback (most recent call last):
-    leakscope.errors.InputError: tolerance must be a number strictly between 0 and 1, not '0.1'
+    leakscope.core.errors.InputError: tolerance must be a number strictly between 0 and 1, not '0.1'
     """
     number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     inside = number and (least < value < most if open_ends else least <= value <= most)
@@ -75,7 +75,7 @@ def check_confidence(confidence: Any) -> float:
     --------
     >>> check_confidence(95)
     Traceback (most recent call last):
-    leakscope.errors.InputError: confidence must be a number from 0.5 to 0.99999, not 95
+    leakscope.core.errors.InputError: confidence must be a number from 0.5 to 0.99999, not 95
     """
     return check_number("confidence", confidence, 0.5, HIGHEST_CONFIDENCE)
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import name
-from leakscope.errors import InputError
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -25,14 +25,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.adapters import seeded_torch
 from leakscope.core.checks import check_count, check_number
+from leakscope.core.errors import InputError
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.torch_training import Plan, import_torch, make_plan, read_hidden
-from leakscope.errors import InputError
-from leakscope.models import Model
-from leakscope.target import Target
+from leakscope.models.adapters import seeded_torch
+from leakscope.models.model import Model
+from leakscope.models.target import Target
 
 ATTACKER = 64  # width of the attacker's two hidden layers
 NO_GUARANTEE = "Nothing is guaranteed: the model is trained against one attacker, and a better one may still succeed."
@@ -64,7 +64,7 @@ class AdversarialRegularisation(Tunable):
     (2.0,)
     >>> AdversarialRegularisation(-1)
     Traceback (most recent call last):
-    leakscope.errors.InputError: α must be 0 or more, not -1
+    leakscope.core.errors.InputError: α must be 0 or more, not -1
     """
 
     weights: Any = (1.0, 3.0)

@@ -33,12 +33,12 @@ from scipy.special import expit, softmax
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
-from leakscope.defenses.encoding import PUBLIC_ENCODING, Encoding, LinearOutputs, make_encoding
-from leakscope.errors import InputError
-from leakscope.failures import describe
-from leakscope.models import Model, Task
-from leakscope.target import Target
-from leakscope.workers import one_thread
+from leakscope.core.errors import InputError
+from leakscope.core.failures import describe
+from leakscope.models.encoding import PUBLIC_ENCODING, Encoding, LinearOutputs, make_encoding
+from leakscope.models.model import Model, Task
+from leakscope.models.target import Target
+from leakscope.worlds.workers import one_thread
 
 ALWAYS = (
     "the number of records is public",
@@ -109,7 +109,7 @@ def make_rows(
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from leakscope.target import make_target
+    >>> from leakscope.models.target import make_target
     >>> X, y = np.array([[0.0], [2.0], [0.0], [2.0]]), np.array([0, 1, 0, 1])
     >>> target = make_target(LogisticRegression().fit(X, y), (X, y), (X, y))
     >>> rows, rests_on = make_rows(target, radius=2.0)

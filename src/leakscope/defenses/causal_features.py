@@ -28,12 +28,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.errors import InputError
+from leakscope.data.records import list_names
 from leakscope.defenses.defense import Defended, make_learner
 from leakscope.defenses.fewer_features import fit_blanked
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
-from leakscope.errors import InputError
-from leakscope.records import list_names
-from leakscope.target import Target
+from leakscope.models.target import Target
 
 if TYPE_CHECKING:
     from leakscope.causal.invariance import Invariance

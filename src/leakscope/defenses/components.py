@@ -15,12 +15,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.core.errors import InputError
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
-from leakscope.defenses.encoding import make_encoding
 from leakscope.defenses.fewer_features import SIZES, is_size, read_size
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
-from leakscope.errors import InputError
-from leakscope.target import EstimatorFit, Target
+from leakscope.models.encoding import make_encoding
+from leakscope.models.target import EstimatorFit, Target
 
 
 @dataclass(frozen=True)

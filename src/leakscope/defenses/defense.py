@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
-from leakscope.errors import InputError
-from leakscope.models import Model
-from leakscope.target import Learner, Target
+from leakscope.core.errors import InputError
+from leakscope.models.model import Model
+from leakscope.models.target import Learner, Target
 
 if TYPE_CHECKING:
-    from leakscope.reconstruction.release import RecordRelease
+    from leakscope.releases.record_explanations.release import RecordRelease
 
 #: What is done to the model's answers before they leave: (n, k) probabilities, or (n,) values, to the same shape.
 Answers = Callable[[Floats], Floats]
@@ -129,7 +129,7 @@ def apply(defense: Defense, target: Target, setting: Setting, *, seed: int = 0) 
     --------
     >>> from leakscope.defenses import Rounding
     >>> from leakscope.toys import lookup
-    >>> from leakscope.target import make_target
+    >>> from leakscope.models.target import make_target
     >>> toy = lookup(n=100)
     >>> target = make_target(toy.model, toy.train, toy.holdout, fit=toy.fit)
     >>> apply(Rounding([1]), target, 1).model.predict(target.members.X[:1])
@@ -181,7 +181,7 @@ def make_learner(name: str, fit: Any) -> Training:
     """
     from uuid import uuid4
 
-    from leakscope.fingerprints import fingerprint
+    from leakscope.data.fingerprints import fingerprint
 
     try:
         key = fingerprint(fit, fitted=True)  # what was fitted before, such as an encoding, is part of the recipe
@@ -243,7 +243,7 @@ def read_settings(values: Any, what: str, check: Callable[[Any], bool], must: st
     (0.5,)
     >>> read_settings([0.5, -1], "λ", lambda value: value > 0, "above 0")
     Traceback (most recent call last):
-    leakscope.errors.InputError: λ must be above 0, not -1
+    leakscope.core.errors.InputError: λ must be above 0, not -1
     """
     given = (values,) if np.ndim(values) == 0 else tuple(values)
     if not given:

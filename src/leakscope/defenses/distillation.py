@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
+from leakscope.core.errors import InputError
+from leakscope.data.records import take_rows
 from leakscope.defenses.defense import Defended, Tunable, make_learner, whole_numbers
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of, split_last
-from leakscope.errors import InputError
-from leakscope.models import Model
-from leakscope.records import take_rows
-from leakscope.target import EstimatorFit, Learner, Target
+from leakscope.models.model import Model
+from leakscope.models.target import EstimatorFit, Learner, Target
 
 DRAWN = "the estimator takes no weights, so the labels are drawn from the teachers' probabilities"
 

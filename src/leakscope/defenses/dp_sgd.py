@@ -32,15 +32,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.adapters import seeded_torch
 from leakscope.core.checks import check_number, check_share
+from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
-from leakscope.defenses.encoding import PUBLIC_ENCODING
 from leakscope.defenses.torch_training import Plan, import_torch, make_plan, read_hidden
-from leakscope.errors import InputError, MissingExtraError
-from leakscope.models import Model
-from leakscope.target import Target
+from leakscope.models.adapters import seeded_torch
+from leakscope.models.encoding import PUBLIC_ENCODING
+from leakscope.models.model import Model
+from leakscope.models.target import Target
 
 SMALLEST, LARGEST = 0.05, 50.0  # the accountant's grid is too coarse below, and its range too wide above
 SPENT = 0.99  # the search for σ ends when this share of ε is spent
@@ -78,7 +78,7 @@ class DPSGD(Tunable):
     (1, 4)
     >>> DPSGD(0)
     Traceback (most recent call last):
-    leakscope.errors.InputError: ε must be 0.05 to 50, not 0
+    leakscope.core.errors.InputError: ε must be 0.05 to 50, not 0
     """
 
     epsilon: Any = (1.0, 4.0, 8.0)

@@ -23,15 +23,15 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.adapters import seeded_torch
 from leakscope.core.arrays import Floats
+from leakscope.core.errors import InputError
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
-from leakscope.defenses.encoding import Encoding, last_step, make_encoding
 from leakscope.defenses.retraining import NOTHING_PROVEN, known_class
 from leakscope.defenses.torch_training import MODULES, import_torch
-from leakscope.errors import InputError
-from leakscope.models import Model, Task, to_probabilities
-from leakscope.target import Target
+from leakscope.models.adapters import seeded_torch
+from leakscope.models.encoding import Encoding, last_step, make_encoding
+from leakscope.models.model import Model, Task, to_probabilities
+from leakscope.models.target import Target
 
 NETWORKS = {"MLPClassifier": True, "MLPRegressor": False}
 IN_TORCH = "the network is trained in torch with Adam, which the rate 0 does too: compare with that"

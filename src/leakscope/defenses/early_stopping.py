@@ -18,10 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.defenses.defense import Defended, Tunable, make_learner, whole_numbers
-from leakscope.defenses.encoding import last_step
 from leakscope.defenses.retraining import NOTHING_PROVEN, known_class, learner_of, refuse_other_steps, with_parameters
-from leakscope.models import Model
-from leakscope.target import EstimatorFit, Target
+from leakscope.models.encoding import last_step
+from leakscope.models.model import Model
+from leakscope.models.target import EstimatorFit, Target
 
 ITERATIVE = (
     "LogisticRegression",

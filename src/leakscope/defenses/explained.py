@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
-from leakscope.explanations import FeatureExplanation, parse
+from leakscope.releases.feature_explanations import FeatureExplanation, parse
 
 
 @dataclass(frozen=True)

@@ -29,8 +29,8 @@ from numpy.typing import NDArray
 from leakscope.core.arrays import Floats
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
-from leakscope.models import Model
-from leakscope.target import Learner, Target
+from leakscope.models.model import Model
+from leakscope.models.target import Learner, Target
 
 RANGES = 16
 SIZES = "a share between 0 and 1, or a whole number from 1 on"

@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
-from leakscope.reconstruction.release import RecordRelease
-from leakscope.target import Target
+from leakscope.models.target import Target
+from leakscope.releases.record_explanations.release import RecordRelease
 
 
 def refuse_record_explanations(target: Target) -> str | None:

@@ -28,16 +28,16 @@ from numpy.typing import NDArray
 
 from leakscope.causal import irm as invariant
 from leakscope.core.arrays import Floats
+from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.data.fingerprints import row_hashes
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.causal_features import Column, environment_column
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
-from leakscope.defenses.encoding import Encoding, make_encoding
 from leakscope.defenses.fewer_features import Blanking, blank_columns
 from leakscope.defenses.retraining import NOTHING_PROVEN
-from leakscope.errors import InputError, MissingExtraError
-from leakscope.fingerprints import row_hashes
-from leakscope.models import Model
-from leakscope.target import Target
+from leakscope.models.encoding import Encoding, make_encoding
+from leakscope.models.model import Model
+from leakscope.models.target import Target
 
 FEWEST = 20  # records of either class in an environment: a half has none of them once in a million times
 DEFAULT = invariant.IRM(anneal=100, steps=500, rate=0.03, widths=(16,))

@@ -32,8 +32,8 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.errors import InputError
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
-from leakscope.defenses.encoding import last_step
 from leakscope.defenses.retraining import (
     NOTHING_PROVEN,
     known_class,
@@ -42,9 +42,9 @@ from leakscope.defenses.retraining import (
     split_last,
     with_parameters,
 )
-from leakscope.errors import InputError
-from leakscope.models import Model
-from leakscope.target import EstimatorFit, Target
+from leakscope.models.encoding import last_step
+from leakscope.models.model import Model
+from leakscope.models.target import EstimatorFit, Target
 
 LEAVES = "the penalty is on the values in the leaves, tree by tree, and not on all parameters together"
 #: Names of the squared error where an estimator counts half of it; None is the default of LightGBM and XGBoost.
@@ -64,7 +64,7 @@ class L2(Tunable):
     --------
     >>> from sklearn.linear_model import Ridge
     >>> from leakscope.defenses import apply
-    >>> from leakscope.target import make_target
+    >>> from leakscope.models.target import make_target
     >>> X, y = np.array([[-1.0], [1.0], [-1.0], [1.0]]), np.array([-1.0, 1.0, -1.0, 1.0])
     >>> target = make_target(Ridge().fit(X, y), (X, y), (X, y))
     >>> apply(L2(1.0), target, 1.0).model.predict(X)

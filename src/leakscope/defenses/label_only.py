@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, say_labels
 from leakscope.defenses.rounding import refuse_without_probabilities
-from leakscope.target import Target
+from leakscope.models.target import Target
 
 
 @dataclass(frozen=True)

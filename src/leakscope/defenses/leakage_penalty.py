@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from leakscope.core.checks import check_number
 from leakscope.defenses.bounded_linear import why_no_rows
 from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
-from leakscope.defenses.encoding import LinearOutputs, linear_model, make_encoding
-from leakscope.models import Model
-from leakscope.target import Target
+from leakscope.models.encoding import LinearOutputs, linear_model, make_encoding
+from leakscope.models.model import Model
+from leakscope.models.target import Target
 
 NOT_PROVEN = (
     "no guarantee: the limit of 1/κ times the mean leakage holds to first order and for the training set at hand, not for every "
@@ -48,7 +48,7 @@ class LeakagePenalty(Tunable):
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.linear_model import LogisticRegression
     >>> from leakscope.defenses import apply
-    >>> from leakscope.target import make_target
+    >>> from leakscope.models.target import make_target
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> target = make_target(LogisticRegression(max_iter=5000).fit(X[::2], y[::2]), (X[::2], y[::2]), (X[1::2], y[1::2]))
     >>> made = apply(LeakagePenalty(), target, 0.2)

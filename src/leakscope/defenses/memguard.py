@@ -25,10 +25,10 @@ import numpy as np
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
+from leakscope.core.keyed_random import uniforms
 from leakscope.defenses.defense import Allowed, Defended, Tunable
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
-from leakscope.keyed import uniforms
-from leakscope.target import Target
+from leakscope.models.target import Target
 
 #: Answers of one model about one record differ by less than this many digits show, where only the batch differs.
 DIGITS = 9
@@ -81,7 +81,7 @@ def _guard(distortion: float, secret: int, answers: Floats) -> Floats:
 
 def _drawn(answers: Floats, secret: int) -> tuple[Floats, Floats]:
     """For each answer exponential numbers, whose shares are even on all probability vectors, and a number in (0, 1)."""
-    from leakscope.fingerprints import row_hashes
+    from leakscope.data.fingerprints import row_hashes
 
     numbers = uniforms(row_hashes(np.round(answers, DIGITS)), answers.shape[1] + 1, secret)
     return -np.log(numbers[:, 1:]), numbers[:, 0]

@@ -15,15 +15,15 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.adapters import pick_columns
+from leakscope.core.errors import InputError
+from leakscope.core.failures import cause
+from leakscope.data.fingerprints import row_hashes
+from leakscope.data.records import read_pair, take_rows
 from leakscope.defenses.defense import Defended, make_learner, read_settings
 from leakscope.defenses.retraining import NO_LEARNER, NOTHING_PROVEN, learner_of
-from leakscope.errors import InputError
-from leakscope.failures import cause
-from leakscope.fingerprints import row_hashes
-from leakscope.models import Model, label_codes
-from leakscope.records import read_pair, take_rows
-from leakscope.target import Learner, Target
+from leakscope.models.adapters import pick_columns
+from leakscope.models.model import Model, label_codes
+from leakscope.models.target import Learner, Target
 
 WHERE = "the further data"
 ORDER = 0x6D6F7265  # the seed of the order in which further records are added: a larger share holds the smaller ones

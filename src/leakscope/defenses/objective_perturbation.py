@@ -56,8 +56,8 @@ from leakscope.defenses.bounded_linear import (
     why_no_rows,
 )
 from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
-from leakscope.models import Model
-from leakscope.target import Target
+from leakscope.models.model import Model
+from leakscope.models.target import Target
 
 EXACT = "the minimum counts as exact (the gradient left is at most 10⁻⁸ divided by the number of records)"
 
@@ -85,7 +85,7 @@ class ObjectivePerturbation(Tunable):
     --------
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from leakscope.target import make_target
+    >>> from leakscope.models.target import make_target
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> target = make_target(LogisticRegression(max_iter=5000).fit(X[::2], y[::2]), (X[::2], y[::2]), (X[1::2], y[1::2]))
     >>> made = ObjectivePerturbation(noise="laplace").defend(target, 4.0)

@@ -15,11 +15,11 @@ The gradient of the log-loss is x times the error of the guess: G = 1 for two cl
 minimum stops at a gradient of 10⁻⁸/n, which moves each of the two at most 10⁻⁸/2λn: :math:`\Delta = (G +
 10^{-8})/\lambda n`.
 
-**Values.** With :math:`|y| \le 1` the bound for least squares in `leakscope.sensitivity` holds for all records at once:
+**Values.** With :math:`|y| \le 1` the bound for least squares in `leakscope.bounds.sensitivity` holds for all records at once:
 :math:`\Delta = \tfrac{2(1 + r)}{\sqrt{n\lambda}}\,\tfrac{q}{1 + q^2}`, with :math:`r = 1/(2\sqrt\lambda)` and :math:`q
 = \min(1, 1/\sqrt{n\lambda})`, and it is never more than 2r.
 
-**Noise.** ``gaussian``: deviation σ on each parameter, from `leakscope.bounds.gaussian_noise`; (ε, δ). ``laplace``:
+**Noise.** ``gaussian``: deviation σ on each parameter, from `leakscope.bounds.any_attack.gaussian_noise`; (ε, δ). ``laplace``:
 density proportional to :math:`e^{-\varepsilon\lVert b\rVert_2/\Delta}`; ε alone [Chaudhuri et al. 2011, Theorem 6]. At
 ε = 1 and δ = 10⁻⁵ Gaussian noise is the smaller of the two from 13 parameters on. More λ means less noise, and a model
 that is bent more.
@@ -37,9 +37,10 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.bounds import gaussian_noise, laplace_noise
+from leakscope.bounds.any_attack import gaussian_noise, laplace_noise
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
+from leakscope.core.errors import InputError
 from leakscope.defenses.bounded_linear import (
     SLACK,
     BoundedRows,
@@ -52,9 +53,8 @@ from leakscope.defenses.bounded_linear import (
     why_no_rows,
 )
 from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
-from leakscope.errors import InputError
-from leakscope.models import Model
-from leakscope.target import Target
+from leakscope.models.model import Model
+from leakscope.models.target import Target
 
 #: Swaps that are tried where the sensitivity is estimated.
 SWAPS = 16
@@ -93,7 +93,7 @@ class ParameterNoise(Tunable):
     (0.5, 1)
     >>> from sklearn.datasets import load_breast_cancer
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from leakscope.target import make_target
+    >>> from leakscope.models.target import make_target
     >>> X, y = load_breast_cancer(return_X_y=True)
     >>> target = make_target(LogisticRegression(max_iter=5000).fit(X[::2], y[::2]), (X[::2], y[::2]), (X[1::2], y[1::2]))
     >>> made = ParameterNoise().defend(target, 4.0)

@@ -2,9 +2,9 @@ r"""PATE: a student learns public records whose labels are a noisy vote of teach
 
 The training records are dealt at random among M teachers, each trained by the model's own learner. T public records get the
 label :math:`\arg\max_k\{n_k + \mathrm{Lap}(2/\gamma)\}` of the votes :math:`n_k`, and the student, trained by the same learner,
-sees these records and labels alone (Papernot et al. 2017; [tople2020, Thm 4] for the noise). `leakscope.pate` has the proof: a
+sees these records and labels alone (Papernot et al. 2017; [tople2020, Thm 4] for the noise). `leakscope.bounds.pate` has the proof: a
 swapped record changes one teacher, and so an answer is (γ, 0)-private; all T together are (ε, δ)-private whatever the votes are,
-and γ is the largest for which they cost the ε asked for (`leakscope.pate.gamma_for`). The student is computed from the answers, and
+and γ is the largest for which they cost the ε asked for (`leakscope.bounds.pate.gamma_for`). The student is computed from the answers, and
 is as private as they are. The smaller ε that holds for the votes at hand is private itself and not used here.
 
 Who teaches which record is settled by its position and by chance, never by its label: were each class dealt evenly, a swap
@@ -21,17 +21,17 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.bounds.pate import count_votes, gamma_for, noisy_winners
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_share
+from leakscope.core.errors import InputError
+from leakscope.core.failures import cause, describe
+from leakscope.data.fingerprints import row_hashes
+from leakscope.data.records import list_names, read_features, take_rows
 from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
 from leakscope.defenses.retraining import NO_LEARNER
-from leakscope.errors import InputError
-from leakscope.failures import cause, describe
-from leakscope.fingerprints import row_hashes
-from leakscope.models import Model
-from leakscope.pate import count_votes, gamma_for, noisy_winners
-from leakscope.records import list_names, read_features, take_rows
-from leakscope.target import Learner, Target
+from leakscope.models.model import Model
+from leakscope.models.target import Learner, Target
 
 RESTS_ON = (
     "the public records are public and not chosen by looking at the training records, the classes are known beforehand, each "
@@ -61,7 +61,7 @@ class PATE(Tunable):
     --------
     >>> from sklearn.linear_model import LogisticRegression
     >>> from leakscope.defenses import apply
-    >>> from leakscope.target import make_target
+    >>> from leakscope.models.target import make_target
     >>> rng = np.random.default_rng(0)
     >>> X, public = rng.normal(size=(1000, 2)), rng.normal(size=(300, 2))
     >>> y = (X[:, 0] > 0).astype(int)

@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.defenses.fewer_records import refuse_record_explanations
-from leakscope.reconstruction.release import RecordRelease
-from leakscope.target import Target
+from leakscope.models.target import Target
+from leakscope.releases.record_explanations.release import RecordRelease
 
 ALONE = (
     "A budget holds for one asker: several who join forces, or one who opens several accounts, add theirs up. What honest users "

@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from leakscope.core.errors import InputError
 from leakscope.defenses.defense import Defense
-from leakscope.defenses.encoding import last_step
-from leakscope.errors import InputError
-from leakscope.target import EstimatorFit, Learner, Target
+from leakscope.models.encoding import last_step
+from leakscope.models.target import EstimatorFit, Learner, Target
 
 NO_LEARNER = "it can't be trained again here; from Python, fit= says how it is trained"
 NOTHING_PROVEN = "nothing is proven about the risk that is left: what counts is what the attacks found"
@@ -29,7 +29,7 @@ def refuse_other_steps(target: Target, known: Mapping[str, Any], what: str) -> s
     --------
     >>> import numpy as np
     >>> from sklearn.naive_bayes import GaussianNB
-    >>> from leakscope.target import make_target
+    >>> from leakscope.models.target import make_target
     >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
     >>> target = make_target(GaussianNB().fit(X, y), (X, y), (X, y))
     >>> refuse_other_steps(target, {"Ridge": None}, "such penalty")

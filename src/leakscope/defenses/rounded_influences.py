@@ -13,9 +13,9 @@ from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.defenses.fewer_records import refuse_record_explanations
-from leakscope.oracle import MOST_DIGITS
-from leakscope.reconstruction.release import RecordRelease
-from leakscope.target import Target
+from leakscope.models.target import Target
+from leakscope.releases.oracle import MOST_DIGITS
+from leakscope.releases.record_explanations.release import RecordRelease
 
 
 @dataclass(frozen=True)

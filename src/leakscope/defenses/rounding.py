@@ -16,7 +16,7 @@ import numpy as np
 
 from leakscope.core.arrays import Floats
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
-from leakscope.target import Target
+from leakscope.models.target import Target
 
 #: By how much the predicted class is put ahead of another that would have taken its place.
 AHEAD = 1e-9

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Allowed, Defended, Tunable
 from leakscope.defenses.explained import Smoothed
-from leakscope.target import Target
+from leakscope.models.target import Target
 
 
 @dataclass(frozen=True)

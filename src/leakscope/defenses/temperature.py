@@ -18,7 +18,7 @@ from typing import Any, ClassVar
 from leakscope.core.arrays import Floats
 from leakscope.defenses.defense import Allowed, Defended, Tunable
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
-from leakscope.target import Target
+from leakscope.models.target import Target
 
 UNDONE = "a temperature can be undone by anyone who knows it: it hides nothing"
 

@@ -17,7 +17,7 @@ import numpy as np
 from leakscope.core.arrays import Floats
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.defenses.rounding import keep_prediction, refuse_without_probabilities
-from leakscope.target import Target
+from leakscope.models.target import Target
 
 ALL_TOLD = "the classes shown tell the probabilities of all others too: this hides nothing"
 
@@ -28,7 +28,7 @@ class TopClasses(Tunable):
 
     Examples
     --------
-    >>> from leakscope.target import make_target
+    >>> from leakscope.models.target import make_target
     >>> from leakscope.toys import constant_model
     >>> X, y = np.zeros((4, 1)), np.arange(4)
     >>> target = make_target(constant_model(4), (X, y), (X, y))

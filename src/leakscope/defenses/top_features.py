@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from leakscope.defenses.defense import Defended, Tunable, whole_numbers
 from leakscope.defenses.explained import Changed
-from leakscope.target import Target
+from leakscope.models.target import Target
 
 
 @dataclass(frozen=True)

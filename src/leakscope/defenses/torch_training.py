@@ -18,10 +18,10 @@ from scipy.special import expit
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.defenses.encoding import Encoding, last_step, make_encoding
-from leakscope.errors import InputError, MissingExtraError
-from leakscope.models import Model, Task, to_probabilities
-from leakscope.target import Target
+from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.models.encoding import Encoding, last_step, make_encoding
+from leakscope.models.model import Model, Task, to_probabilities
+from leakscope.models.target import Target
 
 Layers = tuple[tuple[Floats, Floats], ...]
 
@@ -129,7 +129,7 @@ def make_plan(target: Target, hidden: tuple[int, ...] | None) -> tuple[Plan, tup
     Examples
     --------
     >>> from sklearn.linear_model import LogisticRegression
-    >>> from leakscope.target import make_target
+    >>> from leakscope.models.target import make_target
     >>> X, y = np.array([[0.0], [2.0], [0.0], [2.0]]), np.array([0, 1, 0, 1])
     >>> target = make_target(LogisticRegression().fit(X, y), (X, y), (X, y))
     >>> plan, notes = make_plan(target, None)

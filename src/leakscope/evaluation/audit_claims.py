@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import difference
 from leakscope.core.result import Claim, Outcome
-from leakscope.intervals import difference
-from leakscope.results import Audit, Largest, ReleaseRisk, VerdictKind
-from leakscope.verdict import randomised
+from leakscope.evaluation.results import Audit, Largest, ReleaseRisk, VerdictKind
+from leakscope.evaluation.verdict import randomised
 
 #: A model is overfitted if its accuracy is significantly more than this higher on training records than on held-out ones.
 OVERFIT = 0.05

@@ -10,18 +10,24 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.crossfit import Sample
+from leakscope.attacks.protocol import Attack
+from leakscope.core.versions import versions
+from leakscope.data.records import Records
+from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.evaluate import Case, Evaluated, Observed, evaluate
 from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.evaluation.exposure import Exposures, count_named, p_values, record_table
+from leakscope.evaluation.results import Basis, Risk
+from leakscope.evaluation.risk import Confidence, Trial, with_band
 from leakscope.evaluation.settings import Clock, Settings
-from leakscope.evidence import Attack
-from leakscope.records import Records
-from leakscope.releases import Progress
-from leakscope.results import Basis, Risk
-from leakscope.risk import Confidence, Trial, with_band
-from leakscope.verdict import choose_strongest, confidences_for_choice, judge, largest_figures, strongest_by_release
-from leakscope.versions import versions
+from leakscope.evaluation.verdict import (
+    choose_strongest,
+    confidences_for_choice,
+    judge,
+    largest_figures,
+    strongest_by_release,
+)
+from leakscope.releases.release import Progress
 
 #: Judged records up to which the scores of all attacks are kept.
 MOST_KEPT = 20_000

@@ -29,9 +29,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Indices
-from leakscope.crossfit import Hashes, Sample, follow
-from leakscope.errors import InputError
-from leakscope.target import Target
+from leakscope.core.errors import InputError
+from leakscope.evaluation.crossfit import Hashes, Sample, follow
+from leakscope.models.target import Target
 
 Kind = Literal["whole", "fold", "half", "reference"]
 KINDS: tuple[Kind, ...] = ("whole", "fold", "half", "reference")

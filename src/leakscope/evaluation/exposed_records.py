@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from heapq import nsmallest
 from typing import TYPE_CHECKING, Any
 
-from leakscope.results import ExposedRecord
+from leakscope.evaluation.results import ExposedRecord
 
 if TYPE_CHECKING:
     import pandas as pd

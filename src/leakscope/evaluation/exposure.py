@@ -22,16 +22,16 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import stats
 
-from leakscope import intervals
+from leakscope.core import intervals
 from leakscope.core.arrays import Floats
-from leakscope.crossfit import Hashes, Sample
+from leakscope.core.ranking import Ranking, split
+from leakscope.data.records import Records
+from leakscope.evaluation.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Evaluated
+from leakscope.evaluation.results import Named, Procedure
+from leakscope.evaluation.risk import Judged, exposure
 from leakscope.evaluation.training import Fits
-from leakscope.models import Task
-from leakscope.ranking import Ranking, split
-from leakscope.records import Records
-from leakscope.results import Named, Procedure
-from leakscope.risk import Judged, exposure
+from leakscope.models.model import Task
 
 #: False-discovery rate at which people are named.
 DISCOVERY_RATE = 0.1
@@ -114,8 +114,8 @@ def count_named(judged: Judged, confidence: float, seed: int) -> Named:
 
     Examples
     --------
-    >>> from leakscope.evidence import Guesses
-    >>> from leakscope.ranking import Scale
+    >>> from leakscope.attacks.protocol import Guesses
+    >>> from leakscope.core.ranking import Scale
     >>> member, one = np.repeat([True, False], 200), np.zeros(400, np.intp)
     >>> scores = np.where(np.arange(400) < 100, 9.0, np.random.default_rng(0).random(400))
     >>> count_named(Judged(Guesses(scores, scores), member, Scale(one, one)), 0.95, seed=0).count >= 100

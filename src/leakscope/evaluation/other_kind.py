@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.blind import as_numbers
 from leakscope.core.arrays import Floats
-from leakscope.models import Model
-from leakscope.records import Records, join_records
-from leakscope.target import Learner, Target
+from leakscope.data.records import Records, join_records
+from leakscope.evaluation.blind_baseline import as_numbers
+from leakscope.models.model import Model
+from leakscope.models.target import Learner, Target
 
 NAME = "linear model and boosted trees"
 #: Trees of the boosted model, over all classes.

@@ -13,12 +13,12 @@ from functools import reduce
 import numpy as np
 
 from leakscope.core.arrays import Indices
-from leakscope.crossfit import Sample
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
+from leakscope.data.records import Records, join_records
+from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.evaluate import Case, Control, KnownNonmembers, Observed, Shown
-from leakscope.models import Model
-from leakscope.records import Records, join_records
-from leakscope.releases import observe
+from leakscope.models.model import Model
+from leakscope.releases.release import observe
 
 #: Members of each sample, and non-members to go with it, that a pair must have at least.
 FEWEST_OF_PAIR = 20

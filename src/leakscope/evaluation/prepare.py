@@ -9,23 +9,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from leakscope.blind import blind_guesses
+from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat
-from leakscope.crossfit import Hashes, Sample
-from leakscope.errors import InputError
+from leakscope.data.fingerprints import row_hashes
+from leakscope.data.records import Records
+from leakscope.evaluation.audited_target import label_groups
+from leakscope.evaluation.blind_baseline import blind_guesses
+from leakscope.evaluation.crossfit import Hashes, Sample
 from leakscope.evaluation.design import FOLDS, Design, Numbers, make_design
 from leakscope.evaluation.evaluate import Case
+from leakscope.evaluation.groups import label_column
+from leakscope.evaluation.near_copies import near_copies
+from leakscope.evaluation.results import Overlap
+from leakscope.evaluation.risk import NOT_SHOWN, SMALLEST_GROUP, pool_small_groups
 from leakscope.evaluation.settings import Clock, Settings
-from leakscope.facts import label_groups
-from leakscope.fingerprints import row_hashes
-from leakscope.grouping import label_column
-from leakscope.models import Model
-from leakscope.near_copies import near_copies
-from leakscope.records import Records
-from leakscope.results import Overlap
-from leakscope.risk import NOT_SHOWN, SMALLEST_GROUP, pool_small_groups
-from leakscope.target import Target
-from leakscope.workers import one_thread
+from leakscope.models.model import Model
+from leakscope.models.target import Target
+from leakscope.worlds.workers import one_thread
 
 #: Shared records that are named at most.
 MOST_IDS = 1000

@@ -13,18 +13,18 @@ from leakscope.attacks.membership_record_explanation import (
     read_numbers,
     self_revelation,
 )
-from leakscope.blind import blind_guesses
-from leakscope.crossfit import Sample
-from leakscope.errors import InputError
+from leakscope.attacks.protocol import Attack
+from leakscope.core.errors import InputError
+from leakscope.data.fingerprints import row_hashes
+from leakscope.data.records import Records
+from leakscope.evaluation.blind_baseline import blind_guesses
+from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.evaluate import Case, Control, Observed, evaluate
 from leakscope.evaluation.prepare import FEWEST
-from leakscope.evidence import Attack
-from leakscope.fingerprints import row_hashes
-from leakscope.oracle import Oracle
-from leakscope.records import Records
-from leakscope.results import Risk
-from leakscope.risk import FALSE_POSITIVE_RATES, pool_small_groups
-from leakscope.workers import one_thread
+from leakscope.evaluation.results import Risk
+from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, pool_small_groups
+from leakscope.releases.oracle import Oracle
+from leakscope.worlds.workers import one_thread
 
 
 def membership_risks(
@@ -57,7 +57,7 @@ def membership_risks(
 
     Examples
     --------
-    >>> from leakscope.influence import RecordExplanation, leave_one_out
+    >>> from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
     >>> rng = np.random.default_rng(0)
     >>> X, y = rng.normal(size=(120, 40)), rng.integers(0, 2, 120)
     >>> inside, outside = (Records(X[part], y[part], np.arange(60)) for part in (slice(60), slice(60, 120)))

@@ -21,18 +21,18 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from leakscope import intervals
 from leakscope.attacks.membership_explanation_references import explanation_table, references_of
+from leakscope.attacks.protocol import Attack, Labels
 from leakscope.attacks.references import OF_EXPLANATION, OTHER_REFERENCES, REFERENCES, combine, fit_of, from_references
+from leakscope.core import intervals
 from leakscope.core.arrays import Floats
-from leakscope.crossfit import Sample
+from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.evaluate import Control, Observed
+from leakscope.evaluation.results import Fit
 from leakscope.evaluation.training import Show, Shown, Trained, answers_in
-from leakscope.evidence import Attack, Labels
-from leakscope.models import Model, Task
-from leakscope.releases import from_answers, needs_model
-from leakscope.results import Fit
-from leakscope.target import Target
+from leakscope.models.model import Model, Task
+from leakscope.models.target import Target
+from leakscope.releases.release import from_answers, needs_model
 
 #: Likelihoods are held above this in the fit of the members.
 SMALLEST_LIKELIHOOD = 0.001

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from leakscope.core.checks import check_confidence, check_count, check_number, check_seed, check_share
-from leakscope.errors import InputError
-from leakscope.failures import cause
-from leakscope.risk import FALSE_POSITIVE_RATES
+from leakscope.core.errors import InputError
+from leakscope.core.failures import cause
+from leakscope.evaluation.risk import FALSE_POSITIVE_RATES
 
 #: An AUC this far above chance is the smallest leak that a verdict of "not_detected" excludes.
 MARGIN = 0.05

@@ -15,20 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.attacks.membership_explanation_references import explanation_statistics
+from leakscope.attacks.protocol import Labels
 from leakscope.attacks.references import fit_of
 from leakscope.core.arrays import Floats
-from leakscope.errors import InputError, TrainingError
+from leakscope.core.errors import InputError, TrainingError
+from leakscope.core.failures import cause
+from leakscope.data.fingerprints import fingerprint
+from leakscope.data.records import Records, join_records
 from leakscope.evaluation.design import Design
 from leakscope.evaluation.other_kind import own_or_other_kind
 from leakscope.evaluation.rounds import Rounds, Stop, TimeOverError
-from leakscope.evidence import Labels
-from leakscope.failures import cause
-from leakscope.fingerprints import fingerprint
-from leakscope.models import Model, Task
-from leakscope.records import Records, join_records
-from leakscope.releases import Progress, observe, stack
-from leakscope.target import Learner, Target
-from leakscope.worlds import Worlds
+from leakscope.models.model import Model, Task
+from leakscope.models.target import Learner, Target
+from leakscope.releases.release import Progress, observe, stack
+from leakscope.worlds.training import Worlds
 
 Shown = dict[str, Floats]
 #: What leaves of a model's answers.

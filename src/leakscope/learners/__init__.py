@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.errors import InputError
-from leakscope.models import Task
+from leakscope.core.errors import InputError
+from leakscope.models.model import Task
 
 if TYPE_CHECKING:
     from leakscope.learners.estimator import Estimator

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.adapters import EstimatorOutputs, Layout, estimator_name, estimator_task, frozen_parts
 from leakscope.core.arrays import Floats
-from leakscope.errors import InputError
-from leakscope.failures import cause, describe
+from leakscope.core.errors import InputError
+from leakscope.core.failures import cause, describe
+from leakscope.data.records import read_pair
 from leakscope.learners.linear import check_size, read_classes, read_values
-from leakscope.models import Aligned, Model, Task
-from leakscope.records import read_pair
-from leakscope.target import EstimatorFit
+from leakscope.models.adapters import EstimatorOutputs, Layout, estimator_name, estimator_task, frozen_parts
+from leakscope.models.model import Aligned, Model, Task
+from leakscope.models.target import EstimatorFit
 
 FLOOR = 1e-12  # probabilities are taken to be at least that: log-odds stay within ±27.7
 

@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count, check_number
-from leakscope.errors import InputError
-from leakscope.records import as_matrix, bad_values, list_names, read_features, read_labels
-from leakscope.workers import one_thread
+from leakscope.core.errors import InputError
+from leakscope.data.records import as_matrix, bad_values, list_names, read_features, read_labels
+from leakscope.worlds.workers import one_thread
 
 INTERCEPT = "the intercept"
 LARGEST = 1e100  # squares of larger values leave the range of float64
@@ -53,7 +53,7 @@ class Linear(ABC):
         >>> learner, X, y = Ridge().prepare([[3.0, 1.0], [4.0, 2.0]], [1.0, 0.0])
         >>> learner.check(X, y, size=2)
         Traceback (most recent call last):
-        leakscope.errors.InputError: 2 records can't settle 3 parameters without a penalty: set l2 > 0, drop columns or
+        leakscope.core.errors.InputError: 2 records can't settle 3 parameters without a penalty: set l2 > 0, drop columns or
         take fewer components, or make training sets larger.
         """
         check_size(size, len(y))

@@ -20,9 +20,9 @@ from numpy.typing import NDArray
 from scipy.special import expit
 
 from leakscope.core.arrays import Floats, Indices
-from leakscope.errors import InputError
+from leakscope.core.errors import InputError
 from leakscope.learners.linear import Linear, Solver, read_classes, read_records, with_ones
-from leakscope.models import Task
+from leakscope.models.model import Task
 
 GRADIENT = 1e-10  # largest gradient at the end, beside the mean length of the records
 STEP = 1e-6  # largest change of a log-odds by a further step, beside the largest log-odds or 1

@@ -38,9 +38,9 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count, check_number
-from leakscope.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.learners.linear import check_size, read_classes, read_records, read_values
-from leakscope.workers import one_thread
+from leakscope.worlds.workers import one_thread
 
 Weights = NDArray[np.floating[Any]]
 Shape = tuple[int, int]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from leakscope.core.arrays import Floats
 from leakscope.learners.least_squares import Swaps, solve_sets
 from leakscope.learners.linear import Linear, Solver, read_records, read_values, with_ones
-from leakscope.models import Task
+from leakscope.models.model import Task
 
 
 @dataclass(frozen=True)

@@ -15,14 +15,14 @@ from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 
-from leakscope import datasets
+from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat
-from leakscope.errors import InputError
+from leakscope.core.versions import stamp
+from leakscope.data import datasets
 from leakscope.papers import finished
 from leakscope.papers.reproduction import Reproduction
 from leakscope.papers.work import Work
-from leakscope.versions import stamp
-from leakscope.worlds import Progress
+from leakscope.worlds.training import Progress
 
 __all__ = ["Reproduction", "reproduce", "reproductions"]
 
@@ -78,7 +78,7 @@ def reproduce(
     --------
     >>> reproduce("farokhi-fig9")
     Traceback (most recent call last):
-    leakscope.errors.InputError: there is no reproduction 'farokhi-fig9': choose one of farokhi-cor2, farokhi-fig1, ...
+    leakscope.core.errors.InputError: there is no reproduction 'farokhi-fig9': choose one of farokhi-cor2, farokhi-fig1, ...
     """
     known = reproductions()
     if name not in known:

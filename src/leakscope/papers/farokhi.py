@@ -30,9 +30,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
-from leakscope.errors import InputError
 from leakscope.papers.panels import Curve, Panel
 from leakscope.papers.reproduction import Cell, Reproduction
 from leakscope.papers.trends import Series, follows, slope, trend
@@ -112,7 +112,7 @@ class Point(NamedTuple):
 
 def adult(features: int = 5) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """Adult as [farokhi2020, 6.1] prepares it: integer codes and their first principal components."""
-    from leakscope import datasets
+    from leakscope.data import datasets
 
     data = datasets.load("adult", preparation="codes", components=features)
     return np.asarray(data.X, np.float64), data.y
@@ -132,8 +132,8 @@ def measure(work: Work, cases: Sequence[Case], effort: Effort) -> list[Point]:
 
 def _measure(work: Work, case: Case, X: NDArray[np.float64], y: NDArray[Any], effort: Effort) -> Point:
     """One point. A refusal becomes a note: other points may be measured."""
-    from leakscope.experiment import membership_experiment
-    from leakscope.leakage import membership_leakage
+    from leakscope.evaluation.membership_experiment import membership_experiment
+    from leakscope.studies.leakage import membership_leakage
 
     shared: dict[str, Any] = {"size": case.size, "noise": case.noise, "seed": work.seed, "progress": work.progress}
     shared |= {"workers": work.workers, "cache": work.cache}

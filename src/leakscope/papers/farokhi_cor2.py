@@ -18,9 +18,9 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.errors import InputError
 from leakscope.papers import panels
 from leakscope.papers.farokhi import COLUMNS, READING, Case, Effort, Point, adult, measure
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
@@ -69,8 +69,8 @@ def run(
     work: Work, deviations: Sequence[float], epsilons: Sequence[float], size: int, l2: float, delta: float, **sizes: Any
 ) -> Reproduction:
     """Measure the fall at small noise and the leakage at the noise of each ε."""
+    from leakscope.bounds.sensitivity import sensitivity
     from leakscope.learners import Ridge
-    from leakscope.sensitivity import sensitivity
 
     ridge, effort = Ridge(l2=l2, intercept=False), Effort(**sizes)
     reach = sensitivity(ridge, *adult(), size, method="bound").value
@@ -99,7 +99,7 @@ def run(
 
 
 def _guarantee(epsilon: float, delta: float, reach: float) -> Guarantee:
-    from leakscope.bounds import advantage_from_epsilon, gaussian_noise
+    from leakscope.bounds.any_attack import advantage_from_epsilon, gaussian_noise
 
     way: Literal["analytic", "classic"] = "classic" if epsilon < 1 else "analytic"
     noise = gaussian_noise(epsilon, delta, reach, method=way)
@@ -115,7 +115,7 @@ def _rows(
 
 def _fall(before: Point, after: Point) -> Estimate:
     """Mean over records of how much less each leaks with noise; both were measured on the same draws."""
-    from leakscope.intervals import mean
+    from leakscope.core.intervals import mean
 
     less = before.leakage.records["kl"].to_numpy() - after.leakage.records["kl"].to_numpy()
     return mean(np.asarray(less, np.float64), 0.95)

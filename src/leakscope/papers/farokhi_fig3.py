@@ -38,8 +38,8 @@ QUICK = {"weights": (0.0, 1.0, 1e4), "step": 1e-3, "size": 10, "records": 50, "d
 
 def run(work: Work, weights: Sequence[float], step: float, size: int, **effort: Any) -> Reproduction:
     """Measure leakage and advantage at each weight."""
-    from leakscope.leakage import membership_leakage
     from leakscope.learners import Ridge
+    from leakscope.studies.leakage import membership_leakage
 
     cases = [Case(weight, Ridge(l2=weight, intercept=False), size) for weight in weights]
     settings = {"learner": "ridge regression", "features": 5, "size": size, "weights": weights, "step": step}

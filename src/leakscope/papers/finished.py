@@ -2,7 +2,7 @@
 
 The name of a file holds a digest of everything that is known before the run: settings, seed, package versions and the
 code of this package. The file holds the digests of the data sets that were asked for, which are compared on loading.
-`leakscope.cache` checks that the file is the one that was written.
+`leakscope.worlds.cache` checks that the file is the one that was written.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leakscope import datasets
-from leakscope.cache import Cache, open_cache
+from leakscope.core.versions import versions
+from leakscope.data import datasets
+from leakscope.models.provenance import code_digest
 from leakscope.papers.reproduction import Reproduction
-from leakscope.provenance import code_digest
 from leakscope.record.schema import validate
-from leakscope.versions import versions
+from leakscope.worlds.cache import Cache, open_cache
 
 
 class Entry(NamedTuple):

@@ -26,11 +26,11 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.influence import LeaveOneOut, RecordExplanation, leave_one_out
-from leakscope.intervals import mean, proportion
-from leakscope.oracle import Prior
+from leakscope.core.intervals import mean, proportion
 from leakscope.papers.reproduction import Cell
 from leakscope.papers.work import Work
+from leakscope.releases.oracle import Prior
+from leakscope.releases.record_explanations import LeaveOneOut, RecordExplanation, leave_one_out
 
 Key = Literal["adult", "hospital", "pictures"]
 Answer = TypeVar("Answer")
@@ -125,7 +125,7 @@ class Study(NamedTuple):
 
 def load(key: Key) -> Source:
     """Load one of the three sets."""
-    from leakscope import datasets
+    from leakscope.data import datasets
 
     if key == "pictures":
         return _pictures()
@@ -141,7 +141,7 @@ def load(key: Key) -> Source:
 
 def _pictures() -> Source:
     """Dog against fish where its files are, otherwise fish against large carnivores."""
-    from leakscope import datasets
+    from leakscope.data import datasets
 
     if datasets.available("dogfish"):
         data = datasets.load("dogfish")

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from leakscope.attacks.protocol import Attack
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.evidence import Attack
+from leakscope.evaluation.risk import Judged
 from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Cell, Reproduction
 from leakscope.papers.shokri_targets import SIZE, Case, Source, Stopped, accuracy, auc, load, pool
 from leakscope.papers.work import Work
-from leakscope.risk import Judged
 
 NO_NUMBERS = "The extracted text of the paper has no numbers of this figure: its statements are compared."
 ABOVE_CHANCE = "Accuracy above 50 % (points)"

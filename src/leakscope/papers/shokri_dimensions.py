@@ -34,12 +34,12 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Booleans
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import mean, proportion
+from leakscope.core.ranking import Ranking, split
 from leakscope.core.result import Claim
-from leakscope.intervals import mean, proportion
 from leakscope.papers.panels import Panel
 from leakscope.papers.reproduction import Cell, Reproduction
 from leakscope.papers.work import Work
-from leakscope.ranking import Ranking, split
 
 Size = Literal["small", "base", "big"]
 Points = NDArray[Any]  # float32, which is what networks compute with
@@ -147,8 +147,8 @@ def measure(
 
 def _look(learner: Any, model: Any, X: Points, y: Labels, order: Labels, member: Booleans) -> Measured:
     """What a network shows of the records in this order, the members first."""
-    from leakscope.explanations import explain
-    from leakscope.explanations.scikit_networks import module_of
+    from leakscope.releases.feature_explanations import explain
+    from leakscope.releases.feature_explanations.scikit_networks import module_of
 
     module = module_of(learner, model)
     norms, right = np.empty(len(order)), np.empty(len(order), bool)

@@ -16,10 +16,10 @@ from typing import Any
 import numpy as np
 
 from leakscope.attacks import explanation_network
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import normal_quantile
 from leakscope.core.result import Claim
-from leakscope.evidence import Attack, Evidence, Guesses
-from leakscope.intervals import normal_quantile
 from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, Group, attack_figure

@@ -14,13 +14,13 @@ import numpy as np
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.influence import RecordExplanation
-from leakscope.influence.graph import InfluenceGraph, Order, influence_graph
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.shokri import Case, Study
 from leakscope.papers.trends import between, every, less
 from leakscope.papers.work import Work
+from leakscope.releases.record_explanations import RecordExplanation
+from leakscope.releases.record_explanations.graph import InfluenceGraph, Order, influence_graph
 
 ID = "shokri-fig10"
 TITLE = "Training records revealed by traversal of the influence graph from a random record"

@@ -14,19 +14,19 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from leakscope import intervals
 from leakscope.attacks import explanation_network, explanation_norm, learned_explanation
+from leakscope.attacks.protocol import Attack
+from leakscope.core import intervals
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
 from leakscope.core.wording import write
-from leakscope.evidence import Attack
-from leakscope.explanations import parse
+from leakscope.evaluation.risk import Judged
 from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.shokri_targets import Stopped, accuracy, as_accuracy, auc, gain, judge, over_targets, pool, watch
 from leakscope.papers.trends import between
 from leakscope.papers.work import Work
-from leakscope.risk import Judged
+from leakscope.releases.feature_explanations import parse
 
 ID = "shokri-fig12"
 TITLE = "Membership inference from other explanations by features"

@@ -16,20 +16,20 @@ from typing import NamedTuple
 import numpy as np
 
 from leakscope.attacks import explanation_norm
+from leakscope.attacks.protocol import Guesses
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import mean, median
+from leakscope.core.ranking import Scale
 from leakscope.core.result import Claim
 from leakscope.core.wording import write
-from leakscope.evidence import Guesses
-from leakscope.intervals import mean, median
+from leakscope.evaluation.risk import Judged
 from leakscope.papers import panels, shokri_targets
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_dimensions import magnitude
 from leakscope.papers.shokri_targets import Stopped, accuracy, auc, judge, pool, watch
 from leakscope.papers.trends import between, every
 from leakscope.papers.work import Work
-from leakscope.ranking import Scale
-from leakscope.risk import Judged
 
 ID = "shokri-fig4"
 TITLE = "The 1-norm of SmoothGrad, by number of samples and size of the noise"

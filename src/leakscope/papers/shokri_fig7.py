@@ -12,15 +12,15 @@ import numpy as np
 
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
+from leakscope.core.intervals import auc, proportion
+from leakscope.core.ranking import Part, Ranking
 from leakscope.core.result import Claim
-from leakscope.influence import RecordExplanation
-from leakscope.intervals import auc, proportion
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
 from leakscope.papers.shokri import Case, Study
 from leakscope.papers.trends import between
 from leakscope.papers.work import Work
-from leakscope.ranking import Part, Ranking
+from leakscope.releases.record_explanations import RecordExplanation
 
 ID = "shokri-fig7"
 TITLE = "Largest influence at members and at non-members"

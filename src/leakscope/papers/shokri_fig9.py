@@ -12,13 +12,13 @@ from leakscope.attacks.reconstruction_static import Kind, static_queries
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.influence import RecordExplanation
-from leakscope.oracle import Oracle
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import PaperNumber, Reproduction, compare, statement
 from leakscope.papers.shokri import LEVELS, Case, Key, Study
 from leakscope.papers.trends import between, every, less
 from leakscope.papers.work import Work
+from leakscope.releases.oracle import Oracle
+from leakscope.releases.record_explanations import RecordExplanation
 
 ID = "shokri-fig9"
 TITLE = "Training records revealed by static queries"

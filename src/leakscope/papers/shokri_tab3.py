@@ -16,12 +16,12 @@ import numpy as np
 from leakscope.attacks.reconstruction_subspace import subspace_reduction
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
-from leakscope.influence import RecordExplanation
-from leakscope.oracle import Oracle
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, compare
 from leakscope.papers.shokri import Case, Key, Study
 from leakscope.papers.work import Work
+from leakscope.releases.oracle import Oracle
+from leakscope.releases.record_explanations import RecordExplanation
 
 ID = "shokri-tab3"
 TITLE = "Training records recovered by subspace reduction (Algorithm 1)"

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from leakscope.core.estimate import Estimate
-from leakscope.influence import RecordExplanation
-from leakscope.influence.graph import influence_graph
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, compare
 from leakscope.papers.shokri import Case, Key, Study
 from leakscope.papers.work import Work
+from leakscope.releases.record_explanations import RecordExplanation
+from leakscope.releases.record_explanations.graph import influence_graph
 
 ID = "shokri-tab4"
 TITLE = "The influence graph: strongly connected components and in-degrees"

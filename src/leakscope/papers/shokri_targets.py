@@ -29,18 +29,18 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope import intervals
+from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.core import intervals
 from leakscope.core.arrays import Floats
+from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.core.estimate import Estimate
-from leakscope.crossfit import Sample, cross_guess, scale_of
-from leakscope.errors import InputError, MissingExtraError
-from leakscope.evidence import Attack, Guesses
+from leakscope.core.ranking import Scale, split
+from leakscope.data.records import Records
+from leakscope.evaluation.crossfit import Sample, cross_guess, scale_of
+from leakscope.evaluation.risk import Judged
+from leakscope.models.target import Model
 from leakscope.papers.work import Work
-from leakscope.ranking import Scale, split
-from leakscope.records import Records
-from leakscope.releases import observe
-from leakscope.risk import Judged
-from leakscope.target import Model
+from leakscope.releases.release import observe
 
 Answer = TypeVar("Answer")
 
@@ -105,7 +105,7 @@ class Stopped(NamedTuple):
 
     @property
     def model(self) -> Model:
-        from leakscope.adapters import function_model
+        from leakscope.models.adapters import function_model
 
         return function_model(self.module, "classification", np.arange(self.classes), "logits", one_thread=True)
 
@@ -130,7 +130,7 @@ def load(key: str) -> Source | None:
 
     ``location30`` asks for the stand-in of ``purchase100`` by its own name.
     """
-    from leakscope import datasets
+    from leakscope.data import datasets
 
     if key not in (*SETS, "location30"):
         raise InputError(f"section 4 has no data set {key!r}: choose one of {', '.join(SETS)}, location30")
@@ -146,7 +146,7 @@ def load(key: str) -> Source | None:
 
 
 def _read(dataset: str, key: str, name: str, stands_in: str = "") -> Source:
-    from leakscope import datasets
+    from leakscope.data import datasets
 
     data = datasets.load(dataset, preparation="one-hot" if key in ("diabetes130", "adult") else None)
     X, y = np.asarray(data.X), np.asarray(data.y, np.int64)
@@ -213,7 +213,7 @@ def targets(
         import torch  # noqa: F401
     except ImportError:
         raise MissingExtraError("the networks of section 4", "torch") from None
-    from leakscope.adapters import seeded_torch
+    from leakscope.models.adapters import seeded_torch
 
     if not (gaps or to_end) or not all(0 <= gap <= 1 for gap in gaps):
         raise InputError(f"gaps are numbers from 0 to 1, one or more of them, not {list(gaps)}")
@@ -282,7 +282,7 @@ class Watched(NamedTuple):
 
 def watch(stopped: Stopped, releases: Sequence[str], rng: np.random.Generator, most: int | None = None) -> Watched:
     """Observe the releases at the records of a target; at ``most`` so many of each kind, which are in random order."""
-    from leakscope.fingerprints import row_hashes
+    from leakscope.data.fingerprints import row_hashes
 
     sides = [side.take(np.arange(min(len(side), most or len(side)))) for side in (stopped.members, stopped.nonmembers)]
     hashes = [row_hashes(side.X, side.y) for side in sides]

@@ -27,12 +27,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope import intervals
+from leakscope.attacks.protocol import Attack
+from leakscope.core import intervals
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
-from leakscope.evidence import Attack
+from leakscope.data.records import Records
 from leakscope.papers.work import Work
-from leakscope.records import Records
 
 TRAINING, TEST = 0.6, 0.4  # shares of the size
 SCORED = 20_000  # records that the accuracy of a model is taken over, at most

@@ -136,7 +136,7 @@ def _compared(means: dict[str, dict[str, Estimate]]) -> list[PaperNumber]:
 
 def _step(answer: Answer, before: Sequence[str], after: Sequence[str]) -> Estimate:
     """Mean attack accuracy on one group of models minus that on another."""
-    from leakscope import intervals
+    from leakscope.core import intervals
 
     return intervals.difference(_over_models(answer, after, "attack"), _over_models(answer, before, "attack"))
 

@@ -41,22 +41,22 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leakscope import intervals
-from leakscope.adapters import function_model
 from leakscope.attacks import confidence_network, learned
+from leakscope.attacks.protocol import Attack
 from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING, Colored, environments, load_digits
 from leakscope.causal.irm import IRM, InvariantModel
 from leakscope.causal.membership import Pair, try_membership
+from leakscope.core import intervals
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim
-from leakscope.evidence import Attack
-from leakscope.models import Model
+from leakscope.data.records import Records
+from leakscope.models.adapters import function_model
+from leakscope.models.model import Model
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, statement
 from leakscope.papers.trends import less
 from leakscope.papers.work import Work
-from leakscope.records import Records
 
 ID = "tople-tab3"
 TITLE = "Colored digits: accuracy and membership attack, IRM and ERM"

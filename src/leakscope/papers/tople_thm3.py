@@ -143,8 +143,8 @@ def _features(causes: Floats, others: Floats, rng: np.random.Generator) -> list[
 
 def _cell(setting: Setting, swaps: int, rounds: int, few: int, seed: int) -> Found:
     """All rounds of one setting; the records of a round are the same for every penalty and learner."""
+    from leakscope.bounds.sensitivity import sensitivity
     from leakscope.learners import Logistic, Ridge
-    from leakscope.sensitivity import sensitivity
 
     learner: Any = (Ridge if setting.learner == "ridge" else Logistic)(l2=setting.l2)
     records = few if setting.part == "exact" else 2 * setting.size
@@ -170,7 +170,7 @@ def _row(setting: Setting, cell: Found) -> list[Cell]:
 
 def geometric(values: Floats, confidence: float = 0.95) -> Estimate:
     """Geometric mean over rounds."""
-    from leakscope.intervals import mean
+    from leakscope.core.intervals import mean
 
     found = mean(np.log(values), confidence)
     value, low, high = map(float, np.exp([found.value, found.low, found.high]))

@@ -1,7 +1,7 @@
 r"""[tople2020, Theorem 4]: does a vote of causal teachers cost less privacy than one of associational teachers?
 
 Teachers that share no record answer queries by :math:`\arg\max_k\{n_k + \mathrm{Lap}(2/\gamma)\}`; the data-dependent ε of
-`leakscope.pate` is small where they agree. The records come from P alone, or from a mixture of P and laws with the same
+`leakscope.bounds.pate` is small where they agree. The records come from P alone, or from a mixture of P and laws with the same
 :math:`P(Y \mid X_C)` and all other tables redrawn, as the theorem says; queries come from the same law. Four ensembles: the table
 of Y given its parents; multinomial logistic regression on the parents, which tells the choice of columns from the kind of model;
 the same on all columns; and a small network on all columns. Every column is one of zeros and ones for each level.
@@ -200,8 +200,8 @@ def _one_draw(setting: Setting, effort: Effort, number: int, seed: int) -> list[
 
 
 def _ensemble(drawn: Drawn, name: str, teachers: int, effort: Effort, number: int) -> list[Any]:
+    from leakscope.bounds.pate import epsilons, pate, student
     from leakscope.learners import MLP
-    from leakscope.pate import epsilons, pate, student
 
     table, [records, queries, fresh, shifted] = _tables(drawn, name)
     widths = (32,) if name == NETWORK else ()
@@ -218,7 +218,7 @@ def _ensemble(drawn: Drawn, name: str, teachers: int, effort: Effort, number: in
 
 
 def _rows(setting: Setting, cell: Found, effort: Effort) -> list[list[Cell]]:
-    from leakscope.intervals import mean
+    from leakscope.core.intervals import mean
 
     rows: list[list[Cell]] = []
     for column, name in enumerate(ENSEMBLES):
@@ -276,7 +276,7 @@ def _decide(settings: Sequence[Setting], found: Sequence[Found], effort: Effort)
 
 def _figure(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> panels.Panel:
     """ε of the four ensembles at the student's γ, or at the last one."""
-    from leakscope.intervals import mean
+    from leakscope.core.intervals import mean
 
     place = effort.gammas.index(effort.gamma) if effort.gamma in effort.gammas else len(effort.gammas) - 1
     return panels.bars(

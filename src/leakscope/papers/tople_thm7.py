@@ -4,7 +4,7 @@ On the four Bayesian networks, the causal table and the associational network ar
 who see the answer guess a feature: a cause of the label, the other feature that tells most about that cause (*near*), and the
 one that tells least (*far*). Three attackers: one who knows all other features, one who knows all but a cause, and one who
 has the answer alone. The network's answers come with all digits, and with two. What counts is the gain over the same
-attacker without the model (`leakscope.attribute`, which says why the theorem holds for the first attacker and not for the
+attacker without the model (`leakscope.studies.attributes`, which says why the theorem holds for the first attacker and not for the
 others). None of the labels has children in its network.
 
 All intervals of a gain hold together: their confidence is 1 - 0.05 / number of cases.
@@ -19,13 +19,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attribute.result import AttributeFinding, AttributeSide
 from leakscope.core.result import Claim
 from leakscope.core.wording import write
-from leakscope.models import Model
+from leakscope.models.model import Model
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.work import Work
+from leakscope.studies.attributes.result import AttributeFinding, AttributeSide
 
 ID = "tople-thm7"
 TITLE = "Attribute inference: what a model adds to guessing a cause and another feature"
@@ -102,8 +102,8 @@ def run(work: Work, networks: Sequence[str], roles: Sequence[str], **effort: int
 
 def _study(effort: _Effort, number: int) -> list[Case]:
     """Draw, train and attack for one network."""
-    from leakscope.attribute import attribute_inference
     from leakscope.causal import NETWORKS, draw, load_network
+    from leakscope.studies.attributes import attribute_inference
 
     name, size = effort.networks[number], effort.size
     network, label = load_network(name), NETWORKS[name].label

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from leakscope.papers.reproduction import Reproduction
-from leakscope.workers import one_thread, run_tasks
-from leakscope.worlds import Progress
+from leakscope.worlds.training import Progress
+from leakscope.worlds.workers import one_thread, run_tasks
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")

@@ -14,9 +14,9 @@ import numpy as np
 from leakscope.core.estimate import Estimate, largest
 from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.evaluation.exposed_records import first_ranks
-from leakscope.provenance import CODE, code_digest
-from leakscope.results import Audit, Basis, Largest, ReleaseRisk, Risk
-from leakscope.verdict import choose_strongest, judge, strongest_by_release
+from leakscope.evaluation.results import Audit, Basis, Largest, ReleaseRisk, Risk
+from leakscope.evaluation.verdict import choose_strongest, judge, strongest_by_release
+from leakscope.models.provenance import CODE, code_digest
 
 #: Ends of intervals are found numerically.
 TOLERANCE = 1e-6

@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate, largest
 from leakscope.core.result import Claim, Outcome, Result
 from leakscope.core.wording import SENTENCE_LENGTH, name, write
-from leakscope.errors import InputError
 
 Judged = Literal["failed", "passed", "uncertain"]
 COMPARE = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
@@ -105,8 +105,8 @@ class Scope:
 
 def audit_scope(releases: tuple[str, ...], *, groups: bool, explanations: bool) -> Scope:
     """Give the scope of an audit before it is run."""
-    from leakscope.results import Audit
-    from leakscope.risk import FALSE_POSITIVE_RATES
+    from leakscope.evaluation.results import Audit
+    from leakscope.evaluation.risk import FALSE_POSITIVE_RATES
 
     rates = [f"tpr_at_fpr[{rate:g}]" for rate in FALSE_POSITIVE_RATES]
     possible = {"group_gap": groups, "largest_group.auc": groups, "extra": explanations, "bound": True}

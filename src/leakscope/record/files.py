@@ -6,7 +6,7 @@ import os
 import tempfile
 from pathlib import Path
 
-from leakscope.errors import InputError, write_error
+from leakscope.core.errors import InputError, write_error
 
 #: Files with one row per record, of all studies: for the eyes of their owner.
 PER_RECORD = ("records.csv",)

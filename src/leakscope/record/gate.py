@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
+from leakscope.core.errors import InputError
 from leakscope.core.result import Result, plain
-from leakscope.errors import InputError
-from leakscope.provenance import check_model
+from leakscope.models.provenance import check_model
 from leakscope.record.conditions import Judgement, OutcomeCondition, Scope
 from leakscope.record.policy import Choice, Policy, make_policy
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
+from leakscope.core.errors import InputError
 from leakscope.core.result import Result
 from leakscope.core.wording import SENTENCE_LENGTH, name
-from leakscope.errors import InputError
 from leakscope.record.conditions import Judgement
 from leakscope.record.files import check_writable, write_all
 from leakscope.record.gate import GateResult

@@ -10,9 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from leakscope.core.errors import InputError
+from leakscope.core.failures import cause
 from leakscope.core.result import Result
-from leakscope.errors import InputError
-from leakscope.failures import cause
 from leakscope.record.schema import class_of, validate
 from leakscope.record.storage import check_consistent, check_version, read_json, read_records
 
@@ -33,7 +33,7 @@ def read_old(folder: Path) -> Result:
     """Read an audit of schema version 1, 2 or 3."""
     from leakscope.evaluation.audit_claims import audit_claims
     from leakscope.evaluation.exposed_records import most_exposed
-    from leakscope.results import Audit
+    from leakscope.evaluation.results import Audit
 
     path = folder / OLD_FILE
     document = read_json(path, digest=False)

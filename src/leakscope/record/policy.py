@@ -19,8 +19,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast
 
+from leakscope.core.errors import InputError
 from leakscope.core.wording import name
-from leakscope.errors import InputError
 from leakscope.record.conditions import Condition, OutcomeCondition, Scope, parse_condition
 
 Choice = Literal["fail", "pass"]
@@ -60,7 +60,7 @@ def make_policy(
     ['auc > 0.6']
     >>> make_policy()
     Traceback (most recent call last):
-    leakscope.errors.InputError: the gate has no condition: name one with --fail-if, or a file of them with --policy
+    leakscope.core.errors.InputError: the gate has no condition: name one with --fail-if, or a file of them with --policy
     """
     texts = [fail_if] if isinstance(fail_if, str) else list(fail_if)
     read = Policy(()) if policy is None else read_policy(Path(policy))

@@ -9,8 +9,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_type_hints
 
+from leakscope.core.errors import InputError
 from leakscope.core.result import KINDS, Result, content_fields
-from leakscope.errors import InputError
 from leakscope.record.files import write_all
 
 if TYPE_CHECKING:
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 DIGEST = "content_sha256"
 #: Modules that define the kinds of results of this package, imported when a result of that kind is read.
 MODULES = {
-    "attributes": "leakscope.attribute.result",
-    "audit": "leakscope.results",
-    "causal": "leakscope.causal_study.result",
-    "comparison": "leakscope.comparison.result",
-    "diff": "leakscope.audit_diff",
-    "frontier": "leakscope.frontier_study.result",
-    "leakage": "leakscope.leakage.result",
-    "reconstruction": "leakscope.reconstruction.result",
+    "attributes": "leakscope.studies.attributes.result",
+    "audit": "leakscope.evaluation.results",
+    "causal": "leakscope.studies.causal.result",
+    "comparison": "leakscope.studies.compare.result",
+    "diff": "leakscope.studies.diff",
+    "frontier": "leakscope.studies.frontier.result",
+    "leakage": "leakscope.studies.leakage.result",
+    "reconstruction": "leakscope.studies.reconstruct.result",
     "reproduction": "leakscope.papers.reproduction",
 }
 
@@ -78,7 +78,7 @@ def validate(kind: type[Result], document: dict[str, Any]) -> dict[str, Any]:
     (Claim(code='leak', subject={}, outcome='no', estimates={}),)
     >>> validate(Result, {"claims": [{"code": "leak", "outcome": "perhaps"}]})
     Traceback (most recent call last):
-    leakscope.errors.InputError: claims.0.outcome: Input should be 'yes', 'no' or 'inconclusive'
+    leakscope.core.errors.InputError: claims.0.outcome: Input should be 'yes', 'no' or 'inconclusive'
     """
     from pydantic import ValidationError
 

@@ -12,9 +12,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from leakscope.core.errors import InputError
+from leakscope.core.failures import cause, describe
 from leakscope.core.result import Result, content_fields
-from leakscope.errors import InputError
-from leakscope.failures import cause, describe
 from leakscope.record.files import write_all
 from leakscope.record.schema import DIGEST, class_of, validate
 from leakscope.record.tables import SavedTable, column_types, frame_to_csv
@@ -59,7 +59,7 @@ def load(folder: str | Path) -> Result:
     --------
     >>> load("no/such/folder")
     Traceback (most recent call last):
-    leakscope.errors.InputError: no result in no/such/folder: it has no result.json
+    leakscope.core.errors.InputError: no result in no/such/folder: it has no result.json
     """
     from leakscope.record.migration import OLD_FILE, migrate, read_old
 
@@ -86,8 +86,8 @@ def load(folder: str | Path) -> Result:
 
 def check_consistent(result: Result, path: Path) -> None:
     """Refuse an audit whose numbers contradict each other."""
+    from leakscope.evaluation.results import Audit
     from leakscope.record.audit_consistency import contradictions
-    from leakscope.results import Audit
 
     if not isinstance(result, Audit):
         return

@@ -11,8 +11,8 @@ from matplotlib.text import Text
 from samples import sample_audit
 
 import leakscope
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.errors import InputError
 from leakscope.report.charts import figures
 from leakscope.report.charts.labels import touch
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series

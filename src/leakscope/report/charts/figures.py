@@ -6,10 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import listing, quoted
-from leakscope.errors import InputError, MissingExtraError
 from leakscope.report.charts.axes import Span, curve, edges, filled_dots, spans, triples
 from leakscope.report.charts.labels import place_labels, width_of
 from leakscope.report.charts.legend import colours, entries

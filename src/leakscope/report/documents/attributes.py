@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope.attribute.result import AttributeFinding, Attributes, SensitiveColumn, Side, strongest
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import count, listing, name, number, percent, quoted, write
@@ -12,6 +11,7 @@ from leakscope.report.charts.model import Axis, Chart, Rule
 from leakscope.report.document import Answer, Block, Cell, Details, Document, Row, Table, Tone, Value
 from leakscope.report.documents.caveats import warnings
 from leakscope.report.documents.common import by_category, cite, filled, outcome, provenance, reading, sources, value
+from leakscope.studies.attributes.result import AttributeFinding, Attributes, SensitiveColumn, Side, strongest
 
 DESCRIBED = 3
 SIDES: dict[Side, str] = {"holdout": "held-out records", "training": "training records"}

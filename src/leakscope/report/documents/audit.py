@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
 from leakscope.core.wording import Style, count, name, percent, write
+from leakscope.evaluation.results import Audit, AuditedModel, Bound, Named, ReleaseRisk
 from leakscope.evaluation.settings import REFERENCE_MODELS
+from leakscope.evaluation.verdict import choose_strongest
 from leakscope.report.document import (
     Answer,
     Block,
@@ -31,8 +33,6 @@ from leakscope.report.documents.caveats import warnings
 from leakscope.report.documents.common import glossary, not_run, provenance, sources
 from leakscope.report.documents.releases import LOSSES, identified, in_pairs, in_plain_words, release_name, shown_rate
 from leakscope.report.documents.verdict import LABELS, LEAKS, TONES, leaks_within, technical, why_inconclusive
-from leakscope.results import Audit, AuditedModel, Bound, Named, ReleaseRisk
-from leakscope.verdict import choose_strongest
 
 CHARTED_GROUPS = 30
 HOW_TO_READ = (

@@ -9,9 +9,9 @@ import numpy as np
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import count, name, out_of, percent, write
+from leakscope.evaluation.results import Audit, Extra, GroupRisk, Risk
 from leakscope.report.charts.model import Axis, Chart, Form, Mark, Rule, Series, Tone
 from leakscope.report.documents.releases import shown_rate, speaks_in_pairs
-from leakscope.results import Audit, Extra, GroupRisk, Risk
 
 #: Distance of the readings of a ROC curve, in powers of ten.
 READINGS_APART = 0.2
@@ -78,7 +78,7 @@ def _points(risk: Risk) -> tuple[Mark, ...]:
 
 def _readings(risk: Risk, judged: int) -> tuple[Mark, ...]:
     """Points of the curve whose values can be read off: the usual rates, and others evenly spread on the logarithmic axis."""
-    from leakscope.intervals import FALSE_ALARMS_NEEDED
+    from leakscope.core.intervals import FALSE_ALARMS_NEEDED
 
     found = dict(risk.tpr_at_fpr)
     roc = risk.roc

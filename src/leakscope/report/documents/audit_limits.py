@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from leakscope.core.intervals import FALSE_ALARMS_NEEDED
 from leakscope.core.result import Result
 from leakscope.core.wording import count, duration, name, percent, write
-from leakscope.intervals import FALSE_ALARMS_NEEDED
+from leakscope.evaluation.results import Audit
 from leakscope.report.document import Item, Items
 from leakscope.report.documents.common import outcome
 from leakscope.report.documents.releases import LOSSES, release_name
-from leakscope.results import Audit
 
 #: Numbers of reference models that are offered.
 OFFERED = (4, 16, 64)

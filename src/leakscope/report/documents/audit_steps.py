@@ -8,11 +8,11 @@ from importlib import import_module
 
 from leakscope.core.result import Result
 from leakscope.core.wording import count, name, write
+from leakscope.evaluation.results import Audit, GroupRisk
 from leakscope.report.document import Item
 from leakscope.report.documents.caveats import describe
 from leakscope.report.documents.common import outcome
 from leakscope.report.documents.releases import release_name
-from leakscope.results import Audit, GroupRisk
 
 MOST_STEPS = 3
 MEASURED = "measured"

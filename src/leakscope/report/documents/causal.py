@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope.causal_study.result import SAME, SHIFTED, CausalStudy
 from leakscope.core.result import Claim, Outcome, Result
 from leakscope.core.wording import count, listing, name, number, write
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
 from leakscope.report.document import Answer, Block, Cell, Details, Document, Item, Items, Row, Table, Tone, Value
 from leakscope.report.documents.caveats import warnings
 from leakscope.report.documents.common import by_category, filled, not_run, outcome, provenance, reading, sources, value
+from leakscope.studies.causal.result import SAME, SHIFTED, CausalStudy
 
 _LABELS: dict[Outcome, tuple[str, Tone]] = {
     "yes": ("Leaks less", "safe"),

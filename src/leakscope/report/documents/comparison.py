@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from leakscope.comparison.result import Comparison, Version
 from leakscope.core.result import Result
 from leakscope.core.wording import listing, name, number, out_of, percent, quoted, sentence, write
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
@@ -36,6 +35,7 @@ from leakscope.report.documents.common import (
 )  # fmt: skip
 from leakscope.report.documents.releases import in_pairs
 from leakscope.report.documents.verdict import technical
+from leakscope.studies.compare.result import Comparison, Version
 
 _LABELS: dict[str, tuple[str, Tone]] = {
     "use": ("Defense found", "safe"),

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
-from leakscope.comparison.result import Comparison, GroupUtility, Measured, RecordComparison, RecordVersion, Version
 from leakscope.core.wording import SENTENCE_LENGTH, count, listing, name, number, percent, quoted, sentence, write
 from leakscope.report.document import Block, Cell, Details, Item, Items, Row, Table, Text, Tone, Value
 from leakscope.report.documents.common import cite, filled, group_name, outcome, value
 from leakscope.report.documents.releases import shown_rate
+from leakscope.studies.compare.result import (
+    Comparison,
+    GroupUtility,
+    Measured,
+    RecordComparison,
+    RecordVersion,
+    Version,
+)
 
 #: Pairs of a version and a group that are shown above the table of all.
 MOST_GROUPS = 8

@@ -6,14 +6,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-from leakscope.audit_diff import Diff
-from leakscope.audit_diff.changes import Change, GroupChange
-from leakscope.audit_diff.facts import Fact, Listed
 from leakscope.core.result import Result
 from leakscope.core.wording import Style, count, listing, name, percent, write
 from leakscope.report.document import Answer, Block, Cell, Document, Item, Items, Row, Table, Text, Tone, Value
 from leakscope.report.documents.caveats import describe, warnings
 from leakscope.report.documents.common import provenance
+from leakscope.studies.diff import Diff
+from leakscope.studies.diff.changes import Change, GroupChange
+from leakscope.studies.diff.facts import Fact, Listed
 
 MOST_NAMED = 3
 _LABELS: dict[str, tuple[str, Tone]] = {

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 from leakscope.core.result import Outcome, Result
 from leakscope.core.wording import count, listing, name, number, percent, quoted, write
-from leakscope.frontier_study.result import ExplanationRisk, Frontier
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
 from leakscope.report.document import Answer, Block, Details, Document, Item, Items, Row, Table, Tone, Value
 from leakscope.report.documents.caveats import warnings
 from leakscope.report.documents.common import filled, not_run, outcome, provenance, reading, sources, value
+from leakscope.studies.frontier.result import ExplanationRisk, Frontier
 
 _TAGS: dict[str, tuple[str, Tone]] = {
     "yes": ("adds risk", "risk"),

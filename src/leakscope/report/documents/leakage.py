@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from leakscope.bounds import success_from_advantage
+from leakscope.bounds.any_attack import success_from_advantage
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, Result
 from leakscope.core.wording import count, name, number, out_of, percent, sentence, write
-from leakscope.leakage.claims import doubts
-from leakscope.leakage.result import SETTINGS, Goal, Leakage, LeakagePoint, NotMeasured
 from leakscope.report.charts.model import Axis, Chart, Mark, Series
 from leakscope.report.document import (
     Answer,
@@ -29,6 +27,8 @@ from leakscope.report.document import (
 )  # fmt: skip
 from leakscope.report.documents.caveats import describe, warnings
 from leakscope.report.documents.common import filled, outcome, provenance, reading, sources, value
+from leakscope.studies.leakage.claims import doubts
+from leakscope.studies.leakage.result import SETTINGS, Goal, Leakage, LeakagePoint, NotMeasured
 
 _QUESTIONS = {
     "parameters": "How much do the parameters of the model reveal about one person?",

@@ -8,7 +8,6 @@ from dataclasses import replace
 from leakscope.attacks.membership_record_explanation import GroupShare
 from leakscope.core.result import Result
 from leakscope.core.wording import count, name, out_of, percent, write
-from leakscope.reconstruction.result import ReconstructionAudit
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
 from leakscope.report.document import (
     Answer,
@@ -38,6 +37,7 @@ from leakscope.report.documents.common import (
     reading,
     sources,
 )  # fmt: skip
+from leakscope.studies.reconstruct.result import ReconstructionAudit
 
 MOST_ADVICE = 3
 CHARTED_GROUPS = 30

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.wording import count, name, out_of, percent
-from leakscope.results import Largest, ReleaseRisk, Risk
+from leakscope.evaluation.results import Largest, ReleaseRisk, Risk
 
 #: The false-positive rate that sentences use where the sample supports it.
 USUAL_RATE = 0.01

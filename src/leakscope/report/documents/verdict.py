@@ -6,9 +6,9 @@ import math
 from collections.abc import Callable
 
 from leakscope.core.wording import count, name, out_of, percent, sentence, write
+from leakscope.evaluation.results import Statement, Verdict, VerdictKind
 from leakscope.report.document import Tone
 from leakscope.report.documents.caveats import describe as describe_caveat
-from leakscope.results import Statement, Verdict, VerdictKind
 
 #: The definition of *leaks*. `verdict.judge` has the rule in detail; README, documentation and report quote this sentence.
 LEAKS = (

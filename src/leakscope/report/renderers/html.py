@@ -16,6 +16,7 @@ from markupsafe import Markup
 
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Result
+from leakscope.core.versions import versions
 from leakscope.core.wording import is_number, number, written
 from leakscope.report.charts.model import Axis, Chart
 from leakscope.report.charts.svg import draw, is_wide
@@ -34,7 +35,6 @@ from leakscope.report.document import (
 )
 from leakscope.report.documents import document
 from leakscope.report.renderers.text import brief_blocks
-from leakscope.versions import versions
 
 _TEMPLATES = Path(__file__).parents[1] / "templates"
 _FONT = Markup('system-ui, -apple-system, "Segoe UI", Roboto, "Liberation Sans", sans-serif')

@@ -1,0 +1,179 @@
+"""Which attacks run: those that were named, or those on what is released; and why others can't."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from leakscope.attacks import ATTACKS, explanation_attacks, label_only, prediction_attack, reference_attacks
+from leakscope.attacks.protocol import Attack
+from leakscope.core.errors import InputError
+from leakscope.core.result import NotRun
+from leakscope.data.records import list_names, take_rows
+from leakscope.models.target import Target
+from leakscope.releases.release import RELEASES, Block, Release, find_release
+
+#: What anyone can work out who gets the release on the left and knows a record's label.
+FOLLOWS = {
+    "labels": ("labels",),
+    "label_stability": ("labels", "label_stability"),
+    "probabilities": ("labels", "probabilities", "log_loss", "likelihood_loss", "squared_error"),
+    "predictions": ("predictions", "squared_error"),
+}
+#: What an explanation can come beside, the most telling first.
+PREDICTIONS = ("probabilities", "predictions", "labels")
+#: Records that a release is tried on before anything is trained.
+PROBE = 8
+
+
+@dataclass(frozen=True)
+class Selection:
+    """Attacks that run, those that can't, and which pairs of the first say what an explanation adds.
+
+    ``pairs`` holds for each explanation the places of the attack without it and of the one with it, and ``prediction`` what both know.
+    ``named`` says whether the caller named the attacks. ``plain`` is what runs where reference models can't be trained, if that differs.
+    """
+
+    attacks: tuple[Attack, ...]
+    not_run: tuple[NotRun, ...]
+    pairs: tuple[tuple[int, int], ...] = ()
+    prediction: str = ""
+    named: bool = False
+    plain: Selection | None = None
+
+    @property
+    def uses_references(self) -> bool:
+        """Whether any attack reads reference models."""
+        return any(attack.uses_references for attack in self.attacks)
+
+    def without_references(self, reason: str) -> Selection:
+        """The selection without attacks that read reference models, which are listed as not run; named ones are an error."""
+        left_out = [attack for attack in self.attacks if attack.uses_references]
+        if self.named and left_out:
+            raise InputError(f"the attack “{left_out[0].name}” can't run: {reason}")
+        return replace(self.plain or self, not_run=(*self.not_run, *_not_run(left_out, reason)))
+
+
+def select(
+    target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None, references: bool = False
+) -> Selection:
+    """One asked for by name that can't run is an error; one of the usual set is listed as not run.
+
+    With ``references``, the attacks with reference models come first wherever their release can be read: of the target's own kind if
+    it can be trained again, otherwise of another kind. Explanations are compared with models of the own kind only, since those of
+    another kind say nothing of them.
+    """
+    plain = _select(target, attacks, releases)
+    if plain.uses_references and not references:
+        name = next(attack.name for attack in plain.attacks if attack.uses_references)
+        raise InputError(f"the attack “{name}” needs reference models: pass references=4 (--references 4)")
+    if not references or attacks is not None:
+        return plain
+    read = {name for attack in plain.attacks for name in attack.releases}
+    own, other = (
+        [attack for attack in reference_attacks(target.model.task, same_kind=same) if attack.release in read]
+        for same in (True, False)
+    )
+    compared = plain if releases is None else _by_release(target, read_releases(releases), references=True)
+    if target.learner is not None:
+        return replace(_merge(own, compared), plain=plain)
+    left_out = [*own, *(attack for attack in compared.attacks if attack.uses_references)]
+    not_run = (*plain.not_run, *_not_run(left_out, "the model can't be trained again: pass fit="))
+    return replace(_merge(other, plain), not_run=not_run, plain=plain)
+
+
+def _merge(first: Sequence[Attack], found: Selection) -> Selection:
+    """The selection with some attacks before its own, each once."""
+    attacks = {(attack.name, attack.release): attack for attack in (*first, *found.attacks)}
+    place = {key: at for at, key in enumerate(attacks)}
+    at = [place[attack.name, attack.release] for attack in found.attacks]
+    return replace(
+        found, attacks=tuple(attacks.values()), pairs=tuple((at[before], at[after]) for before, after in found.pairs)
+    )
+
+
+def _not_run(attacks: Sequence[Attack], reason: str) -> list[NotRun]:
+    names = dict.fromkeys((attack.release, attack.name) for attack in attacks)
+    return [NotRun(release, name, reason) for release, name in names]
+
+
+def _select(target: Target, attacks: Sequence[Attack] | None, releases: Sequence[str] | None) -> Selection:
+    if attacks is not None and releases is not None:
+        raise InputError("name attacks or releases, not both: an attack says itself which release it reads")
+    if releases is not None:
+        return _by_release(target, _check_releases(target, releases))
+    given = (attacks,) if isinstance(attacks, Attack) else attacks
+    wanted = ATTACKS[target.model.task] if given is None else tuple(given)
+    if not all(isinstance(attack, Attack) for attack in wanted):
+        raise InputError(
+            "attacks must be attacks, such as leakscope.attacks.loss_threshold('log_loss'), not their names"
+        )
+    refused = [refusal for attack in wanted if (refusal := attack.refuse(target.model)) is not None]
+    if attacks is not None and refused:
+        raise InputError(f"the attack “{refused[0].attack}” can't run: {refused[0].reason}")
+    able = tuple(attack for attack in wanted if attack.refuse(target.model) is None)
+    if not able:
+        raise InputError("no attack was chosen: name at least one")
+    return Selection(able, tuple(refused), named=attacks is not None)
+
+
+def read_releases(releases: Sequence[str]) -> list[Release]:
+    """Releases by their names, each once."""
+    names = [releases] if isinstance(releases, str) else list(releases)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise InputError("releases must be names, such as ['probabilities', 'gradient']")
+    if not all(name.strip() for name in names):
+        raise InputError("one of the releases has no name: look for two commas, or one at the end")
+    found = [find_release(name.strip()) for name in names]
+    if twice := {release.name for release in found if [other.name for other in found].count(release.name) > 1}:
+        raise InputError(f"the release {list_names(sorted(twice))} is named twice: once is enough")
+    return found
+
+
+def _check_releases(target: Target, releases: Sequence[str]) -> list[Release]:
+    """Releases by their names, or an error about the first that the model can't give."""
+    found = read_releases(releases)
+    for release in found:
+        if reason := release.refuse(target.model) or _trouble(target, release):
+            raise InputError(f"this model can't release {release.name}: {reason.rstrip('.')}")
+    return found
+
+
+def _by_release(target: Target, found: Sequence[Release], *, references: bool = False) -> Selection:
+    """The attacks on some releases; with ``references``, those on explanations compare with reference models."""
+    task, names = target.model.task, [release.name for release in found]
+    plain = [release.name for release in found if release.name in RELEASES]
+    readable = {name for release in plain for name in FOLLOWS.get(release, (release,))}
+    chosen = [
+        attack
+        for attack in (*ATTACKS[task], label_only())
+        if set(attack.releases) <= readable and attack.refuse(target.model) is None
+    ]
+    explained = [release.name for release in found if release.name not in RELEASES]
+    prediction = next((name for name in PREDICTIONS if name in plain), None)
+    pairs: list[tuple[int, int]] = []
+    if explained and prediction is not None:
+        chosen.append(prediction_attack(prediction, references=references, task=task))
+    base = len(chosen) - 1
+    for name in explained:
+        chosen += explanation_attacks(name, prediction=prediction, references=references, task=task)
+        if prediction is not None:  # the last of them reads both
+            pairs.append((base, len(chosen) - 1))
+    if not chosen:
+        raise InputError(
+            f"no attack reads {list_names(names)} alone: add probabilities, or predictions of a regression"
+        )
+    return Selection(tuple(chosen), (), tuple(pairs), prediction or "")
+
+
+def _trouble(target: Target, release: Release) -> str | None:
+    """What goes wrong when a few records are asked for: a network shows what it does only when it is run."""
+    if release.name in RELEASES:
+        return None
+    records = target.members
+    few = slice(0, min(PROBE, len(records)))
+    try:
+        release.observe(Block(target.model, take_rows(records.X, few), records.y[few]))
+    except InputError as error:
+        return str(error)
+    return None

@@ -1,0 +1,65 @@
+"""The command ``leakscope attributes``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leakscope.cli import options as shared
+from leakscope.core.errors import InputError
+from leakscope.core.failures import safe_warnings
+
+
+def attributes(
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(help="The model: .skops, .onnx, or a pickle with --trust-pickle.")],
+    train: shared.Train,
+    holdout: shared.Holdout,
+    label: shared.Label,
+    sensitive: Annotated[
+        str, typer.Option(help="Columns that an attacker wants to infer, separated by commas; 2 to 20 levels each.")
+    ],
+    known: Annotated[
+        str | None, typer.Option(help="Columns that the attacker knows, separated by commas; by default all others.")
+    ] = None,
+    knows_label: Annotated[bool, typer.Option(help="Whether the attacker knows the true labels.")] = True,
+    digits: Annotated[
+        int | None, typer.Option(help="Round the model's outputs to this number of decimals.", min=0)
+    ] = None,
+    out: shared.Out = None,
+    id: shared.Id = None,  # noqa: A002
+    drop: shared.Drop = None,
+    confidence: shared.Confidence = 0.95,
+    seed: shared.Seed = 0,
+    trust_pickle: shared.TrustPickle = False,
+    trust: shared.Trust = None,
+    as_json: shared.Json = False,
+) -> None:
+    """Measure what a model's outputs reveal about sensitive columns to an attacker who knows the others."""
+    from leakscope.data.tables import split_names
+    from leakscope.models.provenance import model_fingerprint
+    from leakscope.studies.attributes import attributes as run
+    from leakscope.worlds.workers import one_thread
+
+    shared.check_out(out)
+    if train.resolve() == holdout.resolve():
+        raise InputError(
+            "--train and --holdout are one file: pass records that the model was not trained on as --holdout"
+        )
+    loaded, digest, sets = shared.read_given(
+        model, (train, holdout), label, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
+    )
+    columns = sets.holdout[0].columns
+    names = split_names(sensitive, columns)
+    if label in names:
+        raise InputError(f"--sensitive names the label {label!r}: name a feature")
+    chosen = None if known is None else split_names(known, columns)
+    with one_thread(), safe_warnings():
+        result = run(
+            loaded, sets.train, sets.holdout, names, known=chosen, knows_label=knows_label, digits=digits, confidence=confidence, seed=seed
+        )  # fmt: skip
+    result = replace(result, fingerprints=model_fingerprint(loaded, digest))
+    shared.finish(result, out, as_json, context=context)

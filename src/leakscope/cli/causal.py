@@ -1,0 +1,108 @@
+"""The command ``leakscope causal``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from leakscope.cli.options import Confidence, Json, Out, Seed, check_out, finish, progress_bars
+from leakscope.core.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+def causal(
+    context: typer.Context,
+    table: Annotated[
+        Path | None, typer.Argument(help="CSV of records; without it, samples are drawn from the graph.")
+    ] = None,
+    label: Annotated[str, typer.Option(help="The column to predict.")] = "",
+    graph: Annotated[
+        str | None, typer.Option(help="Causal graph: a BIF file, or child, alarm, sachs or water.")
+    ] = None,
+    parents: Annotated[
+        str | None, typer.Option(help="Causes of the label, separated by commas, if there is no graph.")
+    ] = None,
+    environments: Annotated[
+        str | None, typer.Option(help="Column with the environment of each record; the causes are learned from it.")
+    ] = None,
+    shift: Annotated[
+        str,
+        typer.Option(
+            help="What differs in the shifted distributions: random, parents, children, all, or a number: noise on all tables."
+        ),
+    ] = "random",
+    draws: Annotated[
+        int | None, typer.Option(help="Number of shifted distributions, 5 by default; not with --environments.")
+    ] = None,
+    rows: Annotated[
+        int | None, typer.Option(help="Records in each of the three samples that are drawn from the graph.")
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="Model on all columns: network (needs torch), logistic, trees or ridge.")
+    ] = "network",
+    wrong: Annotated[
+        int, typer.Option(help="Also train a causal model with this number of columns added that are no causes.")
+    ] = 0,
+    sensitive: Annotated[
+        str | None, typer.Option(help="Sensitive columns that an attacker may infer, separated by commas.")
+    ] = None,
+    paper_attack: Annotated[
+        bool, typer.Option("--paper-attack", help="Also run the attack network of the paper (takes minutes).")
+    ] = False,
+    noise: Annotated[bool, typer.Option(help="Measure the noise that differential privacy needs.")] = True,
+    out: Out = None,
+    drop: Annotated[
+        str | None,
+        typer.Option(help="Columns or variables of the graph that the models do not see, separated by commas."),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option(help="classification or regression; decided from the label by default.")
+    ] = None,
+    confidence: Confidence = 0.95,
+    seed: Seed = 0,
+    as_json: Json = False,
+) -> None:
+    """Compare a model on the causes of the label with one on all columns: utility and leakage."""
+    import pandas as pd
+
+    from leakscope.data.tables import split_names
+    from leakscope.studies.causal import study
+
+    if not label:
+        raise InputError("--label must name the column to predict")
+    check_out(out)
+    data = None if table is None else read_people(table, label, drop, as_text=graph is not None)
+    columns = pd.Index([]) if data is None else data.columns
+    with progress_bars() as progress:
+        found = study(
+            data, label, graph=graph, parents=None if parents is None else split_names(parents, columns), environments=environments,
+            drop=split_names(drop, columns), shift=_shift(shift), draws=draws, rows=rows, model=model, wrong=wrong,
+            paper_attack=paper_attack, sensitive=split_names(sensitive, columns), task=cast("Any", task), noise=noise, confidence=confidence,
+            seed=seed, progress=progress,
+        )  # fmt: skip
+    finish(found, out, as_json, context=context)
+
+
+def read_people(path: Path, label: str, drop: str | None, *, as_text: bool) -> pd.DataFrame:
+    """Read a CSV file; texts are kept as they are, so that None and NA are levels, and only empty cells are missing."""
+    from leakscope.data.tables import check_columns, read_table, read_texts, split_names
+
+    table = read_table(path).copy()
+    check_columns(table, [label], path, "label")
+    check_columns(table, split_names(drop, table.columns), path, "dropped")
+    texts = [name for name in table.columns if as_text or table[name].dtype.kind not in "biuf"]
+    shown = read_texts(path, texts) if texts else table[[]]
+    for name in texts:
+        table[name] = shown[name] if as_text else shown[name].mask(shown[name] == "")
+    return table
+
+
+def _shift(text: str) -> str | float:
+    try:
+        return float(text)
+    except ValueError:
+        return text

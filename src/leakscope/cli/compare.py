@@ -1,0 +1,180 @@
+"""The command ``leakscope compare``."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, cast
+
+import typer
+
+from leakscope.cli import options as shared
+from leakscope.cli.audit import check_options
+from leakscope.core.errors import InputError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from leakscope.defenses import Defense
+
+#: Defenses by default: those that most models can have without an extra.
+USUAL = "l2,early-stopping,fewer-features,distillation,parameter-noise,round,temperature,label-only"
+
+
+def compare(
+    context: typer.Context,
+    model: shared.AnyModel,
+    train: shared.Train,
+    holdout: shared.Holdout,
+    label: shared.Label,
+    defenses: Annotated[
+        str,
+        typer.Option(help="Defenses separated by commas, with settings after a colon: l2:0.01/0.1,round:1,label-only."),
+    ] = USUAL,
+    out: shared.Out = None,
+    groups: shared.Groups = None,
+    id: shared.Id = None,  # noqa: A002
+    drop: shared.Drop = None,
+    task: shared.Task = None,
+    outputs: shared.Outputs = None,
+    explanations: Annotated[
+        str | None, typer.Option(help="Feature explanations that are released too, separated by commas: gradient, ….")
+    ] = None,
+    record_explanations: Annotated[
+        bool, typer.Option("--record-explanations", help="Record explanations are released too.")
+    ] = False,
+    price: Annotated[float, typer.Option(help="Largest loss of accuracy of a recommended version.")] = 0.01,
+    delta: Annotated[float, typer.Option(help="The δ of defenses that guarantee differential privacy.")] = 1e-5,
+    more: Annotated[
+        Path | None, typer.Option(help="CSV of further labelled records, for more-data.", dir_okay=False)
+    ] = None,
+    public: Annotated[Path | None, typer.Option(help="CSV of public records, for pate.", dir_okay=False)] = None,
+    causes: Annotated[
+        str | None, typer.Option(help="Columns that cause the label, separated by commas, for causal-features.")
+    ] = None,
+    environment: Annotated[
+        str | None, typer.Option(help="Column with the environments, for irm and causal-features.")
+    ] = None,
+    references: shared.References = None,
+    budget: shared.Budget = None,
+    random_split: shared.RandomSplit = False,
+    shadows: shared.Shadows = None,
+    retrain: shared.Retrain = True,
+    drop_overlap: shared.DropOverlap = False,
+    repeats: shared.Repeats = None,
+    confidence: shared.Confidence = 0.95,
+    seed: shared.Seed = 0,
+    workers: shared.Workers = None,
+    cluster: shared.Cluster = None,
+    cache: shared.Cache = None,
+    trust_pickle: shared.TrustPickle = False,
+    trust: shared.Trust = None,
+    as_json: shared.Json = False,
+) -> None:
+    """Compare a model with defended versions: which defense lowers the risk, and what does it cost? Exit code 1: a guarantee is refuted."""
+    from leakscope.models.target import make_target
+    from leakscope.studies.compare import compare as run
+
+    check_options(task, outputs)
+    shared.check_out(out)
+    wanted = read_defenses(defenses)
+    # A column that the model does not use is passed to the defenses as a group.
+    shown = ",".join(dict.fromkeys(name for name in (groups, environment) if name)) or None
+    loaded, _, sets = shared.read_given(
+        model, (train, holdout), label, groups=shown, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
+    )
+    target = make_target(
+        loaded, sets.train, sets.holdout, groups=sets.groups, ids=sets.ids,
+        task=cast("Any", task), outputs=cast("Any", outputs),
+    )  # fmt: skip
+    given = Given(delta, more, public, causes, environment, sets.train[0], label)
+    chosen = [given.make(name, settings) for name, settings in wanted]
+    with shared.progress_bars() as progress:
+        found = run(
+            target, chosen, explanations=() if explanations is None else explanations.split(","),
+            record_explanations=record_explanations, price=price,
+            references=references, budget=shared.seconds(budget, "--budget"), random_split=random_split, shadows=shadows,
+            retrain=retrain, drop_overlap=drop_overlap, repeats=repeats, confidence=confidence, seed=seed, workers=workers,
+            cluster=cluster, cache=cache, command=shared.command_line(context), progress=progress,
+        )  # fmt: skip
+    shared.finish(found, out, as_json)
+    if found.refuted:
+        raise typer.Exit(shared.GATE_FAILED)
+
+
+def read_defenses(text: str) -> list[tuple[str, tuple[Any, ...]]]:
+    """Short names of defenses, each with its settings if any were named.
+
+    Examples
+    --------
+    >>> read_defenses("l2:0.01/0.1, round")
+    [('l2', (0.01, 0.1)), ('round', ())]
+    """
+    from leakscope.defenses import DEFENSES
+
+    found: list[tuple[str, tuple[Any, ...]]] = []
+    for part in text.split(","):
+        name, colon, values = part.strip().partition(":")
+        if colon and not values:
+            raise InputError(f"{part.strip()[:40]!r} has no settings: write {name}:0.01/0.1, or {name} alone")
+        if name not in DEFENSES:
+            raise InputError(f"there is no defense {name[:40]!r}: choose from {', '.join(DEFENSES)}")
+        if name in dict(found):
+            raise InputError(f"the defense {name} is named twice: write its settings as {name}:1/2")
+        found.append((name, tuple(_setting(value, part) for value in values.split("/")) if values else ()))
+    return found
+
+
+def _setting(text: str, part: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    raise InputError(f"the settings of {part.strip()[:40]!r} are not numbers: write them as l2:0.01/0.1")
+
+
+@dataclasses.dataclass(frozen=True)
+class Given:
+    """Options for defenses that need more than a setting."""
+
+    delta: float
+    more: Path | None
+    public: Path | None
+    causes: str | None
+    environment: str | None
+    records: pd.DataFrame
+    label: str
+
+    def make(self, name: str, settings: tuple[Any, ...]) -> Defense:
+        """The defense of a name, with its settings and what else it needs."""
+        from leakscope.defenses import find
+
+        kind = find(name)
+        fields = [field.name for field in dataclasses.fields(kind)]
+        takes = {"more-data": "shares", "causal-features": ""}.get(name, fields[0] if fields else "")
+        if settings and not takes:
+            raise InputError(f"{name} takes no settings here: write {name} alone")
+        extra = self._extra(name) | ({"delta": self.delta} if "delta" in fields else {})
+        made: Defense = kind(**({takes: settings} if settings else {}), **extra)
+        return made
+
+    def _extra(self, name: str) -> dict[str, Any]:
+        from leakscope.data.tables import split_names
+
+        if name == "more-data" and self.more is not None:
+            return {"records": self._read(self.more, labelled=True)}
+        if name == "pate" and self.public is not None:
+            return {"public": self._read(self.public, labelled=False)[0]}
+        if name == "causal-features" and self.causes is not None:
+            return {"columns": tuple(split_names(self.causes, self.records.columns))}
+        if name in ("causal-features", "irm") and self.environment is not None:
+            return {"environment": self.environment}
+        return {}
+
+    def _read(self, path: Path, *, labelled: bool) -> tuple[Any, Any]:
+        from leakscope.data.tables import check_columns, read_table
+
+        table, names = read_table(path), [str(name) for name in self.records.columns]
+        check_columns(table, [*names, *([self.label] if labelled else [])], path, "training")
+        return table[names], table[self.label] if labelled else None

@@ -1,0 +1,75 @@
+"""The command ``leakscope frontier``."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leakscope.cli import options as shared
+from leakscope.core.errors import InputError
+
+
+def frontier(
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(help="The model: .skops, or a pickle with --trust-pickle.")],
+    train: shared.Train,
+    holdout: shared.Holdout,
+    label: shared.Label,
+    explanations: Annotated[
+        str | None,
+        typer.Option(
+            help="Explanations, separated by commas, such as gradient,gradient:top=5,smoothgrad:sigma=0.5; by default many."
+        ),
+    ] = None,
+    beside: Annotated[
+        str | None,
+        typer.Option(
+            help="What is released in any case: probabilities or labels; by default the most that the model gives."
+        ),
+    ] = None,
+    out: shared.Out = None,
+    baseline: Annotated[float, typer.Option(help="Value of a feature that is removed.")] = 0.0,
+    records: Annotated[int, typer.Option(help="Held-out records to measure faithfulness on.")] = 300,
+    id: shared.Id = None,  # noqa: A002
+    drop: shared.Drop = None,
+    references: shared.References = None,
+    retrain: shared.Retrain = True,
+    drop_overlap: shared.DropOverlap = False,
+    confidence: shared.Confidence = 0.95,
+    margin: Annotated[
+        float,
+        typer.Option(
+            help="Tolerance: how much worse an explanation may be on one axis and still dominate another, and the largest extra "
+            "advantage of a recommended one."
+        ),
+    ] = 0.05,
+    seed: shared.Seed = 0,
+    workers: shared.Workers = None,
+    cluster: shared.Cluster = None,
+    cache: shared.Cache = None,
+    trust_pickle: shared.TrustPickle = False,
+    trust: shared.Trust = None,
+    as_json: shared.Json = False,
+) -> None:
+    """Compare explanations: how faithful they are to the model, and what they add to its membership risk."""
+    from leakscope.models.provenance import model_fingerprint
+    from leakscope.studies.frontier import frontier as run
+
+    names = None if explanations is None else [name.strip() for name in explanations.split(",") if name.strip()]
+    if names == []:
+        raise InputError("--explanations names none: leave it out, or pass names such as gradient,gradient:top=5")
+    shared.check_out(out)
+    loaded, digest, sets = shared.read_given(
+        model, (train, holdout), label, id_column=id, drop=drop, trust_pickle=trust_pickle, trust=trust
+    )
+    with shared.progress_bars() as progress:
+        result = run(
+            loaded, sets.train, sets.holdout, names, beside=beside, baseline=baseline, records=records, references=references, retrain=retrain,
+            drop_overlap=drop_overlap, confidence=confidence, margin=margin, seed=seed, workers=workers,
+            cluster=cluster, cache=cache, progress=progress,
+        )  # fmt: skip
+    result = replace(result, fingerprints=result.fingerprints | model_fingerprint(loaded, digest))
+    shared.finish(result, out, as_json, context=context)

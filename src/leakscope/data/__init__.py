@@ -1,0 +1,1 @@
+"""Data: records, tables in files, fingerprints, splits, and named data sets."""

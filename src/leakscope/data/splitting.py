@@ -1,0 +1,59 @@
+"""A random split into training and held-out records that an audit recognises."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from leakscope.core.checks import check_seed, check_share
+from leakscope.core.errors import InputError
+from leakscope.data.records import take_rows
+
+
+class RandomPart(tuple[Any, Any]):
+    """Features and labels of one side of a random split; both sides of one split have the same ``origin``."""
+
+    origin: object
+
+    @classmethod
+    def of(cls, X: Any, y: Any, origin: object) -> RandomPart:
+        part = cls((X, y))
+        part.origin = origin
+        return part
+
+
+def split(X: Any, y: Any, *, holdout: float = 0.5, seed: int = 0) -> tuple[RandomPart, RandomPart]:
+    """Split records at random into training and held-out records.
+
+    Membership is then randomised: `audit` treats the two sides as with ``random_split=True``, which trains fewer models and detects
+    weaker leaks. Each side unpacks into features and labels.
+
+    Parameters
+    ----------
+    X, y
+        Features and labels: arrays, or a data frame and a series.
+    holdout
+        Share of the records to hold out.
+
+    Examples
+    --------
+    >>> train, rest = split(np.arange(10.0)[:, None], np.arange(10), holdout=0.3)
+    >>> len(train[1]), len(rest[1]), sorted(train[1].tolist() + rest[1].tolist())
+    (7, 3, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
+    """
+    if len(X) != len(y):
+        raise InputError(f"there are {len(X)} records and {len(y)} labels: give one label for each record")
+    if not 1 <= round(check_share("holdout", holdout) * len(y)) < len(y):
+        raise InputError(f"holdout must leave records on both sides, not {holdout!r} of {len(y)} records")
+    order, origin = np.random.default_rng(check_seed(seed)).permutation(len(y)), object()
+    held = round(holdout * len(y))
+    parts = [np.sort(order[held:]), np.sort(order[:held])]
+    train, rest = (RandomPart.of(take_rows(X, rows), take_rows(y, rows), origin) for rows in parts)
+    return train, rest
+
+
+def is_random_split(train: Any, holdout: Any) -> bool:
+    """Whether both are the sides of one `split`."""
+    both = isinstance(train, RandomPart) and isinstance(holdout, RandomPart)
+    return both and train.origin is holdout.origin

@@ -1,0 +1,188 @@
+"""Tables from files: CSV in, a DataFrame out, with errors that name the file and the column."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.core.errors import InputError
+from leakscope.core.failures import cause, describe
+
+_LONG_ROWS = (
+    "has rows with more fields than its header: name all columns, part them by commas, and write decimals with a point"
+)
+
+
+def read_table(path: Path) -> pd.DataFrame:
+    """A CSV file (plain or compressed) as pandas reads it by default.
+
+    A row with more fields than the header is refused, since what it holds can't be told: decimal commas make such rows.
+
+    Examples
+    --------
+    >>> read_table(Path("no/such.csv"))
+    Traceback (most recent call last):
+    leakscope.core.errors.InputError: there is no file no/such.csv: check the name
+    """
+    if path.is_dir():
+        raise InputError(f"{path} is a folder: name a CSV file")
+    if not path.exists():
+        raise InputError(f"there is no file {path}: check the name")
+    table = _read(path, low_memory=False)
+    if table.empty:
+        raise InputError(f"{path} has no records: write one row for each under the header")
+    if table.shape[1] == 1 and set(str(table.columns[0])) & set(";\t|"):
+        raise InputError(f"{path} has one column, with a semicolon, tab or bar in its name: separate columns by commas")
+    return table
+
+
+def read_texts(path: Path, names: list[str]) -> pd.DataFrame:
+    """Some columns as the text that stands in the file: 007 stays 007, and NA is a text like any other.
+
+    Only for a file that `read_table` takes: pandas cuts rows that are too long where it reads some columns only.
+    """
+    read: pd.DataFrame = _read(path, dtype=str, keep_default_na=False, usecols=names)
+    return read.reindex(columns=names)
+
+
+def _read(path: Path, **options: Any) -> pd.DataFrame:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", pd.errors.ParserWarning)
+            table: pd.DataFrame = pd.read_csv(path, index_col=False, **options)
+        return table
+    except pd.errors.ParserWarning as error:
+        raise InputError(f"{path} {_LONG_ROWS}") from cause(error)
+    except pd.errors.EmptyDataError as error:
+        raise InputError(
+            f"{path} is empty: write a header with the names of the columns, and a row per record"
+        ) from cause(error)
+    except UnicodeError as error:
+        raise InputError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from cause(error)
+    except (ValueError, OSError, EOFError) as error:
+        if "Expected" in str(error) and "fields" in str(error):
+            raise InputError(f"{path} {_LONG_ROWS}") from cause(error)
+        raise InputError(f"{path} can't be read as CSV: {describe(error)}") from cause(error)
+
+
+def check_columns(table: pd.DataFrame, names: list[str], path: Path, what: str) -> None:
+    """Refuse names of columns that the table lacks, and say which it has; and names that several columns have."""
+    from leakscope.core.wording import name as safe_text
+
+    missing = [name for name in names if name not in table.columns]
+    if missing:
+        if _is_record(table):
+            raise InputError(
+                f"{path} has no {what} column '{safe_text(missing[0])}', and its first line looks like a record: write a "
+                "header with the names of the columns"
+            )
+        there = ", ".join(safe_text(name, 40) for name in table.columns[:12]) + (", …" if table.shape[1] > 12 else "")
+        raise InputError(f"{path} has no {what} column '{safe_text(missing[0])}': its columns are {there}")
+    if not names:
+        return
+    header = _read(path, header=None, nrows=1, dtype=str).iloc[0].tolist()  # pandas gives the second of a name another
+    if twice := [name for name in names if header.count(name) > 1]:
+        raise InputError(
+            f"{path} has several columns named '{safe_text(twice[0])}': give each column a name of its own"
+        )
+
+
+def _is_record(table: pd.DataFrame) -> bool:
+    """Whether a file seems to have no header, so that the names of its columns are the values of its first record.
+
+    Then a name is a number, a date or an address, or it is again a value of its column. Names such as 0, 1, 2 are positions,
+    which pandas writes for columns without names.
+
+    Examples
+    --------
+    >>> _is_record(pd.DataFrame({"39": [50], "Bachelors": ["HS-grad"]})), _is_record(pd.DataFrame({"0": [39], "age": [50]}))
+    (True, False)
+    >>> _is_record(pd.DataFrame({"Jane Doe": ["John Doe"], "f": ["f"]}))
+    True
+    """
+    header = table.columns
+    numbers = pd.to_numeric(pd.Series(header, dtype=object), errors="coerce")
+    positions = {str(place) for place in range(len(header) + 1)}
+    if any(not pd.isna(number) and str(name) not in positions for name, number in zip(header, numbers, strict=True)):
+        return True
+    if any(re.search(r"@|\d{1,4}([-/.])\d{1,2}\1\d{1,4}", str(name)) for name in header):
+        return True
+    return any(
+        (table[name] == name).any() for name in header if isinstance(name, str) and table[name].dtype.kind == "O"
+    )
+
+
+def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:
+    """Names separated by commas; a text that is the name of a column is one name, commas and all.
+
+    Examples
+    --------
+    >>> split_names("race, sex", pd.Index(["race", "sex"])), split_names("a,b", pd.Index(["a,b"]))
+    (['race', 'sex'], ['a,b'])
+    """
+    if text is None or text in columns:
+        return [] if text is None else [text]
+    names = [name.strip() for name in text.split(",") if name.strip()]
+    if not names:
+        raise InputError(f"{text!r} names no column: write names separated by commas")
+    return list(dict.fromkeys(names))
+
+
+def _labels(table: pd.DataFrame, path: Path, label: str, model: Any) -> pd.Series[Any]:
+    """The label column, as text where the model's classes are text: a class "1" is not the number 1."""
+    classes = getattr(model, "classes_", None)
+    if classes is not None and getattr(classes, "dtype", None) is not None and classes.dtype.kind in "OU":
+        texts = read_texts(path, [label])[label]
+        return texts if "" in classes else texts.mask(texts == "")
+    return table[label]
+
+
+def _features(table: pd.DataFrame, drop: list[str], model: Any, groups: list[str]) -> pd.DataFrame:
+    """What the model is shown: all columns but those dropped.
+
+    Group columns are shown too, unless the model counts its columns, has no names for them, and fits only without.
+    """
+    rest = table.drop(columns=drop)
+    wanted = getattr(model, "n_features_in_", None)
+    without = rest.drop(columns=[name for name in groups if name in rest.columns])
+    named = getattr(model, "feature_names_in_", None) is not None
+    return without if not named and wanted != rest.shape[1] and wanted == without.shape[1] else rest
+
+
+@dataclass(frozen=True)
+class Sets:
+    """A training set and a holdout as `leakscope.audit` takes them."""
+
+    train: tuple[pd.DataFrame, pd.Series[Any]]
+    holdout: tuple[pd.DataFrame, pd.Series[Any]]
+    groups: tuple[pd.DataFrame, ...] | None
+    ids: tuple[NDArray[Any], ...] | None
+
+
+def read_sets(
+    paths: tuple[Path, Path], model: Any, *, label: str, groups: str | None, id_column: str | None, drop: str | None
+) -> Sets:
+    """Read both files; groups and ids come as the text that stands in them."""
+    tables = [read_table(path) for path in paths]
+    group_columns, dropped = (split_names(names, tables[0].columns) for names in (groups, drop))
+    id_columns = [] if id_column is None else [id_column]
+    for path, table in zip(paths, tables, strict=True):
+        for names, what in (([label], "label"), (group_columns, "group"), (dropped, "dropped"), (id_columns, "id")):
+            check_columns(table, names, path, what)
+    hidden = list(dict.fromkeys([label, *dropped, *id_columns]))
+    train, holdout = (
+        (_features(table, hidden, model, group_columns), _labels(table, path, label, model))
+        for path, table in zip(paths, tables, strict=True)
+    )
+    return Sets(
+        train,
+        holdout,
+        tuple(read_texts(path, group_columns) for path in paths) if group_columns else None,
+        tuple(read_texts(path, id_columns)[id_column].to_numpy() for path in paths) if id_columns else None,
+    )

@@ -1,0 +1,157 @@
+"""The blind baseline: members told from non-members by the records alone, with no model.
+
+An attack that does not beat it has found a difference between the two sets of records, not a leak of the model. It sees the
+features, the label, and how badly a simple stand-in for the model, trained on the other half of the judged records, predicts
+that label: two sets that differ in how hard their records are look different to any model, trained on them or not.
+"""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.attacks.protocol import Guesses
+from leakscope.core.arrays import Floats
+from leakscope.core.ranking import Scale
+from leakscope.data.records import take_rows
+from leakscope.evaluation.crossfit import Sample
+from leakscope.evaluation.risk import Judged
+from leakscope.models.target import Records
+
+#: Enough records to notice any difference between two sets that an attacker could use.
+MOST_KNOWN = 5_000
+#: Wider records, such as images, are seen through this many random projections.
+MOST_COLUMNS = 200
+
+
+def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np.random.Generator) -> Judged:
+    """Guesses by boosted trees on features and label, fitted on one half of the judged records and asked about the other.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> shifted = Records(rng.normal(3, 1, (200, 1)), np.zeros(200), np.arange(200), {})
+    >>> others = Records(rng.normal(0, 1, (200, 1)), np.zeros(200), np.arange(200), {})
+    >>> blind_guesses(shifted, others, Sample.draw(np.arange(200), np.arange(200, 400), rng), rng).ranking.auc > 0.9
+    True
+    """
+    from sklearn.ensemble import HistGradientBoostingClassifier
+
+    member, half = sample.member, sample.half
+    table = _table(members, nonmembers, sample, rng)
+    table[:, -1] = _surprise(table[:, :-2], table[:, -2], half, members.y.dtype.kind == "i", rng)
+    scores = np.empty(len(member))
+    for number in (0, 1):
+        known = np.flatnonzero(half != number)
+        if len(known) > MOST_KNOWN:
+            known = rng.choice(known, MOST_KNOWN, replace=False)
+        asked = half == number
+        trees = HistGradientBoostingClassifier(
+            max_iter=16,
+            learning_rate=0.15,
+            max_leaf_nodes=6,
+            early_stopping=False,
+            random_state=int(rng.integers(2**31)),
+        )
+        learned = table[known]
+        # In other columns no split leaves enough records on both sides: without them the trees are the same, and cost less.
+        columns = np.flatnonzero(np.count_nonzero(learned != learned[0], axis=0) >= trees.min_samples_leaf)
+        if not len(columns):
+            columns = np.arange(1)
+        trees.fit(learned[:, columns], member[known])
+        scores[asked] = trees.decision_function(table[np.ix_(asked, columns)])
+    return Judged(Guesses(scores, (scores > 0).astype(np.float64)), member, Scale.of_halves(half))
+
+
+def _table(members: Records, nonmembers: Records, sample: Sample, rng: np.random.Generator) -> Floats:
+    """The judged records as numbers: text becomes codes, and wide records become random projections.
+
+    The last column but one is the label, the last is left free.
+    """
+    judged = sample.judged
+    inside, outside = take_rows(members.X, sample.members[:judged]), take_rows(nonmembers.X, sample.nonmembers)
+    features = as_numbers(inside, rng, outside)
+    table = np.zeros((2 * judged, features.shape[1] + 2))
+    table[:, :-2] = features
+    table[:, -2] = sample.judge(members.y, nonmembers.y)
+    return table
+
+
+def as_numbers(X: Any, rng: np.random.Generator, below: Any = None) -> Floats:
+    """Records as numbers, (n, columns), with those ``below`` under them: text becomes codes, wide records random projections.
+
+    Examples
+    --------
+    >>> as_numbers(pd.DataFrame({"a": [1.0, np.inf], "b": ["y", "x"]}), np.random.default_rng(0))
+    array([[ 1.,  1.],
+           [nan,  0.]])
+    """
+    parts = [X] if below is None else [X, below]
+    if isinstance(X, pd.DataFrame) or X.dtype.kind not in "biuf":
+        both = pd.concat([_frame(part) for part in parts], ignore_index=True)
+        parts = [np.column_stack([_numbers(both.iloc[:, column]) for column in range(both.shape[1])])]
+    else:
+        parts = [part.reshape(len(part), -1) for part in parts]
+    if parts[0].shape[1] > MOST_COLUMNS:
+        mix = rng.normal(size=(parts[0].shape[1], MOST_COLUMNS))
+        parts = [np.nan_to_num(part) @ mix for part in parts]
+    table = np.empty((sum(map(len, parts)), parts[0].shape[1]))
+    np.concatenate(parts, out=table, casting="unsafe")
+    finite = np.isfinite(table)
+    if not finite.all():
+        table[~finite] = np.nan
+    return table
+
+
+def _frame(X: Any) -> pd.DataFrame:
+    return X if isinstance(X, pd.DataFrame) else pd.DataFrame(X.reshape(len(X), -1))
+
+
+def _surprise(
+    features: Floats, labels: Floats, half: NDArray[np.intp], classes: bool, rng: np.random.Generator
+) -> Floats:
+    """Loss of a linear model of the label, trained on the other half: log-loss for classes, else squared error."""
+    from sklearn.linear_model import LogisticRegression, Ridge
+
+    features = np.nan_to_num(features) if np.isnan(features).any() else features
+    loss = np.zeros(len(labels))
+    for number in (0, 1):
+        asked, known = half == number, np.flatnonzero(half != number)
+        if len(known) > MOST_KNOWN // 2:
+            known = rng.choice(known, MOST_KNOWN // 2, replace=False)
+        if len(np.unique(labels[known])) < 2:
+            continue
+        model = LogisticRegression(max_iter=30) if classes else Ridge()
+        centre, spread = features[known].mean(axis=0), features[known].std(axis=0)
+        spread[spread == 0] = 1.0
+        with warnings.catch_warnings():  # a rough stand-in is good enough
+            warnings.simplefilter("ignore")
+            model.fit((features[known] - centre) / spread, labels[known])
+        # Put the scaling into the weights, and not into a copy of all records.
+        model.coef_ = model.coef_ / spread
+        model.intercept_ = model.intercept_ - model.coef_ @ centre
+        loss[asked] = _linear_loss(model, features[asked], labels[asked], classes)
+    return loss
+
+
+def _linear_loss(model: Any, features: Floats, labels: Floats, classes: bool) -> Floats:
+    if not classes:
+        return np.asarray((model.predict(features) - labels) ** 2)
+    column = np.minimum(np.searchsorted(model.classes_, labels), len(model.classes_) - 1)
+    likelihood = model.predict_proba(features)[np.arange(len(column)), column]
+    return np.asarray(-np.log(np.maximum(likelihood * (model.classes_[column] == labels), 1e-12)))
+
+
+def _numbers(column: pd.Series[Any]) -> Floats:
+    if pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column):
+        numbers = column.to_numpy(dtype=np.float64, na_value=np.nan)
+        return np.where(np.isfinite(numbers), numbers, np.nan)
+    # Codes in sorted order: in the order of appearance they would tell members, who come first, from the others.
+    try:
+        return pd.factorize(column, sort=True)[0].astype(np.float64)
+    except TypeError:  # lists and mixed types have no order but that of their text
+        return pd.factorize(column.map(str), sort=True)[0].astype(np.float64)

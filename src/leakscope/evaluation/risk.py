@@ -1,0 +1,407 @@
+"""Guesses in, risk out: how well an attack told members from non-members, overall and by group, with intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.core import intervals
+from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.core.checks import check_confidence, check_share
+from leakscope.core.estimate import Estimate
+from leakscope.core.ranking import Part, Ranking, Scale, count_below, numbers_in, split
+from leakscope.evaluation.groups import GroupColumn, group_risks, order_scores
+from leakscope.evaluation.results import Control, ExposedGroup, GroupRisk, Histogram, Risk, Roc
+
+FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
+#: Groups with fewer judged members or non-members than this are pooled.
+SMALLEST_GROUP = 20
+SMALL_GROUPS = "(small groups)"
+#: The level of records that belong to no reported group; no level of a user's can be called so.
+NOT_SHOWN = "\0not shown"  # numpy drops a null at the end when it compares
+
+
+class Confidence(NamedTuple):
+    """Confidence of the AUC and of what goes with it, and of each true-positive rate."""
+
+    auc: float
+    rates: float
+
+
+@dataclass(frozen=True)
+class Figures:
+    """The four figures of one set of guesses; their definitions are in :class:`~leakscope.evaluation.results.Risk`."""
+
+    auc: Estimate
+    advantage: Estimate
+    accuracy: Estimate
+    tpr_at_fpr: dict[float, Estimate]
+
+
+def score(
+    scores: Floats,
+    member: Booleans,
+    *,
+    scale: Scale | None = None,
+    says_member: Floats | None = None,
+    confidence: float = 0.95,
+    fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
+) -> Figures:
+    """Figures with intervals from scores (higher: more likely a member) and the true memberships.
+
+    ``scale`` says which scores can be compared; by default all can. Without ``says_member`` the advantage is taken at the
+    threshold that is best on other records.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> member = np.repeat([True, False], 1000)
+    >>> figures = score(rng.normal(member, 1.0), member)
+    >>> figures.auc
+    0.75 [0.72, 0.78]
+    """
+    check_confidence(confidence)
+    for fpr in fprs:
+        check_share("each of fprs", fpr)
+    parts = split(scores, member, scale)
+    told = [_best_threshold_decisions(part) for part in parts]
+    says = told if says_member is None else split(says_member, member, scale)
+    return _figures(Ranking.of(parts), told, says, Confidence(confidence, confidence), fprs)
+
+
+def _figures(
+    ranking: Ranking, told: Sequence[Part], says: Sequence[Part], confidence: Confidence, fprs: tuple[float, ...]
+) -> Figures:
+    """Figures from the sorted scores, the decisions at the best threshold, and the attack's own decisions."""
+    # Two halves that choose thresholds for each other depend on each other, and so do strata of one block.
+    dependent = 2 * max(np.bincount(ranking.blocks))
+    records = sum(part.size for part in told)
+    right = sum(np.sum(part.members) + len(part.nonmembers) - np.sum(part.nonmembers) for part in told)
+    return Figures(
+        intervals.auc(ranking, confidence.auc),
+        intervals.mean_difference(says, confidence.auc),
+        intervals.proportion(round(float(right)), records, confidence.auc, independent=-(-records // dependent)),
+        intervals.tprs_at_fprs(ranking, fprs, confidence.rates),
+    )
+
+
+def _best_threshold_decisions(part: Part) -> Part:
+    """Who is called a member when each half of the records uses the threshold that is best on the other half."""
+    says = Part(np.empty(len(part.members)), np.empty(len(part.nonmembers)), part.block)
+    for half in (0, 1):
+        threshold = best_threshold(part.members[1 - half :: 2], part.nonmembers[1 - half :: 2])
+        says.members[half::2] = part.members[half::2] >= threshold
+        says.nonmembers[half::2] = part.nonmembers[half::2] >= threshold
+    return says
+
+
+def best_threshold(inside: Floats, outside: Floats) -> float:
+    """The score at and above which true positives exceed false positives by the most."""
+    if not (len(inside) and len(outside)):
+        return np.inf
+    s, t = np.sort(inside), np.sort(outside)
+    caught = 1 - np.arange(len(s)) / len(s)
+    alarms = 1 - count_below(t, s) / len(t)
+    return float(s[np.argmax(caught - alarms)])
+
+
+def exposure(scores: Floats, stratum: Indices, nonmember_scores: Floats, nonmember_stratum: Indices) -> Floats:
+    """One minus the share of non-members of the same stratum that score at least as high, and one more counted: in [0, 1).
+
+    The share is a conformal p-value: over records that were not trained on it is at most u with probability at most u.
+
+    Examples
+    --------
+    >>> one = np.zeros(9, int)
+    >>> exposure(np.array([9.0, 0.0]), one[:2], np.arange(1.0, 10.0), one)
+    array([0.8, 0. ])
+    """
+    shown = np.zeros(len(scores))
+    for number in numbers_in(stratum):
+        rows, ordered = stratum == number, np.sort(nonmember_scores[nonmember_stratum == number])
+        at_least = len(ordered) - np.searchsorted(ordered, scores[rows], side="left")
+        shown[rows] = 1 - (1 + at_least) / (len(ordered) + 1)
+    return shown
+
+
+@dataclass(frozen=True)
+class Judged:
+    """Guesses about records of known membership, and which of their scores can be compared."""
+
+    guesses: Guesses
+    member: Booleans
+    scale: Scale
+
+    def take(self, rows: Booleans) -> Judged:
+        guesses = Guesses(self.guesses.score[rows], self.guesses.says_member[rows])
+        return Judged(guesses, self.member[rows], self.scale.take(rows))
+
+    @cached_property
+    def scores(self) -> list[Part]:
+        return split(self.guesses.score, self.member, self.scale)
+
+    @cached_property
+    def ranking(self) -> Ranking:
+        return Ranking.of(self.scores)
+
+    @cached_property
+    def told(self) -> list[Part]:
+        return [_best_threshold_decisions(part) for part in self.scores]
+
+    @cached_property
+    def says(self) -> list[Part]:
+        return split(self.guesses.says_member, self.member, self.scale)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """All that is needed to judge one attack: it on the target, on shuffled memberships, and on the control if any.
+
+    Shuffled memberships are None once the attack was assessed, and where there is a control and no need for them.
+    """
+
+    attack: Attack
+    target: Judged
+    permuted: Judged | None
+    control: Judged | None
+
+
+def assess(
+    trial: Trial,
+    blind: Judged | None,
+    groups: Mapping[str, NDArray[Any]] | Sequence[GroupColumn],
+    *,
+    confidences: Sequence[float | Confidence],
+    fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
+) -> list[Risk]:
+    """The risk of one release under one attack, with its controls and the blind baseline, at each confidence.
+
+    ``blind`` is None where nothing is known of the records but what the release shows. A plain number is the confidence of all
+    intervals. Where memberships were not shuffled, ``permuted`` of the risk is its control. Groups are columns of levels, or the
+    `group_columns` of these.
+    """
+    judged = trial.target
+    both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
+    by_group = assess_groups(judged, groups, [one.auc for one in both])
+    beyond_blind = None
+    if blind is not None:
+        within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
+        beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
+        del within_blind_halves
+    beyond_control = None if trial.control is None else _beyond_control(judged, trial.control)
+    controls = _controls("never trained", trial.control, both, fprs)
+    shuffled = _controls("permuted", trial.permuted, both, fprs)
+    curve, bars = roc(judged.ranking), histogram(judged)
+    risks = []
+    for (confidence, rates), of_groups, unseen, of_shuffled in zip(both, by_group, controls, shuffled, strict=True):
+        figures = _figures(judged.ranking, judged.told, judged.says, Confidence(confidence, rates), fprs)
+        permuted = unseen if of_shuffled is None else of_shuffled
+        assert permuted is not None
+        control = permuted if unseen is None else unseen
+        blind_auc = None if blind is None else intervals.auc(blind.ranking, confidence)
+        rivals = [] if unseen is None else [unseen.tpr_at_fpr]
+        if blind is not None and blind_auc is not None and (not rivals or intervals.suspicious(blind_auc)):
+            rivals.append(intervals.tprs_at_fprs(blind.ranking, fprs, rates))
+        risks.append(
+            Risk(
+                release=trial.attack.release,
+                attack=trial.attack.name,
+                source=trial.attack.source,
+                auc=figures.auc,
+                advantage=figures.advantage,
+                accuracy=figures.accuracy,
+                tpr_at_fpr=figures.tpr_at_fpr,
+                control=control,
+                permuted=permuted,
+                blind=blind_auc,
+                beyond_blind=None if beyond_blind is None else beyond_blind(confidence),
+                beyond_control=intervals.difference(figures.auc, control.auc)
+                if beyond_control is None
+                else beyond_control(confidence),
+                tpr_beyond=_tpr_beyond(figures.tpr_at_fpr, rivals),
+                by_group=of_groups,
+                roc=curve,
+                histogram=bars,
+            )
+        )
+    return risks
+
+
+def _beyond_control(target: Judged, control: Judged) -> Callable[[float], Estimate]:
+    return intervals.auc_beyond_control(
+        target.member, (target.guesses.score, target.scale), (control.guesses.score, control.scale)
+    )
+
+
+def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, Estimate]]) -> dict[float, Estimate]:
+    """The least that a rate exceeds those of the rivals by, where there are any and the sample can carry the rates."""
+    if not rivals:
+        return {}
+    carried = [fpr for fpr in ours if all(rates[fpr].kind == "estimate" for rates in (ours, *rivals))]
+    return {
+        fpr: min((intervals.difference(ours[fpr], theirs[fpr]) for theirs in rivals), key=lambda beyond: beyond.low)
+        for fpr in carried
+    }
+
+
+def _controls(
+    kind: Literal["permuted", "never trained"],
+    judged: Judged | None,
+    confidences: Sequence[Confidence],
+    fprs: tuple[float, ...],
+) -> list[Control | None]:
+    """Figures of a control at each confidence; None for each where there is no control."""
+    if judged is None:
+        return [None] * len(confidences)
+    here = replace(judged)  # what is cached in the copy goes with it
+    return [
+        Control(
+            kind,
+            intervals.auc(here.ranking, one.auc),
+            intervals.mean_difference(here.says, one.auc),
+            intervals.tprs_at_fprs(here.ranking, fprs, one.rates),
+        )
+        for one in confidences
+    ]
+
+
+def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[Any], int]:
+    r"""Levels with too few members or non-members become one level "(small groups)"; if that is too small too, ``NOT_SHOWN``.
+
+    Returns the new levels and how many were pooled.
+
+    Examples
+    --------
+    >>> levels, pooled = pool_small_groups(np.array(["a"] * 60 + ["b"] * 4, dtype=object), np.arange(64) % 2 == 0)
+    >>> pooled, sorted(set(levels.tolist()))
+    (1, ['\x00not shown', 'a'])
+    """
+    codes, names = pd.factorize(levels, sort=True)
+    inside, outside = (np.bincount(codes[side], minlength=len(names)) for side in (member, ~member))
+    small = np.minimum(inside, outside) < SMALLEST_GROUP
+    enough = min(inside[small].sum(), outside[small].sum()) >= SMALLEST_GROUP
+    # A level that is called so by whoever made the data must not be hidden by its name.
+    named = [NOT_SHOWN.replace("\0", "\N{REPLACEMENT CHARACTER}") if name == NOT_SHOWN else name for name in names]
+    new = np.array(
+        [name if not few else SMALL_GROUPS if enough else NOT_SHOWN for few, name in zip(small, named, strict=True)],
+        object,
+    )
+    return new[codes], int(small.sum())
+
+
+def pool_levels(levels: NDArray[Any]) -> NDArray[Any]:
+    """Levels of fewer than `SMALLEST_GROUP` records become one, or none where that is too small as well.
+
+    Examples
+    --------
+    >>> sorted(set(pool_levels(np.array(["a"] * 30 + ["b"] * 15 + ["c"] * 10, dtype=object)).tolist()))
+    ['(small groups)', 'a']
+    """
+    names, codes, counts = np.unique(levels.astype(object), return_inverse=True, return_counts=True)
+    small = counts < SMALLEST_GROUP
+    pooled = SMALL_GROUPS if counts[small].sum() >= SMALLEST_GROUP else NOT_SHOWN
+    return np.array([pooled if few else name for few, name in zip(small, names, strict=True)], object)[codes]
+
+
+def group_columns(groups: Mapping[str, NDArray[Any]]) -> list[GroupColumn]:
+    """The groups by number, without the records that belong to no reported group.
+
+    Examples
+    --------
+    >>> group_columns({"sex": np.array(["m", "f", "m"], object)})
+    [GroupColumn(name='sex', levels=['f', 'm'], codes=array([1, 0, 1]))]
+    """
+    columns = []
+    for column, levels in groups.items():
+        codes, names = pd.factorize(levels, sort=True)
+        shown = names != NOT_SHOWN
+        places = np.where(shown, np.cumsum(shown) - 1, -1)
+        columns.append(GroupColumn(column, names[shown].tolist(), places[codes]))
+    return columns
+
+
+def assess_groups(
+    judged: Judged, groups: Mapping[str, NDArray[Any]] | Sequence[GroupColumn], confidences: Sequence[float]
+) -> list[tuple[GroupRisk, ...]]:
+    """Each group's risk and its gap to the rest, at each confidence; see `grouping`."""
+    if not groups:
+        return [()] * len(confidences)
+    columns = group_columns(groups) if isinstance(groups, Mapping) else groups
+    ordered = order_scores(judged.guesses.score, judged.member, judged.scale)
+    return group_risks(ordered, judged.guesses.says_member, columns, confidences)
+
+
+def most_exposed_group(
+    risks: Sequence[Risk], trial_of: Callable[[int], Trial], blind: Judged | None, groups: Mapping[str, NDArray[Any]]
+) -> ExposedGroup | None:
+    """The group with the largest lower end of its AUC under any attack, if that is above chance, with its control and baseline.
+
+    ``trial_of`` gives the trial of a position in ``risks``, whose intervals must be simultaneous.
+    """
+    found = [(at, group) for at, risk in enumerate(risks) for group in risk.by_group]
+    at, group = max(found, key=lambda one: one[1].auc.low, default=(0, None))
+    if group is None or group.auc.low <= 0.5:
+        return None
+    risk, trial = risks[at], trial_of(at)
+    rows, confidence = groups[group.column] == group.level, group.auc.confidence
+    rivals: dict[str, Estimate] = {}
+    if trial.control is not None:
+        unseen = trial.control.take(rows)
+        rivals["control"] = intervals.auc(unseen.ranking, confidence)
+        rivals["beyond_control"] = _beyond_control(trial.target.take(rows), unseen)(confidence)
+    if blind is not None:
+        own, theirs = trial.target.take(rows), blind.take(rows)
+        within = split(own.guesses.score, own.member, theirs.scale)
+        rivals["blind"] = intervals.auc(theirs.ranking, confidence)
+        rivals["beyond_blind"] = intervals.paired_auc_difference(within, theirs.scores)(confidence)
+    return ExposedGroup(
+        risk.release, risk.attack, group.column, group.level, group.members, group.nonmembers, group.auc, **rivals
+    )
+
+
+def roc(ranking: Ranking, points: int = 120) -> Roc:
+    """The curve at false-positive rates evenly spaced on a log scale, down to one false alarm in each stratum."""
+    most = max(len(part.nonmembers) for part in ranking.strata)
+    fpr = np.concatenate([[0], np.unique(np.round(np.geomspace(1, most, points)).astype(int))]) / most
+    tpr = np.zeros(len(fpr))
+    for part in ranking.strata:
+        tpr += len(part.members) * part.rates(fpr * len(part.nonmembers))
+    return Roc(tuple(fpr.tolist()), tuple((tpr / ranking.members).tolist()))
+
+
+def with_band(curve: Roc, ranking: Ranking, confidence: float) -> Roc:
+    """The curve with the interval of each of its points, for that point alone.
+
+    Examples
+    --------
+    >>> member = np.repeat([True, False], 100)
+    >>> ranking = Ranking.of(split(np.arange(200.0)[::-1], member, None))
+    >>> shown = with_band(roc(ranking), ranking, 0.95)
+    >>> len(shown.low) == len(shown.fpr), all(low <= tpr <= high for low, tpr, high in zip(shown.low, shown.tpr, shown.high))
+    (True, True)
+    """
+    inner = [rate for rate in curve.fpr if 0 < rate < 1]
+    found = intervals.tprs_at_fprs(ranking, inner, confidence)
+    least = found[inner[0]].high if inner else 1.0
+    ends = {0.0: (0.0, least), 1.0: (1.0, 1.0)} | {rate: (tpr.low, tpr.high) for rate, tpr in found.items()}
+    pairs = [(min(ends[rate][0], tpr), max(ends[rate][1], tpr)) for rate, tpr in zip(curve.fpr, curve.tpr, strict=True)]
+    return Roc(curve.fpr, curve.tpr, tuple(low for low, _ in pairs), tuple(high for _, high in pairs))
+
+
+def histogram(judged: Judged, bins: int = 20) -> Histogram:
+    """Exposure of the judged members and non-members: without a leak both are flat."""
+    edges, counts = np.linspace(0, 1, bins + 1), np.zeros((2, bins), np.intp)
+    for part in judged.ranking.strata:
+        ordered = part.nonmembers
+        for side, scores in enumerate((part.members, ordered)):
+            at_least = len(ordered) - count_below(ordered, scores)
+            counts[side] += np.histogram(1 - (1 + at_least) / (len(ordered) + 1), edges)[0]
+    inside, outside = counts.tolist()
+    return Histogram(tuple(edges.tolist()), tuple(inside), tuple(outside))

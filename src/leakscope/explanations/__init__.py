@@ -1,6 +1,0 @@
-"""Explanations by features: gradients and their kin, of anyone's model that can be differentiated."""
-
-from leakscope.explanations.compute import explain, explain_model, refusal
-from leakscope.explanations.settings import METHODS, FeatureExplanation, parse
-
-__all__ = ["METHODS", "FeatureExplanation", "explain", "explain_model", "parse", "refusal"]

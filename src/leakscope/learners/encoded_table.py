@@ -1,0 +1,168 @@
+"""A table of texts and numbers as the universe of a learner that takes numbers, for `leakscope leakage`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.core.checks import check_count
+from leakscope.core.errors import InputError
+from leakscope.core.result import Caveat
+from leakscope.data.datasets.encoding import one_hot, principal_components
+from leakscope.data.records import list_names
+from leakscope.data.tables import check_columns, read_table, read_texts, split_names
+from leakscope.learners import Learner, as_learner
+from leakscope.models.adapters import infer_task
+from leakscope.models.files import load_model
+
+Encoding = Literal["codes", "one-hot", "raw"]
+
+
+@dataclass(frozen=True)
+class Universe:
+    """All records that a training set may be drawn from; ids are the index of X. ``notes`` state what was changed."""
+
+    X: pd.DataFrame
+    y: NDArray[Any]
+    notes: tuple[Caveat, ...]
+
+
+def read_universe(
+    path: Path,
+    label: str,
+    *,
+    drop: str | None = None,
+    id_column: str | None = None,
+    encode: Encoding = "codes",
+    components: int | None = None,
+) -> Universe:
+    """Read a CSV file; ids come as the text that stands in it.
+
+    Parameters
+    ----------
+    encode
+        ``codes``: a text becomes the rank of its level among the sorted levels, a missing one being the level ``?``
+        [farokhi2020, 6.1], and every column is brought to mean 0 and variance 1. ``one-hot``: a column per level, and
+        numbers scaled to [0, 1]. ``raw``: the table as it is.
+    components
+        Keep that many principal components of the prepared columns.
+    """
+    if encode not in ("codes", "one-hot", "raw"):
+        raise InputError(f"encode must be codes, one-hot or raw, not {encode!r}")
+    table = read_table(path)
+    dropped = split_names(drop, table.columns)
+    ids = [] if id_column is None else [id_column]
+    for names, what in (([label], "label"), (dropped, "dropped"), (ids, "id")):
+        check_columns(table, names, path, what)
+    for names, option in ((dropped, "dropped"), (ids, "the id")):
+        if label in names:
+            raise InputError(f"{label!r} is the label and can't be {option}")
+    y = table[label]
+    if y.isna().any():
+        raise InputError(f"{path} has no {label!r} in {int(y.isna().sum())} records: remove these records")
+    X = table.drop(columns=list(dict.fromkeys([label, *dropped, *ids])))
+    if ids:
+        X.index = pd.Index(read_texts(path, ids)[ids[0]])
+    if not X.shape[1]:
+        raise InputError(f"{path} has no columns but {label!r}: there is nothing to learn from")
+    X, notes = prepare_columns(X, encode)
+    if components is not None and encode == "raw":
+        raise InputError("components are taken of prepared columns: set encode to codes or one-hot")
+    if components is not None:
+        X = principal_components(X, check_count("components", components, most=X.shape[1]))
+    return Universe(X, y.to_numpy(), tuple(notes))
+
+
+def numbers_of(y: NDArray[Any], label: str) -> NDArray[np.float64]:
+    """Labels of a regression; two texts become 0 and 1 in sorted order [farokhi2020, 6.1].
+
+    Examples
+    --------
+    >>> numbers_of(np.array(["<=50K", ">50K", "<=50K"]), "income")
+    array([0., 1., 0.])
+    """
+    if y.dtype.kind in "biuf":
+        return y.astype(np.float64)
+    codes, levels = pd.factorize(y, sort=True)
+    if len(levels) != 2:
+        raise InputError(f"{label!r} has {len(levels)} texts and a regression needs numbers: choose another learner")
+    return codes.astype(np.float64)
+
+
+def learner_and_labels(
+    name: str,
+    y: NDArray[Any],
+    label: str,
+    *,
+    l2: list[float] | None = None,
+    intercept: bool = True,
+    widths: list[int] | None = None,
+    task: str | None = None,
+    trust: tuple[str, ...] = (),
+) -> tuple[Learner, NDArray[Any]]:
+    """A learner by its name or from a .skops file, and the labels as it takes them.
+
+    Without a ``task`` a network is a classifier where labels are texts, truth values or whole numbers, and a regression
+    otherwise.
+
+    Examples
+    --------
+    >>> learner_and_labels("ridge", np.array(["no", "yes"]), "pays", l2=[0.5])
+    (Ridge(l2=0.5, intercept=True), array([0., 1.]))
+    """
+    for option, value in (("--widths", widths), ("--task", task)):
+        if value is not None and name != "mlp":
+            raise InputError(f"{option} goes with --learner mlp")
+    if task not in (None, "classification", "regression"):
+        raise InputError(f"--task must be classification or regression, not {task!r}")
+    settings: dict[str, Any] = {} if l2 is None else {"l2": l2[0]}
+    if name == "ridge":
+        return as_learner("ridge", intercept=intercept, **settings), numbers_of(y, label)
+    if name == "logistic":
+        return as_learner("logistic", intercept=intercept, **settings), y
+    if name == "mlp":
+        task = task or infer_task([y], 1)
+        settings |= {} if widths is None else {"widths": tuple(widths)}
+        return as_learner("mlp", task=task, **settings), y if task == "classification" else numbers_of(y, label)
+    if Path(name).suffix != ".skops":
+        raise InputError(f"unknown learner {name!r}: use ridge, logistic, mlp, or the name of a .skops file")
+    return as_learner(load_model(Path(name), trust=trust)), y
+
+
+def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, list[Caveat]]:
+    """Give texts and numbers as numbers of similar size, and what was changed; see `read_universe`."""
+    if encode == "raw":
+        return X, []
+    texts = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
+    same = [name for name in X.columns if X[name].nunique(dropna=False) == 1]
+    X, texts = X.drop(columns=same), [name for name in texts if name not in same]
+    notes = [Caveat("constant_columns", {"columns": [str(name) for name in same]})] if same else []
+    if not X.shape[1]:
+        raise InputError(f"columns {list_names(same)} are the same for all records: there is nothing to learn from")
+    numbers = [name for name in X.columns if name not in texts]
+    if bad := [name for name in numbers if not np.isfinite(X[name].to_numpy(np.float64)).all()]:
+        raise InputError(f"columns {list_names(bad)} have missing or infinite numbers: fill or drop them")
+    if bad := [name for name in numbers if not _moderate(X[name].to_numpy(np.float64))]:
+        raise InputError(
+            f"columns {list_names(bad)} have numbers too large or too close together to be scaled: rescale them"
+        )
+    if encode == "one-hot":
+        return one_hot(X, texts), notes
+    coded = {
+        name: pd.factorize(X[name].astype("str").where(X[name].notna(), "?"), sort=True)[0]
+        if name in texts
+        else X[name]
+        for name in X.columns
+    }
+    values = pd.DataFrame(coded, index=X.index).astype(np.float64)
+    return (values - values.mean()) / values.std(ddof=0), notes
+
+
+def _moderate(values: NDArray[np.float64]) -> bool:
+    """Whether mean and deviation stay within the range of numbers."""
+    return bool(np.abs(values).max() < 1e100 and np.ptp(values) > 1e-100)

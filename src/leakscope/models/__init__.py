@@ -1,0 +1,1 @@
+"""Models: anything that predicts as one type, model files, endpoints, and the target of a study."""

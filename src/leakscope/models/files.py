@@ -1,0 +1,269 @@
+"""Model files: skops for scikit-learn and ONNX for the rest; a pickle only when the user trusts it; or an address.
+
+Unpickling runs whatever code the file holds. What a file is gets decided by its content, so that a pickle under another
+name is still a pickle.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import re
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.core.errors import InputError
+from leakscope.core.failures import cause, describe
+from leakscope.data.records import as_matrix, list_names
+from leakscope.models.model import Task
+from leakscope.models.onnx_session import import_onnxruntime, open_session, value_type
+from leakscope.models.onnx_weights import weight_files
+from leakscope.models.remote import is_address, model_at
+from leakscope.models.trial import limits_for, try_model
+
+PICKLE_SUFFIXES = {".pkl", ".pickle", ".joblib"}
+TORCH_SUFFIXES = {".pt", ".pth"}
+#: How gzip, bzip2, xz, lzma, lz4 and zlib files begin: joblib compresses its pickles so.
+COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"]\x00\x00", b'\x04"M\x18', b"x\x01", b"x^", b"x\x9c", b"x\xda")
+
+#: Types in a message at most.
+MOST_TYPES = 12
+
+Kind = Literal["skops", "onnx", "pickle", "torch", "damaged", "unknown"]
+
+
+def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[str] = ()) -> Any:
+    """Read a model file without running code from it, unless told to trust it; or name a model behind an HTTP endpoint.
+
+    Parameters
+    ----------
+    path
+        A ``.skops`` file, an ``.onnx`` file, a pickle (``.pkl``, ``.pickle``, ``.joblib``), or an address ``http://…`` or
+        ``https://…`` (see `remote.remote_model`; the token in the environment variable ``LEAKSCOPE_TOKEN``, if any, is sent).
+    trust_pickle
+        Unpickle a pickle. That runs the code in it: only for files that you made.
+    trust
+        Names of the types in a skops file, beyond those that skops knows to be safe, that may be made.
+
+    Returns
+    -------
+    object
+        A model that `make_target` takes.
+
+    Raises
+    ------
+    InputError
+        If there is no such file, it can't be read, or it would harm this process.
+
+    Notes
+    -----
+    A child process with limits on time and memory loads a skops or ONNX file first, checks its structure and predicts a few
+    generated records (`model_trial`). The environment variables ``LEAKSCOPE_LOAD_SECONDS`` and ``LEAKSCOPE_LOAD_MEMORY``
+    (GB) set the limits. A pickle that you trust is loaded as it is.
+
+    Examples
+    --------
+    >>> import tempfile, skops.io, sklearn.dummy
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = sklearn.dummy.DummyClassifier().fit([[0], [1]], ["no", "yes"])
+    ...     skops.io.dump(model, f"{folder}/model.skops")
+    ...     load_model(f"{folder}/model.skops").predict_proba([[3]])
+    array([[0.5, 0.5]])
+    """
+    if is_address(path):
+        return model_at(path)
+    path = Path(path)
+    if not path.exists():
+        raise InputError(f"there is no model file {str(path)!r}: check the path")
+    if not path.is_file():
+        raise InputError(f"{str(path)!r} is not a file: name a model file")
+    try:
+        kind = file_kind(path)
+    except OSError as error:
+        raise InputError(f"{str(path)!r} can't be read: {describe(error)}") from cause(error)
+    match kind:
+        case "skops":
+            content = _read(path)
+            _check_sizes(path, content)
+            try_model(path, "skops", content, trust)
+            return load_skops(path, content, trust)
+        case "onnx":
+            import_onnxruntime()
+            content = _read(path)
+            weight_files(path, content)
+            try_model(path, "onnx", content)
+            return OnnxModel(path, hashlib.sha256(content).hexdigest())
+        case "pickle":
+            return _load_pickle(path, trust_pickle)
+        case "torch":
+            raise InputError(
+                f"{str(path)!r} is a torch file, which can't be read safely without the program that made it: pass the "
+                "module to leakscope.audit in Python, or export it with torch.onnx.export and pass the .onnx file"
+            )
+        case "damaged":
+            raise InputError(f"{str(path)!r} is damaged or was cut short: save or copy the model file again")
+    raise InputError(
+        f"{str(path)!r} is not a model file: pass a .skops file, an .onnx file, or a pickle that you trust; a model in "
+        "another format can be loaded in Python and passed to leakscope.audit"
+    )
+
+
+def file_kind(path: Path) -> Kind:
+    """What the file is by its content; the name decides only where the content doesn't."""
+    suffix = path.suffix.lower()
+    with path.open("rb") as file:
+        head = file.read(8)
+    if suffix in TORCH_SUFFIXES:
+        return "torch"
+    if zipfile.is_zipfile(path):
+        try:
+            with zipfile.ZipFile(path) as archive:
+                names = archive.namelist()
+        except (zipfile.BadZipFile, NotImplementedError, ValueError):  # a version or a name that zipfile can't read
+            return "damaged"
+        if "schema.json" in names:
+            return "skops"
+        return "torch" if any(name.endswith("data.pkl") for name in names) else "unknown"
+    if head.startswith(b"PK\x03\x04") or not head:
+        return "damaged"
+    if (head[0] == 0x80 and head[1:2] <= b"\x05") or head.startswith(COMPRESSED) or suffix in PICKLE_SUFFIXES:
+        return "pickle"
+    return "onnx" if suffix == ".onnx" else "unknown"
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(f"{str(path)!r} can't be read: {describe(error)}") from cause(error)
+
+
+def _check_sizes(path: Path, content: bytes) -> None:
+    """Refuse an archive that grows beyond the memory for loading: its content is held twice, as bytes and as arrays."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            size = sum(part.file_size for part in archive.infolist())
+    except zipfile.BadZipFile as error:
+        raise InputError(f"{str(path)!r} is damaged: save or copy the model file again") from cause(error)
+    memory = limits_for(len(content)).memory
+    if 2 * size > memory:
+        raise InputError(
+            f"{str(path)!r} grows from {len(content):,} to {size:,} bytes when it is unpacked, and loading may take "
+            f"{memory / 2**30:.3g} GB of memory: it may be made to do harm; if you trust it, set LEAKSCOPE_LOAD_MEMORY to more GB"
+        )
+
+
+def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
+    """Make the model in the bytes of a skops file; the path is for messages."""
+    import skops.io
+
+    try:
+        try:
+            return skops.io.loads(content, trusted=list(trust))
+        except skops.io.exceptions.UntrustedTypesFoundException:
+            refused = sorted(set(skops.io.get_untrusted_types(data=content)) - set(trust))
+    except MemoryError:
+        raise
+    except Exception as error:
+        raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}") from cause(error)
+    # A name that is no Python name of usual length is from a crafted file, and nobody wants to trust it.
+    options = [f"--trust {name}" for name in refused[:MOST_TYPES] if re.fullmatch(r"[\w.]{1,120}", name)]
+    raise InputError(
+        f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=MOST_TYPES)}"
+        + (f"; if you trust them, add {' '.join(options)} (in Python trust=[...])" if options else "")
+    )
+
+
+def _load_pickle(path: Path, trust_pickle: bool) -> Any:
+    if not trust_pickle:
+        raise InputError(
+            f"{str(path)!r} looks like a pickle, and a pickle is never opened unless you say --trust-pickle (in Python "
+            "trust_pickle=True), since that runs the code in it: better save a scikit-learn model with "
+            'skops.io.dump(model, "model.skops") and pass that file'
+        )
+    import joblib
+
+    try:
+        return joblib.load(path)
+    except Exception as error:
+        raise InputError(f"{str(path)!r} can't be unpickled: {describe(error)}") from cause(error)
+
+
+class OnnxModel:
+    """An ONNX file as a callable from records to probabilities or values.
+
+    It takes one matrix of numbers, or one input per column of a DataFrame. Of a classifier's two outputs, the label is
+    left aside. ``classes`` is known after the first prediction if the file names them.
+    """
+
+    def __init__(self, path: Path, digest: str) -> None:
+        self.path, self.digest = path, digest
+        self.__name__ = path.name
+        self.classes: NDArray[Any] | None = None
+        content = _read(path)
+        if hashlib.sha256(content).hexdigest() != digest:
+            raise InputError(f"{str(path)!r} was changed while it was in use: start again")
+        try:
+            self.session = open_session(content, path.parent)
+        except Exception as error:
+            raise InputError(f"{str(path)!r} can't be read as an ONNX file: {describe(error)}") from cause(error)
+        self.inputs = self.session.get_inputs()
+        if any(node.shape and isinstance(node.shape[0], int) for node in self.inputs):
+            raise InputError(f"{str(path)!r} takes a fixed number of records: export it with a dynamic first axis")
+        self.output, self.task = self._choose_output()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return OnnxModel, (self.path, self.digest)
+
+    def _choose_output(self) -> tuple[str, Task | None]:
+        """Name of the output to read, and the task if it shows."""
+        outputs = self.session.get_outputs()
+        maps = [node for node in outputs if node.type.startswith("seq(map")]
+        numbers = maps or [node for node in outputs if np.dtype(value_type(node.type)).kind == "f"]
+        if len(numbers) != 1:
+            names = list_names(node.name for node in outputs)
+            raise InputError(
+                f"{str(self.path)!r} has the outputs {names}: export it with one output of probabilities or values"
+            )
+        return numbers[0].name, "classification" if len(outputs) > 1 or maps else None
+
+    def __call__(self, X: Any) -> NDArray[Any]:
+        (answers,) = self.session.run([self.output], self._feed(X))
+        if not isinstance(answers, list):
+            return np.asarray(answers)
+        self.classes = np.array(list(answers[0]))
+        return np.array([list(answer.values()) for answer in answers])
+
+    def _feed(self, X: Any) -> dict[str, NDArray[Any]]:
+        if len(self.inputs) == 1:
+            node = self.inputs[0]
+            return {node.name: self._convert(as_matrix(X), node)}
+        if not isinstance(X, pd.DataFrame):
+            raise InputError(f"{self.path.name} takes named columns: pass the records as DataFrames")
+        # Exporters write "work_class" for "work class" and the like.
+        columns = {_plain_name(name): name for name in X.columns} | {str(name): name for name in X.columns}
+        places = {node.name: columns.get(node.name, columns.get(_plain_name(node.name))) for node in self.inputs}
+        if lacking := [name for name, column in places.items() if column is None]:
+            raise InputError(f"the data lack columns that the model was trained on: {list_names(lacking)}")
+        return {node.name: self._convert(as_matrix(X[[places[node.name]]]), node) for node in self.inputs}
+
+    def _convert(self, table: NDArray[Any], node: Any) -> NDArray[Any]:
+        dtype = value_type(node.type)
+        if np.dtype(dtype).kind != "f" and pd.isna(table).any():
+            raise InputError(f"{self.path.name} can't take missing values in {list_names([node.name])}: fill them in")
+        if dtype is str:
+            return table.astype(str).astype(object)
+        width = node.shape[1] if len(node.shape) == 2 else None
+        if isinstance(width, int) and table.shape[1:] != (width,):
+            raise InputError(f"{self.path.name} takes {width} columns, and the data have shape {table.shape}")
+        return np.ascontiguousarray(table, dtype=dtype)
+
+
+def _plain_name(name: Any) -> str:
+    return re.sub(r"\W", "_", str(name))

@@ -1,0 +1,219 @@
+"""Checks of what compiled code reads from a loaded scikit-learn model without checking it itself.
+
+A file format that runs no code still decides the numbers in a model. Compiled code in scikit-learn, scipy and numpy uses
+some of them as indices without a bounds check: the children of a tree node, the number of support vectors, a column of a
+sparse matrix. A wrong one crashes the process or lets it read or write foreign memory. `check_structure` visits every
+object of a loaded model and refuses such numbers, so that predictions are safe for any records.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from inspect import getattr_static
+from types import FunctionType, MethodType
+from typing import Any
+
+import numpy as np
+
+from leakscope.core.failures import cause
+
+#: Threads that a file may ask for: the OpenMP library ends the process if it can't start as many as it is told to.
+MOST_THREADS = 1024
+
+PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), np.generic, type, slice)
+Check = Callable[[Any], None]
+
+
+class StructureError(ValueError):
+    """A number in a model that compiled code would use without a check is wrong; the message says which."""
+
+
+def require(condition: Any, fault: str) -> None:
+    """Raise a `StructureError` that names the fault unless the condition holds."""
+    if not condition:
+        raise StructureError(fault)
+
+
+def check_structure(model: Any) -> None:
+    """Check every object of a loaded model.
+
+    Parameters
+    ----------
+    model
+        A loaded estimator, or anything that holds estimators.
+
+    Raises
+    ------
+    StructureError
+        If compiled code would use a wrong number; the message names the class and the fault.
+
+    Notes
+    -----
+    The checks follow the compiled sources of scikit-learn 1.6 to 1.9. They cover decision trees and what is made of them,
+    histogram gradient boosting, support vector machines, nearest neighbours, k-means, feature hashing, splines, sparse
+    matrices and random number generators. Linear models, neural networks and encoders are plain numpy, which checks itself.
+
+    Examples
+    --------
+    >>> from sklearn.tree import DecisionTreeClassifier
+    >>> tree = DecisionTreeClassifier().fit([[0.0], [1.0]], [0, 1])
+    >>> check_structure(tree)
+    >>> tree.n_features_in_ = 2
+    >>> check_structure(tree)
+    Traceback (most recent call last):
+    ...
+    leakscope.models.structure.StructureError: DecisionTreeClassifier: a tree is made for another number of features
+    """
+    for value, owner in list(visit(model)):
+        try:
+            for check in _checks_of(type(value)):
+                check(value)
+        except StructureError as fault:
+            raise StructureError(f"{owner}: {fault}") from None
+        except (AttributeError, IndexError, KeyError, OverflowError, TypeError, ValueError) as error:
+            raise StructureError(f"{owner}: an attribute has the wrong type ({type(error).__name__})") from cause(error)
+
+
+def visit(model: Any) -> Iterator[tuple[Any, str]]:
+    """Yield every object of the model that is no plain value, with the class of the estimator that holds it."""
+    seen: dict[int, Any] = {}  # the objects are kept: an id may be used again once its object is gone
+    waiting = [(model, type(model).__name__)]
+    while waiting:
+        value, owner = waiting.pop()
+        if isinstance(value, PLAIN) or id(value) in seen:
+            continue
+        seen[id(value)] = value
+        if hasattr(value, "get_params"):
+            owner = type(value).__name__
+        yield value, owner
+        waiting.extend((part, owner) for part in _parts(value) if not isinstance(part, PLAIN))
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, Mapping):
+        yield from value.keys()
+        yield from value.values()
+    elif isinstance(value, list | tuple | set | frozenset):
+        yield from value
+    elif isinstance(value, np.ndarray):
+        if value.dtype == object:
+            yield from value.ravel().tolist()
+    elif isinstance(value, partial):
+        yield from (value.func, value.args, value.keywords)
+    elif isinstance(value, MethodType):
+        yield value.__self__
+    if not isinstance(value, FunctionType):
+        yield from getattr(value, "__dict__", {}).values()
+
+
+def _checks_of(kind: type) -> list[Check]:
+    """Checks for a class: those of all classes that it inherits from."""
+    known = _checks()
+    return [known[base] for base in kind.__mro__ if base in known]
+
+
+@lru_cache(maxsize=1)
+def _checks() -> dict[type, Check]:
+    from scipy.interpolate import BSpline
+    from scipy.sparse import sparray, spmatrix
+    from sklearn.base import BaseEstimator
+    from sklearn.feature_extraction import FeatureHasher
+    from sklearn.feature_extraction.text import HashingVectorizer
+
+    from leakscope.models import structure_neighbours as cluster_structure
+    from leakscope.models import structure_svm as svm_structure
+    from leakscope.models import structure_trees as tree_structure
+
+    return {
+        BaseEstimator: _check_estimator,
+        sparray: _check_sparse,
+        spmatrix: _check_sparse,
+        BSpline: _check_spline,
+        FeatureHasher: _check_hasher,
+        HashingVectorizer: _check_hasher,
+        np.random.RandomState: _check_random_state,
+        np.random.Generator: _check_random_state,
+        np.random.BitGenerator: _check_bit_generator,
+        **tree_structure.checks(),
+        **svm_structure.checks(),
+        **cluster_structure.checks(),
+    }
+
+
+def whole(value: Any) -> int:
+    """Return a whole number; anything that only looks like one, such as a masked array, is a fault.
+
+    A comparison with a masked array is never true, so that scikit-learn's own checks against it pass.
+    """
+    require(isinstance(value, int | np.integer) and not isinstance(value, bool), "a count is not a whole number")
+    return int(value)
+
+
+def array(value: Any, kind: str, dimensions: int) -> np.ndarray[Any, Any]:
+    """Return a plain array of this kind of number and this number of dimensions; anything else is a fault."""
+    require(type(value) is np.ndarray, "an array is missing or of another type")
+    require(
+        value.dtype.kind in kind and value.ndim == dimensions, "an array has the wrong type or number of dimensions"
+    )
+    return value  # type: ignore[no-any-return]
+
+
+# --- objects that many estimators hold --------------------------------------------------------------------------------
+
+
+def _check_estimator(estimator: Any) -> None:
+    """No attribute hides a method of scikit-learn, such as the one that checks records, and threads are few enough."""
+    kind: Any = type(estimator)
+    is_known = type(estimator).__module__.startswith("sklearn.")
+    for name, value in vars(estimator).items():
+        require(not (is_known and _is_method(kind, name)), f"an attribute hides its method {name!r}")
+        if name in ("n_jobs", "_n_threads") and value is not None:
+            require(abs(whole(value)) <= MOST_THREADS, f"it asks for more than {MOST_THREADS} threads")
+
+
+@lru_cache(maxsize=10_000)
+def _is_method(kind: Any, name: str) -> bool:
+    """Whether a class has a method of this name, which an attribute of an object would hide."""
+    method = getattr_static(kind, name, None)
+    return hasattr(type(method), "__get__") and not hasattr(type(method), "__set__")
+
+
+def _check_sparse(matrix: Any) -> None:
+    """Indices of a sparse matrix lie inside it: scipy checks this on request only."""
+    if matrix.format in ("csr", "csc", "bsr"):
+        try:
+            matrix.check_format(full_check=True)
+        except ValueError:
+            raise StructureError("an index of a sparse matrix lies outside it") from None
+    elif matrix.format == "coo":
+        for axis, index in enumerate(matrix.coords):
+            require(((index >= 0) & (index < matrix.shape[axis])).all(), "an index of a sparse matrix lies outside it")
+
+
+def _check_spline(spline: Any) -> None:
+    from scipy.interpolate import BSpline
+
+    try:  # the constructor checks knots, coefficients and degree; a file is loaded without it
+        BSpline(spline.t, spline.c, spline.k, spline.extrapolate, spline.axis)
+    except (TypeError, ValueError):
+        raise StructureError("a spline has the wrong number of knots or coefficients") from None
+
+
+def _check_hasher(hasher: Any) -> None:
+    require(1 <= whole(hasher.n_features) < 2**31, "a hash has no valid number of features")
+
+
+def _check_random_state(random: Any) -> None:
+    _check_bit_generator(random._bit_generator if isinstance(random, np.random.RandomState) else random.bit_generator)
+
+
+def _check_bit_generator(generator: Any) -> None:
+    """Positions in the buffers of MT19937 and Philox: numpy takes them from a file as they are."""
+    state = generator.state
+    if state["bit_generator"] == "MT19937":
+        require(
+            0 <= int(state["state"]["pos"]) <= 624, "the position of a random number generator lies outside its state"
+        )
+    elif state["bit_generator"] == "Philox":
+        require(0 <= int(state["buffer_pos"]) <= 4, "the position of a random number generator lies outside its state")

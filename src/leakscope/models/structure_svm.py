@@ -1,0 +1,100 @@
+"""Checks of support vector machines: libsvm trusts the sizes of the arrays that describe a model."""
+
+from __future__ import annotations
+
+from functools import partial
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from leakscope.models.structure import Check, array, require, whole
+
+NEEDED = ("_n_support", "_dual_coef_", "_intercept_", "_probA", "_probB", "support_", "support_vectors_", "_sparse")
+
+
+def checks() -> dict[type, Check]:
+    """Check for the base class of all machines that libsvm computes."""
+    from sklearn.svm._base import BaseLibSVM
+
+    return {BaseLibSVM: _check_svm}
+
+
+def _check_svm(model: Any) -> None:
+    attributes = vars(model)
+    if any(name not in attributes for name in NEEDED):  # not fitted: scikit-learn refuses to predict
+        return
+    is_sparse = attributes["_sparse"]
+    require(isinstance(is_sparse, bool | np.bool_), "its flag for sparse records is no truth value")
+    require(
+        "_impl" not in attributes and "_sparse_kernels" not in attributes, "it claims to be another kind of machine"
+    )
+    _check_kernel(attributes["kernel"])
+    vectors = _check_sparse_vectors(attributes) if is_sparse else _check_dense_vectors(attributes)
+    _check_counts(model, vectors)
+
+
+def _check_dense_vectors(attributes: dict[str, Any]) -> int:
+    """Return the number of support vectors."""
+    support = array(attributes["support_"], "i", 1)
+    vectors = array(attributes["support_vectors_"], "f", 2)
+    if not _is_precomputed(attributes["kernel"]):
+        require(len(vectors) == len(support), "it has another number of support vectors than it says")
+        return len(support)
+    shape = attributes["shape_fit_"]
+    require(isinstance(shape, tuple) and shape, "the shape of its training records is unknown")
+    records = whole(shape[0])
+    require(((support >= 0) & (support < records)).all(), "a support vector is no training record")
+    return len(support)
+
+
+def _check_sparse_vectors(attributes: dict[str, Any]) -> int:
+    """Return the number of support vectors; the indices inside the matrix are checked with every sparse matrix."""
+    vectors, coefficients = attributes["support_vectors_"], attributes["_dual_coef_"]
+    require(not _is_precomputed(attributes["kernel"]), "a precomputed kernel can't be sparse")
+    for matrix in (vectors, coefficients):
+        require(
+            sparse.issparse(matrix) and getattr(matrix, "format", "") == "csr",
+            "its support vectors are not sparse as it says",
+        )
+        require(len(matrix.indices) == len(matrix.data) == matrix.indptr[-1], "a sparse matrix has entries too many")
+    return len(vectors.indptr) - 1
+
+
+def _is_precomputed(kernel: Any) -> bool:
+    return callable(kernel) or kernel == "precomputed"
+
+
+def _check_kernel(kernel: Any) -> None:
+    """A kernel is one of libsvm's or a Python function; a numpy function would give a matrix of any shape."""
+    if callable(kernel):
+        function = kernel.func if isinstance(kernel, partial) else kernel
+        require(isinstance(function, FunctionType), "its kernel is no Python function")
+    else:
+        require(type(kernel) is str, "its kernel is no name")
+
+
+def _check_counts(model: Any, vectors: int) -> None:
+    """Counts per class, coefficients, intercepts and parameters of the probabilities have the sizes that libsvm derives."""
+    attributes = vars(model)
+    counts = array(attributes["_n_support"], "i", 1).astype(np.int64)
+    groups = len(counts)
+    if type(model)._impl in ("c_svc", "nu_svc"):
+        require(groups >= 2 and groups == len(attributes["classes_"]), "it has another number of classes than it says")
+        require((counts >= 0).all() and counts.sum() == vectors, "the number of its support vectors per class is wrong")
+    else:
+        require(groups == 2, "it has another number of classes than it says")
+    pairs = groups * (groups - 1) // 2
+    coefficients = attributes["_dual_coef_"]
+    if attributes["_sparse"]:
+        require(len(coefficients.data) == (groups - 1) * vectors, "it has another number of coefficients than it says")
+    else:
+        require(array(coefficients, "f", 2).shape == (groups - 1, vectors), "its coefficients have the wrong shape")
+    require(len(array(attributes["_intercept_"], "f", 1)) == pairs, "it has another number of intercepts than it says")
+    has_probabilities = attributes["_sparse"] and attributes.get(
+        "_effective_probability", attributes.get("probability")
+    )
+    for name in ("_probA", "_probB"):
+        size = len(array(attributes[name], "f", 1))
+        require(size == pairs or (size == 0 and not has_probabilities), "its probabilities have too few parameters")

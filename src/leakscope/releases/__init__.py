@@ -1,0 +1,1 @@
+"""Releases: outputs of a model that are made available, from labels to explanations."""

@@ -1,0 +1,362 @@
+"""What an attacker on explanations talks to, and what such an attack gives back.
+
+An `Oracle` answers a query with a prediction and the training records that explain it. It counts queries, and holds
+nothing else: an attack that reconstructs training records is handed an oracle, what it knows beforehand (`Prior`) and a
+source of randomness, and returns the records that it `Recovered`, each with the query at which it fell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.core.arrays import Floats, Indices
+from leakscope.core.checks import check_count, check_number, check_seed
+from leakscope.core.errors import InputError
+from leakscope.releases.record_explanations.explanation import LeftOut, Loss, RecordExplanation, read_points
+
+MOST_DIGITS = 17  # that float64 holds
+MOST_NOISE = 1e6  # an influence is at most 1, or some tens for the log-loss
+SMALLEST = 1e-280
+REFUSED = -1  # stands for a record where a query was refused
+
+
+@dataclass(frozen=True, eq=False)
+class Answer:
+    """What the oracle says about some points, one row each.
+
+    Parameters
+    ----------
+    predictions
+        Probability of the second class; not a number where the query was refused.
+    records
+        The revealed records (points, k) by their ids, most influential first; -1 where the query was refused.
+    influences
+        Their influences (points, k), or None if these are kept back.
+    shown, rows, labels
+        The records revealed in this answer, each once: their ids in rising order, features and labels.
+    """
+
+    predictions: Floats
+    records: Indices
+    influences: Floats | None
+    shown: Indices
+    rows: Floats
+    labels: NDArray[Any]
+
+    def __len__(self) -> int:
+        return len(self.predictions)
+
+
+class BudgetSpent(Exception):  # noqa: N818, it is how an attack ends, and no error
+    """The oracle answers no more queries."""
+
+    why = "the budget is spent"
+
+
+class Oracle:
+    """Answers queries, and counts them.
+
+    Parameters
+    ----------
+    answer
+        Gives the `Answer` to points (m, features).
+    features
+        How many numbers a point has.
+    k
+        How many records an explanation shows.
+    budget
+        How many points it answers in all; None for any number.
+    loss
+        Of which the influences are the change: who explains says how.
+
+    Examples
+    --------
+    >>> from leakscope.releases.record_explanations import RecordExplanation, leave_one_out
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 1, 0, 1])
+    >>> oracle = Oracle.of(leave_one_out(X, y), X, y, RecordExplanation(k=1), budget=3)
+    >>> answer = oracle.query(np.array([[3.0], [2.5]]))
+    >>> answer.records.ravel(), answer.shown, answer.rows.ravel(), oracle.queries, oracle.remaining
+    (array([3, 3]), array([3]), array([3.]), 2, 1)
+    >>> oracle.query(np.zeros((2, 1)))
+    Traceback (most recent call last):
+    leakscope.releases.oracle.BudgetSpent: 2 more queries were asked of an oracle that answers 1 more
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Floats], Answer],
+        features: int,
+        k: int,
+        budget: int | None = None,
+        loss: Loss = "likelihood",
+    ) -> None:
+        if budget is not None:
+            check_count("budget", budget)
+        if loss not in ("likelihood", "log"):
+            raise InputError(f"loss must be 'likelihood' or 'log', not {loss!r}")
+        self._answer = answer
+        self.features = features
+        self.k = k
+        self.budget = budget
+        self.loss = loss
+        self.queries = 0
+
+    @property
+    def remaining(self) -> float:
+        """How many more points will be answered; infinite without a budget."""
+        return np.inf if self.budget is None else self.budget - self.queries
+
+    def query(self, points: Floats) -> Answer:
+        """Answer one query for each point, or none of them if the budget doesn't allow all."""
+        points = read_points(points)
+        if points.shape[1] != self.features:
+            raise InputError(f"points have {points.shape[1]} columns: give a table of {self.features} columns")
+        if len(points) > self.remaining:
+            raise BudgetSpent(f"{len(points)} more queries were asked of an oracle that answers {self.remaining} more")
+        self.queries += len(points)
+        return self._answer(points)
+
+    @classmethod
+    def of(
+        cls,
+        models: LeftOut,
+        X: Any,
+        y: Any,
+        explanation: RecordExplanation,
+        *,
+        budget: int | None = None,
+        values: bool = True,
+        digits: int | None = None,
+        decimals: int | None = None,
+        noise: float = 0.0,
+        refuse: Callable[[Floats], NDArray[np.bool_]] | None = None,
+        seed: int = 0,
+    ) -> Self:
+        """An oracle over models of all records and without each; ids are the positions of the training records.
+
+        Parameters
+        ----------
+        models, X, y
+            The models, and the training records and labels that they were trained on.
+        values
+            Whether influences are shown.
+        digits
+            Significant digits to which influences are rounded.
+        decimals
+            Decimals to which predictions are rounded.
+        noise
+            Standard deviation of fresh Gaussian noise on every influence, added before the records are ranked.
+        refuse
+            Says for which points there is no answer; such a query counts.
+        """
+        X, y = read_points(X, "training records"), np.asarray(y)
+        if not len(X) == len(y) == len(models):
+            raise InputError(
+                f"the models leave out {len(models)} records, and there are {len(X)} rows and {len(y)} labels: "
+                "give the records that they were trained on"
+            )
+        check_rounding(digits, decimals, noise)
+        check_seed(seed)
+        rng = np.random.default_rng(seed)
+
+        def answer(points: Floats) -> Answer:
+            found = explanation.explain(models, points, noise=noise, rng=rng)
+            predictions, records, sizes = found.probabilities, found.records, found.influences
+            if decimals is not None:
+                predictions = np.round(predictions, decimals)
+            if digits is not None:
+                sizes = round_digits(sizes, digits)
+            if refuse is not None:
+                refused = refuse(points)
+                predictions = np.where(refused, np.nan, predictions)
+                records = np.where(refused[:, None], REFUSED, records)
+                sizes = np.where(refused[:, None], np.nan, sizes)
+            shown = np.unique(records[records != REFUSED])
+            return Answer(predictions, records, sizes if values else None, shown, X[shown], y[shown])
+
+        return cls(answer, X.shape[1], explanation.k, budget, explanation.loss)
+
+
+def check_rounding(digits: Any, decimals: Any, noise: Any) -> None:
+    """Check the rounding and the noise of a release."""
+    for number, name, least in ((digits, "digits", 1), (decimals, "decimals", 0)):
+        if number is not None:
+            check_count(name, number, least, MOST_DIGITS)
+    check_number("noise", noise, 0, MOST_NOISE)
+
+
+def round_digits(values: Floats, digits: int) -> Floats:
+    """Round to a number of significant decimal digits.
+
+    Examples
+    --------
+    >>> round_digits(np.array([0.0, 0.0123456, -987.6]), 2)
+    array([ 0.0e+00,  1.2e-02, -9.9e+02])
+    """
+    small = np.abs(values) < SMALLEST  # their digits are those of float64's last, and scaling them would overflow
+    safe = np.where(small, 1.0, np.abs(values))
+    scale = 10.0 ** (digits - 1 - np.floor(np.log10(safe)))
+    return np.asarray(np.where(small, values, np.round(values * scale) / scale))
+
+
+@dataclass(frozen=True, eq=False)
+class Prior:
+    """What an attacker knows before the first query.
+
+    Parameters
+    ----------
+    low, high
+        The range of each feature.
+    records
+        Records drawn like the training records, none of them one of these; None if the attacker has none. An attack may
+        use them whole (the distribution is known) or column by column (the marginals are known), and says which.
+    """
+
+    low: Floats
+    high: Floats
+    records: Floats | None = None
+
+    @classmethod
+    def box(cls, features: int, low: float = 0.0, high: float = 1.0) -> Prior:
+        """The same range for every feature, and no records."""
+        return cls(np.full(features, low), np.full(features, high))
+
+    def uniform(self, count: int, rng: np.random.Generator) -> Floats:
+        """Points drawn uniformly within the ranges."""
+        return np.asarray(rng.uniform(self.low, self.high, (count, len(self.low))))
+
+
+@dataclass(frozen=True, eq=False)
+class Recovered:
+    """The training records that an attack recovered, in the order in which they fell.
+
+    Parameters
+    ----------
+    records, rows, labels
+        Their ids, features and labels.
+    at
+        The number of the query, from 1, that revealed each.
+    queries
+        How many queries were spent.
+    notes
+        What else the attack has to say, such as why it stopped.
+    """
+
+    records: Indices
+    rows: Floats
+    labels: NDArray[Any]
+    at: Indices
+    queries: int
+    notes: dict[str, Any]
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def after(self, queries: Any) -> Indices:
+        """How many records had fallen after each of these numbers of queries.
+
+        Examples
+        --------
+        >>> fell = np.array([1, 1, 4])
+        >>> Recovered(np.arange(3), np.zeros((3, 1)), np.zeros(3), fell, 9, {}).after([0, 1, 3, 4, 9])
+        array([0, 2, 2, 3, 3])
+        """
+        return np.searchsorted(self.at, np.asarray(queries), side="right").astype(np.intp)
+
+
+class Collector:
+    """An attacker's notebook: passes queries on to an oracle and writes down each record when it first shows.
+
+    ``query`` raises `BudgetSpent` as soon as the oracle can't answer all points, after asking those that it can: an
+    attack catches it once, at its end.
+    """
+
+    def __init__(self, oracle: Oracle) -> None:
+        self.oracle = oracle
+        self.start = oracle.queries
+        self.records: list[int] = []
+        self.at: list[int] = []
+        self.place: dict[int, int] = {}  # id to the order in which it fell
+        self._rows: list[Floats] = []
+        self._labels: list[Any] = []
+
+    def __len__(self) -> int:
+        return len(self.records)
+
+    def row(self, record: int) -> Floats:
+        """The features of a record that has fallen."""
+        return self._rows[self.place[record]]
+
+    def query(self, points: Floats) -> Answer:
+        """Ask the oracle, and write down what is new."""
+        points = np.atleast_2d(points)
+        if len(points) > self.oracle.remaining:
+            allowed = int(self.oracle.remaining)
+            if allowed:
+                self._note(self.oracle.query(points[:allowed]))
+            raise BudgetSpent
+        answer = self.oracle.query(points)
+        self._note(answer)
+        return answer
+
+    def _note(self, answer: Answer) -> None:
+        new = [int(record) for record in answer.shown if int(record) not in self.place]
+        if not new:
+            return
+        before = self.oracle.queries - self.start - len(answer)
+        flat = answer.records.ravel()
+        ids, first = np.unique(flat, return_index=True)
+        falls = {int(record): int(place) for record, place in zip(ids, first, strict=True)}
+        where = {int(record): place for place, record in enumerate(answer.shown)}
+        for record in sorted(new, key=falls.__getitem__):
+            self.place[record] = len(self.records)
+            self.records.append(record)
+            self.at.append(before + falls[record] // answer.records.shape[1] + 1)
+            self._rows.append(answer.rows[where[record]])
+            self._labels.append(answer.labels[where[record]])
+
+    def recovered(self, **notes: Any) -> Recovered:
+        """All that has fallen so far."""
+        rows = np.array(self._rows) if self._rows else np.empty((0, self.oracle.features))
+        return Recovered(
+            np.array(self.records, dtype=np.intp),
+            rows,
+            np.array(self._labels),
+            np.array(self.at, dtype=np.intp),
+            self.oracle.queries - self.start,
+            notes,
+        )
+
+
+@dataclass(frozen=True)
+class Reconstruction:
+    """An attack that recovers training records: an oracle and prior knowledge in, records out.
+
+    Parameters
+    ----------
+    name, source
+        What it is called, and where it was published, with the number of the statement.
+    run
+        ``run(oracle, prior, rng) -> Recovered``.
+    uses_influences, uses_records
+        Whether the oracle must show influences, and whether the attacker must hold records of its own.
+    """
+
+    name: str
+    source: str
+    run: Callable[[Oracle, Prior, np.random.Generator], Recovered]
+    uses_influences: bool = False
+    uses_records: bool = False
+
+    def refuse(self, values: bool, prior: Prior) -> str | None:
+        """Why the attack can't run, or None if it can."""
+        if self.uses_influences and not values:
+            return "it needs the influences, and these are kept back"
+        if self.uses_records and prior.records is None:
+            return "it needs records drawn like the training records"
+        return None

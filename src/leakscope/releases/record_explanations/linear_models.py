@@ -1,0 +1,65 @@
+"""Linear models of all records and without each: what exact leave-one-out gives, whatever it was trained for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from leakscope.core.arrays import Floats, Indices
+from leakscope.core.errors import InputError
+
+
+@dataclass(frozen=True, eq=False)
+class LinearModels:
+    """The model of all records, and for each record the model trained without it.
+
+    Parameters
+    ----------
+    coef, intercept
+        Weights (n, d) and constants (n,): row i was trained without record i.
+    coef_full, intercept_full
+        Weights (d,) and constant of the model of all records.
+    """
+
+    coef: Floats
+    intercept: Floats
+    coef_full: Floats
+    intercept_full: float
+    #: For each record the first that equals it; empty if all differ.
+    _first: Indices = field(default_factory=lambda: np.empty(0, np.intp), repr=False, kw_only=True)
+
+    def __len__(self) -> int:
+        return len(self.coef)
+
+    def values(self, points: Any) -> Floats:
+        """The linear function (points,) of the model of all records."""
+        return np.asarray(read_columns(points, self.coef.shape[1]) @ self.coef_full + self.intercept_full)
+
+    def values_without(self, points: Any) -> Floats:
+        """The linear functions (points, n): column i of the model trained without record i.
+
+        Equal records have equal columns to the last bit, so that ties between them stay ties.
+        """
+        coef, intercept, place = self._distinct
+        found = read_columns(points, self.coef.shape[1]) @ coef.T
+        found += intercept
+        return np.asarray(found if place is None else found[:, place])
+
+    @cached_property
+    def _distinct(self) -> tuple[Floats, Floats, Indices | None]:
+        """Models of different records, and for each record the place of its own; None if all records differ."""
+        distinct, place = np.unique(self._first, return_inverse=True)
+        if len(distinct) in (0, len(self)):
+            return self.coef, self.intercept, None
+        return self.coef[distinct], self.intercept[distinct], place.astype(np.intp)
+
+
+def read_columns(points: Any, columns: int) -> Floats:
+    """Read points as a table of so many columns."""
+    table = np.asarray(points, dtype=np.float64)
+    if table.ndim != 2 or table.shape[1] != columns:
+        raise InputError(f"points have shape {table.shape}: give a table of {columns} columns")
+    return table

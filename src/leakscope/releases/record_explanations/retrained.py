@@ -1,0 +1,148 @@
+"""Leave-one-out by training again, for any learner: what influence means where nothing can be solved.
+
+All models draw from one stream of randomness, the model of all records among them, so that only the record tells them
+apart: a network starts from the same weights each time. The order of mini-batches is random too, and a set of one record
+less is put in another order by the same stream. So a network should train on all records in every step, with ``batch``
+at least the number of records. Otherwise the order moves its predictions too: in a trial with batches of 32 out of 150
+records by a third of what a record does, and with batches of 150 by 10⁻⁵ of it, which is rounding.
+"""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from leakscope.core.arrays import Floats, Indices
+from leakscope.core.errors import InputError
+from leakscope.learners import Learner, as_learner
+from leakscope.learners.linear import read_records
+from leakscope.releases.record_explanations.linear_models import read_columns
+from leakscope.releases.record_explanations.logistic import first_of_equals, two_classes
+from leakscope.worlds.training import Progress, Worlds, retrain
+
+
+@dataclass(frozen=True, eq=False)
+class Retrained:
+    """The model of all records, and for each record the model trained without it; a `LeftOut`.
+
+    Parameters
+    ----------
+    learner
+        What trained the models, as it knows the data.
+    models
+        The models, one for each set of equal records; ``models[place[i]]`` was trained without record i.
+    full
+        The model of all records.
+    classes
+        The two labels, in sorted order; probabilities are those of the second.
+    """
+
+    learner: Learner
+    models: tuple[Any, ...]
+    full: Any
+    place: Indices
+    classes: tuple[Any, Any]
+    _anchors: Floats = field(repr=False)  # a record of each class
+
+    def __len__(self) -> int:
+        return len(self.place)
+
+    def probabilities(self, points: Any) -> Floats:
+        """Probability of the second class (points,), by the model of all records."""
+        return self._probabilities(self.full, self._prepared(points))
+
+    def probabilities_without(self, points: Any) -> Floats:
+        """Probability of the second class (points, n): column i by the model trained without record i."""
+        prepared = self._prepared(points)
+        found = np.empty((len(prepared), len(self.models)))
+        for column, model in enumerate(self.models):
+            found[:, column] = self._probabilities(model, prepared)
+        return found[:, self.place]
+
+    def _probabilities(self, model: Any, prepared: Any) -> Floats:
+        return np.asarray(expit(self.learner.outputs(model, prepared)[:, 0]))
+
+    def _prepared(self, points: Any) -> Any:
+        """Points as the models take them: learners read records with their labels, and want both classes."""
+        table = read_columns(points, self._anchors.shape[1])
+        labels = np.zeros(len(table) + 2, np.intp)
+        labels[1] = 1
+        return self.learner.prepare(np.concatenate([self._anchors, table]), labels)[1][2:]
+
+
+def retrain_without_each(
+    learner: Any,
+    X: Any,
+    y: Any,
+    *,
+    seed: int = 0,
+    workers: int | None = None,
+    progress: Progress | None = None,
+) -> Retrained:
+    """Train a classifier on all records, and again without each.
+
+    Parameters
+    ----------
+    learner
+        A learner of `leakscope.learners`, its name, or a scikit-learn classifier. For an ``MLP`` take ``batch`` at
+        least the number of records: see the module.
+    X, y
+        The training records and their labels, of two classes.
+    seed
+        What is random in training; the same for all models.
+    workers, progress
+        As for `leakscope.worlds.training.retrain`.
+
+    Examples
+    --------
+    >>> from leakscope.releases.record_explanations import RecordExplanation
+    >>> from leakscope.learners import Logistic
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), ["no", "yes", "no", "yes"]
+    >>> models = retrain_without_each(Logistic(l2=0.1), X, y)
+    >>> RecordExplanation(k=1).explain(models, [[3.0]]).records
+    array([[3]])
+    """
+    trainer = as_learner(learner)
+    if trainer.task != "classification":
+        raise InputError(f"{trainer.name} is trained for regression: explanations by records need a classifier")
+    features, labels, _ = read_records(X, y, trainer.name)
+    classes, codes = two_classes(labels)
+    ready, table, targets = trainer.prepare(features, codes)
+    first = first_of_equals(features, codes)
+    distinct, place = np.unique(first, return_inverse=True)
+    ready.check(table, targets, len(codes) - 1)
+    worlds = Worlds(len(codes), len(distinct) + 1, partial(_all_but, len(codes), distinct), _one_stream)
+    seen = retrain(ready, table, targets, worlds, _packed, seed=seed, workers=workers, progress=progress)
+    # Written by this very call and kept nowhere, so there is nobody who could have put code in.
+    models = [pickle.loads(world["model"].tobytes()) for world in seen]
+    return Retrained(
+        learner=ready,
+        models=tuple(models[:-1]),
+        full=models[-1],
+        place=place.astype(np.intp),
+        classes=classes,
+        _anchors=features[[int(np.argmax(codes == 0)), int(np.argmax(codes == 1))]],
+    )
+
+
+def _all_but(records: int, left_out: Indices, world: int) -> Indices:
+    """All records but one; in the last world all."""
+    everyone = np.arange(records, dtype=np.intp)
+    return everyone if world == len(left_out) else np.delete(everyone, left_out[world])
+
+
+def _one_stream(world: int) -> int:  # noqa: ARG001
+    return 0
+
+
+def _packed(model: Any, world: int, indices: Indices) -> dict[str, NDArray[np.uint8]]:  # noqa: ARG001
+    """The whole model as numbers, which is what is kept of a world."""
+    import cloudpickle  # type: ignore[import-untyped]
+
+    return {"model": np.frombuffer(cloudpickle.dumps(model), np.uint8)}

@@ -1,0 +1,161 @@
+r"""Exact leave-one-out ridge regression, in closed form.
+
+The model minimises :math:`\sum_j (y_j - x_j^\top w - b)^2 + \lambda |w|^2`. With :math:`a_j = (x_j, 1)`,
+:math:`H = \sum_j a_j a_j^\top + \lambda\,\mathrm{diag}(1, …, 1, 0)`, the errors :math:`e_j = y_j - a_j^\top\theta` and
+the leverages :math:`h_j = a_j^\top H^{-1} a_j`, the model without record i is
+
+.. math:: \theta_{-i} = \theta - H^{-1} a_i \frac{e_i}{1 - h_i}
+
+by Sherman and Morrison. All of it is read off one singular value decomposition of the centred records,
+:math:`X - 1\bar x^\top = U S V^\top`, which serves more columns than records as well as fewer:
+
+.. math:: h_i = \frac1n + \sum_k U_{ik}^2 \frac{s_k^2}{s_k^2 + \lambda}, \qquad
+          H^{-1} a_i = \Bigl(u_i,\ \frac1n - \bar x^\top u_i\Bigr), \quad
+          u_i = V \frac{S}{S^2 + \lambda} U_i .
+
+A leverage of 1 means that the record alone settles a parameter, and that nothing does without it. With λ > 0 and two
+records or more there is none; without a penalty such records are refused by name. Near 1 the division loses digits:
+there the model is solved anew, unless the columns reach all records, where nothing cancels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from leakscope.core.arrays import Floats
+from leakscope.core.errors import InputError
+from leakscope.data.records import list_names
+from leakscope.learners.linear import check_settings, check_unique, read_records, read_values, with_ones
+from leakscope.releases.record_explanations.linear_models import LinearModels
+from leakscope.releases.record_explanations.logistic import first_of_equals
+
+WHAT = "leave-one-out ridge regression"
+SINGULAR = 1e-10  # 1 - h below this is a leverage of 1 where there is no penalty
+NEAR = 1e-6  # 1 - h below this has lost six digits or more
+
+
+@dataclass(frozen=True, eq=False)
+class LeaveOneOutRidge(LinearModels):
+    """The ridge regression of all records, and for each record the one trained without it.
+
+    Parameters
+    ----------
+    coef, intercept, coef_full, intercept_full
+        Weights (n, d) and constants (n,), row i trained without record i; those of the model of all records.
+    leverage
+        How far each record pulls the prediction for itself: 0 not at all, 1 wherever it is.
+    """
+
+    leverage: Floats
+
+    def predict(self, points: Any) -> Floats:
+        """Predicted value of each point, by the model of all records."""
+        return self.values(points)
+
+    def predict_without(self, points: Any) -> Floats:
+        """Predicted values (points, n): column i by the model trained without record i."""
+        return self.values_without(points)
+
+    def influences(self, points: Any, labels: Any) -> Floats:
+        """Influence (points, n) of every record on the squared error of every point [shokri2019, Eq. 4].
+
+        Parameters
+        ----------
+        labels
+            The value that each point has.
+
+        Examples
+        --------
+        >>> loo = leave_one_out_ridge([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 9.0])
+        >>> loo.influences([[3.0]], [9.0]).round(2)
+        array([[-0.81, -0.71, -4.42, 38.19]])
+        """
+        full, without = self.predict(points), self.predict_without(points)
+        values = np.asarray(labels, dtype=np.float64)
+        if values.shape != full.shape:
+            raise InputError(
+                f"there are {len(full)} points and labels of shape {values.shape}: give one value per point"
+            )
+        return (values[:, None] - without) ** 2 - ((values - full) ** 2)[:, None]
+
+
+def leave_one_out_ridge(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOutRidge:
+    """Train a ridge regression without each record in turn, exactly and in closed form.
+
+    Parameters
+    ----------
+    X, y
+        The training records, two or more, and their values.
+    l2
+        The weight λ of the penalty λ·‖w‖² beside the *sum* of squared errors; the intercept is not penalised. It is
+        the alpha of scikit-learn's ``Ridge``. 0 is least squares, which needs more records than parameters.
+
+    Examples
+    --------
+    >>> loo = leave_one_out_ridge([[0.0], [1.0], [2.0], [3.0]], [0.0, 1.0, 2.0, 9.0], l2=0.0)
+    >>> loo.coef_full.round(3), loo.coef.ravel().round(3)
+    (array([2.8]), array([4.   , 2.714, 3.143, 1.   ]))
+    """
+    check_settings(l2, True)
+    features, labels, columns = read_records(X, y, WHAT)
+    values = read_values(labels, WHAT)
+    if len(values) < 2:
+        raise InputError(f"{WHAT} needs 2 records or more: without the only one there is nothing to train on")
+    if l2 == 0:
+        check_unique(with_ones(features, True), columns, True, len(values) - 1)
+    first = first_of_equals(features, np.unique(values, return_inverse=True)[1].astype(np.intp))
+    solved = _solve(features, values, float(l2))
+    if l2 == 0 and (lone := np.flatnonzero(solved.slack < SINGULAR)).size:
+        raise InputError(
+            f"without a penalty no solution is unique without one of the records {list_names(lone)}, which settles a "
+            "parameter alone: set l2 > 0, or drop the column that only it fills"
+        )
+    moved = solved.errors / np.where(solved.slack > 0, solved.slack, 1.0)
+    coef = solved.coef - solved.directions * moved[:, None]
+    intercept = solved.intercept - (1 / len(values) - solved.directions @ features.mean(axis=0)) * moved
+    for record in np.flatnonzero((solved.slack < NEAR) & (not solved.reached)):
+        others = np.arange(len(values)) != record
+        anew = _solve(features[others], values[others], float(l2))
+        coef[record], intercept[record] = anew.coef, anew.intercept
+    return LeaveOneOutRidge(
+        coef=coef[first],
+        intercept=intercept[first],
+        coef_full=solved.coef,
+        intercept_full=solved.intercept,
+        leverage=1 - solved.slack[first],
+        _first=first,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Solved:
+    """One model; of each record its error, one less its leverage, and the weights of H⁻¹a (n, d).
+
+    ``reached`` says that errors and slack are right to the last digits however small.
+    """
+
+    coef: Floats
+    intercept: float
+    errors: Floats
+    slack: Floats
+    directions: Floats
+    reached: bool
+
+
+def _solve(X: Floats, y: Floats, l2: float) -> _Solved:
+    centre, level = X.mean(axis=0), float(y.mean())
+    U, s, Vt = np.linalg.svd(X - centre, full_matrices=False)
+    used = s > s.max(initial=0.0) * max(X.shape) * np.finfo(float).eps  # the rest is rounding
+    U, s, Vt = U[:, used], s[used], Vt[used]
+    shrunk, lost = s / (s**2 + l2), l2 / (s**2 + l2)
+    along = U.T @ (y - level)
+    # What the columns can't reach and what the penalty holds back, apart: no digits cancel where the second is small.
+    # Where the columns reach all records the first is zero but for rounding.
+    reached = len(s) >= len(y) - 1
+    errors = U @ (lost * along) + (0.0 if reached else y - level - U @ along)
+    slack = U**2 @ lost + (0.0 if reached else np.maximum(1 - 1 / len(y) - (U**2).sum(axis=1), 0.0))
+    coef = (along * shrunk) @ Vt
+    return _Solved(coef, level - float(centre @ coef), errors, slack, (U * shrunk) @ Vt, reached)

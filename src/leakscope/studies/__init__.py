@@ -1,0 +1,1 @@
+"""Studies: each takes a target, and returns a result with claims."""

@@ -1,0 +1,160 @@
+"""The records that attribute inference judges, dealt to two halves, and queries to the model about them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from leakscope.attacks.attributes import Ask
+from leakscope.attacks.protocol import Labels
+from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.core.errors import InputError
+from leakscope.data.records import as_array, read_features, take_rows
+from leakscope.models.model import Model
+from leakscope.models.target import make_target, predict_in_blocks
+from leakscope.studies.attributes.columns import (
+    Columns,
+    as_numbers,
+    check_counts,
+    choose_columns,
+    read_levels,
+    replaced,
+)
+
+#: With fewer records on a side, intervals are too wide to be of use.
+FEWEST = 40
+#: How often the columns that the attacker does not know are filled for one query.
+FILLINGS = 16
+
+RECORDS, TRAIN = "the data", "the training set"
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRecords:
+    """The judged records: held-out ones first, then training records.
+
+    ``level`` is the true level, which an attack does not see for the records that it is judged on; ``features`` are the columns that the
+    attacker knows, as numbers.
+    """
+
+    model: Model
+    X: Any
+    labels: Labels | None
+    level: Indices
+    levels: NDArray[Any]
+    columns: Columns
+    features: Floats
+    categorical: Booleans
+    member: Booleans
+    half: Indices
+    digits: int | None
+
+    @property
+    def fillings(self) -> int:
+        return FILLINGS if self.columns.unknown else 1
+
+    def predict(self, X: Any) -> Floats:
+        """Outputs of the model, as released: (n, classes), or (n, 1) for regression."""
+        parts = [answers for _, answers in predict_in_blocks(self.model, X, where=RECORDS)]
+        found = np.concatenate(parts).reshape(len(X), -1)
+        return found if self.digits is None else np.round(found, self.digits)
+
+    def output(self, donors: Indices | None = None) -> Floats:
+        """Outputs for all records; with ``donors``, for each with the sensitive value of another record."""
+        rows = np.arange(len(self.level))
+        return self.predict(
+            take_rows(self.X, rows) if donors is None else replaced(self.X, rows, [self.columns.sensitive], donors)
+        )
+
+    def queries(self, asked: Indices, reference: Indices, rng: np.random.Generator) -> Ask:
+        """Queries about some records by an attacker who has the reference records to fill unknown columns from."""
+        names = [self.columns.sensitive, *self.columns.unknown]
+        donors = [
+            rng.choice(reference[self.level[reference] == code], (len(asked), self.fillings))
+            for code in range(len(self.levels))
+        ]
+
+        def ask(rows: slice, code: int) -> Floats:
+            filled = replaced(self.X, np.repeat(asked[rows], self.fillings), names, donors[code][rows].ravel())
+            answers = self.predict(filled)
+            return answers.reshape(-1, self.fillings, answers.shape[1])
+
+        return ask
+
+
+def read_judged(
+    model: Any,
+    records: tuple[Any, Any],
+    train: tuple[Any, Any] | None,
+    sensitive: Any,
+    known: Sequence[Any] | None,
+    *,
+    knows_label: bool,
+    digits: int | None,
+    most: int,
+    rng: np.random.Generator,
+    **how: Any,
+) -> JudgedRecords:
+    """Check the records and the model, draw those that are judged, and deal them to halves."""
+    X = read_features(records[0], RECORDS)
+    columns = choose_columns(X, sensitive, known, label=getattr(records[1], "name", None))
+    if len(X) < FEWEST:
+        raise InputError(f"{RECORDS} has {len(X)} records: give at least {FEWEST}")
+    target = make_target(model, records if train is None else train, records, **how)
+    sides, labels = [X], [target.nonmembers.y]
+    if train is not None:
+        other = read_features(train[0], TRAIN)
+        sides.append(other[list(X.columns)] if isinstance(X, pd.DataFrame) else other)
+        labels.append(target.members.y)
+    chosen = [np.sort(rng.permutation(len(side))[:most]) for side in sides]
+    if min(map(len, chosen)) < FEWEST:
+        raise InputError(f"{TRAIN} has {len(chosen[-1])} records: give at least {FEWEST}")
+    parts = [take_rows(side, rows) for side, rows in zip(sides, chosen, strict=True)]
+    pooled = pd.concat(parts, ignore_index=True) if isinstance(X, pd.DataFrame) else np.concatenate(parts)
+    member = np.repeat(np.arange(len(parts)) == 1, list(map(len, parts)))
+    level, levels = read_levels(pooled, sensitive)
+    _refuse_label(X, sensitive, records[1])
+    for side in range(len(parts)):
+        check_counts(level[member == bool(side)], levels, sensitive, TRAIN if side else RECORDS)
+    features, categorical = as_numbers(pooled, columns.known)
+    return JudgedRecords(
+        model=target.model,
+        X=pooled,
+        labels=np.concatenate([y[rows] for y, rows in zip(labels, chosen, strict=True)]) if knows_label else None,
+        level=level,
+        levels=levels,
+        columns=columns,
+        features=features,
+        categorical=categorical,
+        member=member,
+        half=deal(level, member, rng),
+        digits=digits,
+    )
+
+
+def _refuse_label(X: Any, sensitive: Any, y: Any) -> None:
+    values = X[sensitive] if isinstance(X, pd.DataFrame) else X[:, sensitive]
+    if np.array_equal(np.asarray(values).astype(object), as_array(y).ravel().astype(object)):
+        raise InputError(f"the sensitive column {sensitive!r} is the label itself: choose a feature")
+
+
+def deal(level: Indices, member: Booleans, rng: np.random.Generator) -> Indices:
+    """Halves in random order, each with as many records of each level and side as can be.
+
+    Examples
+    --------
+    >>> deal(np.array([0, 0, 1, 1]), np.zeros(4, bool), np.random.default_rng(0)).reshape(2, 2).sum(axis=1)
+    array([1, 1])
+    """
+    order = rng.permutation(len(level))
+    order = order[np.lexsort((member[order], level[order]))]
+    half = np.empty(len(level), np.intp)
+    group = level[order] * 2 + member[order]
+    first = np.searchsorted(group, group)  # where the group of each begins
+    half[order] = (np.arange(len(level)) - first) % 2
+    return half

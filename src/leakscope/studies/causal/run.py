@@ -1,0 +1,402 @@
+"""The comparison: train each kind of model on two samples, query all with records of P and P*, and attack them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from leakscope.attacks import ATTACKS, confidence_network
+from leakscope.attacks.protocol import Attack
+from leakscope.causal.bif import read_bif
+from leakscope.causal.encoding import MISSING, Task, encode
+from leakscope.causal.kinds import Kind
+from leakscope.causal.membership import MOST_JUDGED, Blind, Pair
+from leakscope.causal.named import NETWORKS, load_network
+from leakscope.causal.network import Network
+from leakscope.core.checks import check_confidence, check_count, check_seed
+from leakscope.core.errors import InputError
+from leakscope.core.result import Caveat, NotRun, plain_settings
+from leakscope.core.versions import stamp
+from leakscope.data.records import list_names
+from leakscope.models.model import Model
+from leakscope.releases.release import Progress
+from leakscope.studies.causal.claims import decide
+from leakscope.studies.causal.extras import check_sensitive, measure_attributes, measure_noise
+from leakscope.studies.causal.measuring import (
+    Part,
+    compare,
+    measure,
+    measure_blind,
+    pool_attacks,
+    pool_blind,
+    train_pair,
+)
+from leakscope.studies.causal.models import choose_kinds
+from leakscope.studies.causal.result import SAME, SHIFTED, CausalStudy, Choice, Source
+from leakscope.studies.causal.scenarios import Problem, from_environments, from_graph, from_parents, without
+from leakscope.worlds.workers import one_thread
+
+#: Shifts of a graph by name; a number is noise on all tables but the label's.
+SHIFTS = ("random", "parents", "children", "all")
+#: Shifted worlds.
+DRAWS = 5
+#: Records of each part that is sampled from a graph.
+ROWS = 30_000
+
+
+def study(
+    data: Any = None,
+    label: str = "",
+    *,
+    graph: Network | str | Path | None = None,
+    parents: Sequence[str] | None = None,
+    environments: str | None = None,
+    drop: Sequence[str] = (),
+    shift: str | float = "random",
+    draws: int | None = None,
+    rows: int | None = None,
+    model: Any = "network",
+    wrong: int = 0,
+    attacks: Sequence[Attack] | None = None,
+    paper_attack: bool = False,
+    sensitive: Sequence[str] = (),
+    task: Task | None = None,
+    noise: bool = True,
+    most: int = MOST_JUDGED,
+    confidence: float = 0.95,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> CausalStudy:
+    """Compare a model on the causes of a label with one on all columns: utility, membership, attributes, under shift too.
+
+    Parameters
+    ----------
+    data
+        A DataFrame of people; None samples ``rows`` from the graph for each of the three parts.
+    label
+        The column to predict.
+    graph, parents, environments
+        Where the causes come from, one of the three: a network, its name (``"alarm"``) or a BIF file; the names of the
+        causes; or the column that tells environments apart, from which the causes are learned
+        (`causal.invariant_features`).
+    drop
+        Columns that no model sees. With a graph they are still part of the worlds that records are drawn from; a cause of the
+        label can't be dropped.
+    shift
+        How P* differs (`causal_study.scenarios`). With a graph: ``"random"`` redraws every table but the label's,
+        ``"parents"``, ``"children"`` and ``"all"`` intervene there [tople2020, Figure 2], and a number adds that much noise
+        [tople2020, Figure 3c]. Without one it is ``"random"``; environments are their own shift.
+    draws
+        Number of shifted worlds, by default 5; environments have their own. Figures of P* are means over them, with intervals over records for these worlds.
+    model
+        What uses all columns: ``"network"`` (128-512-128, needs torch), ``"logistic"``, ``"trees"`` or ``"ridge"``, or a
+        scikit-learn estimator. The causal model is the table of Y given its causes where these are levels and Y a class,
+        and the same kind on the causes is trained too.
+    wrong
+        Also train the causal model with so many columns added that are no causes, the wrong parents of [tople2020, Table 2].
+    attacks
+        Membership attacks; by default all of the package that fit the label.
+    paper_attack
+        Whether to run the attack network of the paper too (`attacks.confidence_network`), which takes minutes.
+    sensitive
+        Columns whose values an attacker may want to infer from the outputs of each model.
+    task
+        ``"classification"`` or ``"regression"``; by default that of the label.
+    noise
+        Whether to measure the sensitivity of least squares on the causes and on all columns.
+    most
+        Members judged at most.
+    confidence, seed, progress
+        As in `leakscope.audit`.
+
+    Examples
+    --------
+    >>> found = study(label="Akt", graph="sachs", rows=2000, model="logistic", draws=2, noise=False)
+    >>> found.causes, [model.name for model in found.models]
+    (('Erk', 'PKA'), ['table of the causes', 'logistic on all columns', 'logistic on the causes'])
+    >>> found.claim("causal_leaks_less", law="P").outcome in ("yes", "inconclusive")
+    True
+    """
+    start = time.perf_counter()
+    for what, (value, least) in {
+        "draws": (DRAWS if draws is None else draws, 1),
+        "wrong": (wrong, 0),
+        "most": (most, 80),
+        "rows": (ROWS if rows is None else rows, 120),
+    }.items():
+        check_count(what, value, least)
+    _check(label, shift, task, {"graph": graph, "parents": parents, "environments": environments})
+    confidence = check_confidence(confidence)
+    seed = check_seed(seed)
+    data, sensitive = _table(data), _names(() if sensitive is None else sensitive, "sensitive")
+    parents = None if parents is None else _names(parents, "parents")
+    drop = _names(drop, "drop")
+    seeds = np.random.SeedSequence(seed)
+    problem, choice, others = _problem(
+        data, label, graph, parents, environments, drop=drop, shift=shift, draws=draws, rows=rows, task=task,
+        confidence=confidence, seeds=seeds.spawn(1)[0],
+    )  # fmt: skip
+    check_sensitive(sensitive, problem)
+    tried = _chosen_attacks(attacks, paper_attack, "regression" if problem.classes is None else "classification")
+    kinds = choose_kinds(problem, model, wrong, others, np.random.default_rng(seeds.spawn(1)[0]))
+    each = 1 - (1 - confidence) / max(1, len(tried))
+    report = _Progress(progress, (len(kinds) + 1) * len(problem.scenarios) + noise + bool(sensitive))
+    # Threads of models this small wait for each other, for minutes where the machine is busy.
+    with one_thread():
+        runs = _run(problem, kinds, tried, most, each, confidence, seeds, report)
+        attributes = measure_attributes(problem, runs.trained, sensitive, seed, confidence)
+        report(bool(sensitive))
+        needed = measure_noise(problem, seed, confidence) if noise else None
+        report(noise)
+    settings = _settings(problem, shift, draws or DRAWS, confidence, each) | {
+        "model": kinds[1].name, "graph": None if graph is None else graph.name if isinstance(graph, Network) else Path(graph).name, "wrong": wrong, "dropped": drop, "sensitive": sensitive,
+        "most_judged": most, "seed": seed,
+    }  # fmt: skip
+    found = CausalStudy(
+        label=label,
+        causes=tuple(problem.names[column] for column in problem.causes),
+        causes_from=problem.causes_from,
+        models=tuple(compare(kind, problem, kept, confidence) for kind, kept in zip(kinds, runs.parts, strict=True)),
+        attacks=tuple(one for kind, kept in zip(kinds, runs.parts, strict=True) for one in pool_attacks(kind, kept)),
+        blind={law: pool_blind([found[law] for found in runs.blinds]) for law in (SAME, SHIFTED)},
+        noise=needed,
+        attributes=attributes,
+        choice=choice,
+        not_run=tuple(runs.not_run.values()),
+        settings=plain_settings(settings),
+        seconds={"total": round(time.perf_counter() - start, 3)},
+        **stamp(),
+    )
+    return replace(found, claims=decide(found), warnings=tuple(_warnings(found, problem.skipped)))
+
+
+class _Runs(NamedTuple):
+    """What each kind did in each scenario, the blind attackers, the pairs of the first scenario, and what could not run."""
+
+    parts: list[list[Part]]
+    blinds: list[dict[str, list[Blind]]]
+    trained: dict[str, Pair]
+    not_run: dict[tuple[str, str], NotRun]
+
+
+def _run(
+    problem: Problem,
+    kinds: Sequence[Kind],
+    attacks: Sequence[Attack],
+    most: int,
+    each: float,
+    confidence: float,
+    seeds: np.random.SeedSequence,
+    report: _Progress,
+) -> _Runs:
+    """Train and measure every kind in every scenario."""
+    runs = _Runs([[] for _ in kinds], [], {}, {})
+    for scenario, child in zip(problem.scenarios, seeds.spawn(len(problem.scenarios)), strict=True):
+        *drawn, last = child.spawn(len(kinds) + 1)
+        runs.blinds.append(measure_blind(scenario, most=most, seeds=last, confidence=confidence))
+        report()
+        for kind, own, kept in zip(kinds, drawn, runs.parts, strict=True):
+            training, attacking = own.spawn(2)
+            pair = train_pair(kind, scenario, problem.classes, training)
+            runs.trained.setdefault(kind.name, pair)
+            able = [attack for attack in attacks if not _refused(attack, pair.models[0], runs.not_run)]
+            kept.append(
+                measure(kind, pair, scenario, able, most=most, seeds=attacking, each=each, confidence=confidence)
+            )
+            report()
+    return runs
+
+
+def _refused(attack: Attack, model: Model, not_run: dict[tuple[str, str], NotRun]) -> bool:
+    """Whether a model can't give what an attack reads; the reason is kept."""
+    reason = attack.refuse(model)
+    if reason is not None:
+        not_run[attack.release, attack.name] = reason
+    return reason is not None
+
+
+# --- what is compared on what -----------------------------------------------------------------------------------------
+
+
+def _check(label: Any, shift: Any, task: Any, sources: dict[str, Any]) -> None:
+    """Refuse settings that do not exist, and causes from no source or several."""
+    if not isinstance(label, str) or not label:
+        raise InputError("label must name the column to predict")
+    if isinstance(shift, str) and shift not in SHIFTS:
+        raise InputError(f"shift must be {', '.join(SHIFTS)}, or a number for noise, not {shift!r}")
+    if task not in (None, "classification", "regression"):
+        raise InputError(f"task must be classification or regression, not {task!r}")
+    given = [name for name, value in sources.items() if value is not None]
+    if len(given) != 1:
+        what = "none is given" if not given else f"{' and '.join(given)} are given"
+        raise InputError(f"state the source of the causes by one of graph, parents and environments: {what}")
+    if not isinstance(sources["graph"], Network | str | Path | None):
+        raise InputError(f"graph must be a Network, its name or a BIF file, not a {type(sources['graph']).__name__}")
+    if not isinstance(sources["environments"], str | None):
+        raise InputError(f"environments must be the name of a column, not a {type(sources['environments']).__name__}")
+
+
+def _names(values: Any, what: str) -> list[str]:
+    """Names of columns as texts."""
+    if isinstance(values, str) or not hasattr(values, "__iter__"):
+        raise InputError(f"{what} is a list of names: pass [{values!r}]")
+    return [str(value) for value in values]
+
+
+def _table(data: Any) -> pd.DataFrame | None:
+    """The data with texts for names."""
+    if data is None:
+        return None
+    if not isinstance(data, pd.DataFrame):
+        raise InputError(f"data is a DataFrame of people, not a {type(data).__name__}")
+    table = data.set_axis([str(name) for name in data.columns], axis=1)
+    if not table.columns.is_unique:
+        twice = table.columns[table.columns.duplicated()].tolist()
+        raise InputError(f"the data have the column {list_names(twice)} twice: rename one of them")
+    return table
+
+
+def _chosen_attacks(attacks: Any, paper: bool, task: str) -> tuple[Attack, ...]:
+    """Those that were asked for, or all that fit the label, with the network of the paper if wanted."""
+    if attacks is not None:
+        if isinstance(attacks, Attack) or not all(isinstance(attack, Attack) for attack in attacks):
+            raise InputError(
+                "attacks is a list of membership attacks, such as [leakscope.attacks.loss_threshold('log_loss')]"
+            )
+        return tuple(attacks)
+    if paper and task == "regression":
+        raise InputError("the attack network of the paper reads probabilities, and the label is a number: leave it out")
+    return (*ATTACKS[task], *((confidence_network(),) if paper else ()))
+
+
+def _problem(
+    data: Any,
+    label: str,
+    graph: Any,
+    parents: Sequence[str] | None,
+    environments: str | None,
+    *,
+    drop: Sequence[str],
+    shift: str | float,
+    draws: int | None,
+    rows: int | None,
+    task: Task | None,
+    confidence: float,
+    seeds: np.random.SeedSequence,
+) -> tuple[Problem, Choice | None, dict[str, tuple[int, ...]]]:
+    """The problem, how the causes were chosen from environments, and other choices to try."""
+    if label in drop:
+        raise InputError(f"{label!r} is the label and can't be dropped")
+    worlds = DRAWS if draws is None else draws
+    if graph is not None:
+        if task == "regression":
+            raise InputError("task must be classification with a graph, whose variables are levels")
+        if data is not None and rows is not None:
+            raise InputError("rows is for samples of the graph, and data are given: leave one of them out")
+        if isinstance(graph, Network):
+            network = graph
+        else:
+            network = load_network(str(graph)) if str(graph).lower() in NETWORKS else read_bif(graph)
+        if data is not None:  # the graph needs its own variables, also those that no model sees
+            data = without(data, [name for name in drop if name not in network.levels])
+            drop = [name for name in drop if name in network.levels]
+        problem = from_graph(network, label, data, rows=rows or ROWS, shift=shift, draws=worlds, seeds=seeds, drop=drop)
+        return problem, None, {}
+    if data is None:
+        raise InputError("without a graph there must be data: give a table of people")
+    if rows is not None:
+        raise InputError("rows is for samples of a graph: leave it out")
+    data = without(data, drop)
+    if parents is not None:
+        encoded = encode(data, label, task=task)
+        return from_parents(encoded, label, parents, shift=shift, draws=worlds, seeds=seeds), None, {}
+    if shift != "random" or draws is not None:
+        raise InputError("environments are their own shifted worlds: leave shift and draws out")
+    return _from_environments(data, label, str(environments), task, confidence, seeds)
+
+
+def _from_environments(
+    data: pd.DataFrame, label: str, column: str, task: Task | None, confidence: float, seeds: np.random.SeedSequence
+) -> tuple[Problem, Choice | None, dict[str, tuple[int, ...]]]:
+    from leakscope.causal.invariance import alternatives, invariant_features
+
+    if column not in data.columns or column == label:
+        raise InputError(
+            f"there is no column {list_names([column])} of environments besides the label: name one of the data"
+        )
+    if data[column].isna().any():
+        raise InputError(f"the environment {column} is missing in {int(data[column].isna().sum())} records: fill it in")
+    table = data.drop(columns=[column])
+    encoded = encode(table, label, task=task)
+    texts = [name for name in table.columns if table[name].dtype.kind not in "biuf" and table[name].isna().any()]
+    table = table.assign(**{name: table[name].astype("object").where(table[name].notna(), MISSING) for name in texts})
+    found = invariant_features(
+        table.drop(columns=[label]), table[label], data[column].to_numpy(), confidence=confidence,
+        seed=int(seeds.generate_state(1)[0]),
+    )  # fmt: skip
+    others = {name: encoded.columns(list(map(str, of)), name) for name, of in alternatives(found).items()}
+    causes = others.pop("chosen")
+    if not causes:
+        raise InputError(
+            f"these environments identify no cause of {label}: {len(found.accepted)} of {found.tested} sets of columns are invariant; name the causes with "
+            "parents"
+        )
+    others.pop("all features", None)
+    choice = Choice(
+        significant=tuple(map(str, found.features)),
+        suggested=tuple(map(str, found.plausible or ())),
+        p_values={str(name): float(value) for name, value in found.p_values.items()},
+        accepted=len(found.accepted),
+        tested=found.tested,
+        environments=len(found.environments),
+        alike=found.alike,
+    )
+    environment = data[column].astype("str").to_numpy()
+    source: Source = "invariant" if found.features else "suggested"
+    return from_environments(encoded, label, causes, environment, source, seeds), choice, others
+
+
+# --- what is stated ---------------------------------------------------------------------------------------------------
+
+
+def _settings(problem: Problem, shift: str | float, draws: int, confidence: float, each: float) -> dict[str, Any]:
+    by_environment = problem.causes_from in ("invariant", "suggested")
+    return {
+        "trained_on": min(len(scenario.samples[0]) for scenario in problem.scenarios),
+        "others": min(len(scenario.test) for scenario in problem.scenarios),
+        "shifted_worlds": sum(len(scenario.shifted) for scenario in problem.scenarios),
+        "shift": "environments" if by_environment else shift,
+        "draws": None if by_environment else draws,
+        "task": "regression" if problem.classes is None else "classification",
+        "columns": len(problem.names),
+        "confidence": confidence,
+        "confidence_of_each_attack": each,
+    }
+
+
+def _warnings(found: CausalStudy, skipped: int) -> Iterator[Caveat]:
+    if found.causes_from == "suggested":
+        yield Caveat("causes_only_suggested", {"alike": found.choice is not None and found.choice.alike})
+    if skipped:
+        yield Caveat("environments_not_held_out", {"environments": skipped})
+    for model in found.models:
+        if model.unseen > 0:
+            yield Caveat("unseen_causes", {"model": model.name, "share": model.unseen})
+
+
+class _Progress:
+    """Counts steps for a progress bar."""
+
+    def __init__(self, report: Progress | None, total: int) -> None:
+        self.report, self.total, self.done = report, total, 0
+
+    def __call__(self, steps: int = 1) -> None:
+        self.done += steps
+        if self.report is not None:
+            self.report("comparing models", self.done, self.total)

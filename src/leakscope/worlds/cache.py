@@ -1,0 +1,224 @@
+"""The cache: a private folder that keeps what was observed of each trained model, and finished reproductions.
+
+One file per task, named by the fingerprint of everything that decides its content. A file is a
+NumPy archive (or JSON) and a digest of 32 bytes after it. The digest is BLAKE2b over the name and the content, keyed with a random secret of the folder
+(``.secret``, readable by its owner alone). A file that was damaged, edited, renamed or copied from another folder does not
+match, and its models are trained again. The digest replaces a check for finite values: losses may be infinite, and what was stored
+is what is read.
+
+The digest does not protect against somebody who can read the secret: the owner's own programs, and the administrator.
+Files are not encrypted. A folder that other users may write to is refused; the folders above it are not checked.
+"""
+
+import contextlib
+import hashlib
+import hmac
+import io
+import json
+import os
+import re
+import secrets
+import stat
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from leakscope.core.errors import InputError, write_error
+
+Observations = dict[str, NDArray[Any]]
+
+SECRET = ".secret"
+SECRET_BYTES = 32
+DIGEST_BYTES = 32
+ENTRY, PART = ".npz", ".part"
+#: Temporary files of this version, and of earlier ones, which named them by the entry and the process.
+TEMPORARY = re.compile(rf"(\.\w+|[0-9a-f]{{64}}\.\d+){re.escape(PART)}")
+STALE = 3600.0  # seconds: writing a file takes far less, so the run that wrote an older temporary file was killed
+
+
+def check_folder(folder: Path) -> None:
+    """Refuse a cache folder that is a file, or that other users may write to.
+
+    Examples
+    --------
+    >>> check_folder(Path(__file__))
+    Traceback (most recent call last):
+    leakscope.core.errors.InputError: can't use ...cache.py as the cache folder: it is a file
+    """
+    try:
+        found = folder.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise InputError(f"can't use {folder} as the cache folder: {error.strerror}") from None
+    if not stat.S_ISDIR(found.st_mode):
+        raise InputError(f"can't use {folder} as the cache folder: it is a file")
+    if not hasattr(os, "geteuid"):  # on Windows the numbers below mean nothing
+        return
+    if found.st_uid != os.geteuid():
+        raise InputError(f"can't use {folder} as the cache folder: it belongs to another user, so choose a new folder")
+    if found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+        raise InputError(
+            f"can't use {folder} as the cache folder: other users may write to it, so choose a new folder or run "
+            f"chmod go-w {str(folder)!r}"
+        )
+
+
+@dataclass(frozen=True)
+class Cache:
+    """A checked cache folder and its secret; `open_cache` gives one."""
+
+    folder: Path
+    secret: bytes
+
+    def load(self, key: str, worlds: int) -> list[Observations] | None:
+        """Give what was stored under ``key`` for so many worlds, or ``None`` where it must be trained again."""
+        packed = self.read(f"{key}{ENTRY}")
+        if packed is None:
+            return None
+        try:
+            found = _unpack(packed)
+        except Exception:  # a version of this package that wrote another format under the same key
+            return None
+        return found if len(found) == worlds else None
+
+    def store(self, key: str, observations: Sequence[Observations]) -> None:
+        """Write one entry, complete or not at all."""
+        self.write(f"{key}{ENTRY}", _pack(observations))
+
+    def read(self, name: str) -> bytes | None:
+        """Give the content that `write` put into a file, or ``None`` if there is none or the file was changed."""
+        try:
+            data = _read(self.folder / name)
+        except OSError:  # missing, a symbolic link, or not readable
+            return None
+        content, digest = data[:-DIGEST_BYTES], data[-DIGEST_BYTES:]
+        return content if hmac.compare_digest(digest, self._digest(name, content)) else None
+
+    def write(self, name: str, content: bytes) -> None:
+        """Write a file with its digest, complete or not at all."""
+        try:
+            _write(self.folder / name, content + self._digest(name, content))
+        except OSError as error:
+            raise write_error(f"the cache folder {self.folder}", error) from None
+
+    def _digest(self, name: str, content: bytes) -> bytes:
+        digest = hashlib.blake2b(key=self.secret, digest_size=DIGEST_BYTES)
+        digest.update(f"{name}:".encode())
+        digest.update(content)
+        return digest.digest()
+
+
+def open_cache(folder: Path) -> Cache:
+    """Make or check a cache folder, remove what killed runs left in it, and read its secret.
+
+    Raises
+    ------
+    InputError
+        If the folder can't be made or written to, or other users may write to it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     cache = open_cache(Path(folder))
+    ...     cache.store("a1", [{"loss": np.array([0.5, np.inf])}])
+    ...     cache.load("a1", worlds=1), cache.load("b2", worlds=1)
+    ([{'loss': array([0.5, inf])}], None)
+    """
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"can't use {folder} as the cache folder: {error.strerror}") from None
+    check_folder(folder)
+    _remove_stale(folder)
+    if (secret := _read_secret(folder)) is None:
+        try:
+            is_new = not os.path.lexists(folder / SECRET)  # otherwise it is damaged
+            _write(folder / SECRET, secrets.token_bytes(SECRET_BYTES), put=_add if is_new else os.replace)
+        except OSError as error:
+            raise write_error(f"the cache folder {folder}", error) from None
+        secret = _read_secret(folder)
+    if secret is None:
+        raise InputError(f"can't use {folder} as the cache folder: its file {SECRET!r} can't be read back")
+    return Cache(folder, secret)
+
+
+def _read_secret(folder: Path) -> bytes | None:
+    try:
+        secret = _read(folder / SECRET)
+    except OSError:
+        return None
+    return secret if len(secret) == SECRET_BYTES else None
+
+
+def _remove_stale(folder: Path) -> None:
+    """Remove the temporary files of runs that were killed."""
+    for path in folder.glob(f"*{PART}"):
+        if TEMPORARY.fullmatch(path.name) is None:
+            continue
+        with contextlib.suppress(OSError):  # another run removed it
+            if time.time() - path.lstat().st_mtime > STALE:
+                path.unlink()
+
+
+def _read(path: Path) -> bytes:
+    """Read a file of ours: no symbolic link, no pipe or device, and no file of another user."""
+    # O_NONBLOCK: opening a named pipe must not wait for somebody to write to it
+    flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    with os.fdopen(os.open(path, flags), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode) or (hasattr(os, "geteuid") and found.st_uid != os.geteuid()):
+            raise PermissionError(f"{path} is not a regular file of this user")
+        return file.read()
+
+
+def _write(path: Path, data: bytes, put: Callable[[Path, Path], None] = os.replace) -> None:
+    """Write under a random name and rename, so that a run killed at any moment leaves no half-written file."""
+    part = path.with_name(f".{secrets.token_hex(16)}{PART}")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        with os.fdopen(os.open(part, flags, 0o600), "wb") as file:
+            file.write(data)
+        put(part, path)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+
+
+def _add(part: Path, path: Path) -> None:
+    """Rename a file unless another run was first: where two runs start at once, both use the same secret."""
+    try:
+        os.link(part, path)
+    except FileExistsError:
+        pass
+    except OSError:  # a file system without hard links
+        part.replace(path)
+        return
+    part.unlink()
+
+
+def _pack(observations: Sequence[Observations]) -> bytes:
+    names = np.frombuffer(json.dumps([list(world) for world in observations]).encode(), np.uint8)
+    arrays = {
+        f"{world}.{position}": array
+        for world, observed in enumerate(observations)
+        for position, array in enumerate(observed.values())
+    }
+    file = io.BytesIO()
+    np.savez(file, names=names, **arrays)  # type: ignore[arg-type]
+    return file.getvalue()
+
+
+def _unpack(packed: bytes) -> list[Observations]:
+    with np.load(io.BytesIO(packed), allow_pickle=False) as stored:
+        names = json.loads(stored["names"].tobytes())
+        return [
+            {name: stored[f"{world}.{position}"] for position, name in enumerate(order)}
+            for world, order in enumerate(names)
+        ]
