@@ -16,12 +16,12 @@ import numpy as np
 import torch
 
 from benchmarks.measure import Line, ratio, seconds
+from leakscope.core.threads import one_thread
 from leakscope.data.fingerprints import row_hashes
 from leakscope.releases.feature_explanations import METHODS, FeatureExplanation, explain
 from leakscope.releases.feature_explanations.linear import quadrature
 from leakscope.releases.feature_explanations.network import NetworkView, _Work, parts
 from leakscope.releases.feature_explanations.noise import mixed
-from leakscope.worlds.workers import one_thread
 
 #: Widths, and records of the methods of one pass and of those of fifty.
 NETWORKS = {"600-1024-512-256-100": (10_000, 200), "104-50-50-2": (10_000, 2_000)}

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from leakscope.core.threads import one_thread
 from leakscope.data import datasets
 from leakscope.learners import MLP
 from leakscope.releases.record_explanations import LeaveOneOut, influences, leave_one_out
@@ -24,7 +25,6 @@ from leakscope.releases.record_explanations.approximate import first_order, one_
 from leakscope.releases.record_explanations.functions import influence_functions
 from leakscope.releases.record_explanations.rank_agreement import agreement
 from leakscope.releases.record_explanations.retrained import Retrained, retrain_without_each
-from leakscope.worlds.workers import one_thread
 
 RECORDS, POINTS = 2000, 500
 PIXEL_RECORDS, PIXEL_REFITS = 1600, 10

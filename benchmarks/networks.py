@@ -17,9 +17,9 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from benchmarks.measure import Line, seconds
+from leakscope.core.threads import one_thread
 from leakscope.learners import mlp
 from leakscope.worlds.training import random_sets, retrain
-from leakscope.worlds.workers import one_thread
 
 RECORDS, SIZE, COLUMNS, STEPS = 1_000, 100, 5, 100
 STACKED, LOOP, MANY = 96, 4, 192  # networks that we train, that the loops train, and that two workers share

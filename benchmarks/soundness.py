@@ -32,7 +32,7 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 import leakscope as ls
-from leakscope.worlds.workers import one_thread
+from leakscope.core.threads import one_thread
 
 
 class Rounded(LogisticRegression):

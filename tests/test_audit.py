@@ -22,8 +22,9 @@ from leakscope.attacks import bounded_loss, learned, loss_threshold, rmia
 from leakscope.attacks.protocol import Guesses
 from leakscope.core.ranking import Scale
 from leakscope.core.result import Caveat
+from leakscope.data.small_groups import SMALLEST_GROUP
 from leakscope.evaluation.audited_target import trained_share
-from leakscope.evaluation.risk import SMALLEST_GROUP, Judged
+from leakscope.evaluation.risk import Judged
 
 
 def audit_toy(toy, **options):

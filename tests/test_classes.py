@@ -11,10 +11,10 @@ from sklearn.linear_model import LogisticRegression
 
 import leakscope as ls
 from leakscope.core.estimate import Estimate
+from leakscope.data.small_groups import NOT_SHOWN
 from leakscope.evaluation import verdict
 from leakscope.evaluation.audited_target import label_groups
 from leakscope.evaluation.results import Basis, ExposedGroup, Fit
-from leakscope.evaluation.risk import NOT_SHOWN
 
 RARE = 0.02
 

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 from samples import around
 
+from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat
-from leakscope.defenses.defense import Guarantee
 from leakscope.evaluation.dominance import exact
 from leakscope.evaluation.results import Largest, Verdict
 from leakscope.report.document import Table, walk

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from leakscope.evaluation.risk import pool_levels
+from leakscope.data.small_groups import pool_levels
 from leakscope.studies.compare.utility import Quality, calibration_error, change_of_shares, price, price_by_group
 
 ANSWERS = np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5]])

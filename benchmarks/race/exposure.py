@@ -14,7 +14,7 @@ from scipy.stats import spearmanr
 
 from benchmarks.measure import Line
 from benchmarks.race.targets import SEED, TARGETS, Side, Target, audit, fit
-from leakscope.worlds.workers import one_thread
+from leakscope.core.threads import one_thread
 
 PAIRS = 32
 

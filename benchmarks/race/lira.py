@@ -17,7 +17,7 @@ from benchmarks.measure import Line, ratio, seconds
 from leakscope.attacks.membership_lira import log_density_ratio
 from leakscope.attacks.protocol import Known
 from leakscope.attacks.references import combine, statistics_of_phi
-from leakscope.worlds.workers import one_thread
+from leakscope.core.threads import one_thread
 
 #: Records of the loop that are timed.
 LOOPED = 300

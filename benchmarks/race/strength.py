@@ -13,7 +13,7 @@ from typing import Any
 from benchmarks.measure import Line
 from benchmarks.race.targets import SEED, TARGETS, Side, Target, audit, default_audit, fit, largest, risk_of
 from leakscope.attacks import lira
-from leakscope.worlds.workers import one_thread
+from leakscope.core.threads import one_thread
 
 #: How far the default audit may stay behind the best of the published attacks.
 BEHIND = 0.01

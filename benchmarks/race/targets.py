@@ -18,8 +18,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.neural_network import MLPClassifier
 
 import leakscope as ls
+from leakscope.core.threads import one_thread
 from leakscope.evaluation.results import Audit, Risk
-from leakscope.worlds.workers import one_thread
 
 SEED = 1
 Side = tuple[Any, Any]

@@ -25,10 +25,12 @@ if TYPE_CHECKING:
     from leakscope.models.target import Learner, Model, Records, Target, make_target
     from leakscope.record.gate import GateResult, gate
     from leakscope.record.storage import load
-    from leakscope.releases import feature_explanations as explanations, record_explanations as influence
+    from leakscope.releases import feature_explanations as explanations
+    from leakscope.releases import record_explanations as influence
     from leakscope.releases.feature_explanations import explain
     from leakscope.releases.oracle import Oracle
-    from leakscope.studies import leakage, reconstruct as reconstruction
+    from leakscope.studies import leakage
+    from leakscope.studies import reconstruct as reconstruction
     from leakscope.studies.attributes import attribute_inference, attributes
     from leakscope.studies.audit import audit
     from leakscope.studies.compare import Comparison, compare

@@ -10,11 +10,11 @@ import pytest
 from scipy.special import expit
 
 from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.threads import one_thread
 from leakscope.releases.record_explanations import RecordExplanation, functions, influences, leave_one_out
 from leakscope.releases.record_explanations.approximate import first_order, one_step
 from leakscope.releases.record_explanations.functions import influence_functions
 from leakscope.releases.record_explanations.rank_agreement import agreement
-from leakscope.worlds.workers import one_thread
 
 torch = pytest.importorskip("torch")
 bce = torch.nn.functional.binary_cross_entropy_with_logits

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 from leakscope.core.errors import InputError, MissingExtraError, TrainingError
+from leakscope.core.threads import one_thread
 from leakscope.learners import mlp
 from leakscope.learners.mlp import MLP
 from leakscope.worlds.training import Worlds, leave_one_out, retrain
-from leakscope.worlds.workers import one_thread
 
 torch = pytest.importorskip("torch")
 

@@ -11,15 +11,12 @@ import pytest
 import leakscope
 
 ROOT, TESTS = Path(leakscope.__file__).parent, Path(__file__).parents[1]
-PLACES = (
-    "attribute", "audit_diff", "causal_study", "comparison", "evaluation", "frontier_study", "leakage", "reconstruction", "record", "report",
-    "auditing.py", "scores.py", "verdict.py", "facts.py", "results.py", "core/result.py", *(path.name for path in ROOT.glob("cli*.py")),
-)  # fmt: skip
+PLACES = ("studies", "evaluation", "record", "report", "cli", "core/result.py")
 FILES = sorted(
     path for place in PLACES for path in ([ROOT / place] if place.endswith(".py") else (ROOT / place).rglob("*.py"))
 )
 #: Files that read text which people wrote, or escape it: conditions, times and addresses on the command line, Markdown.
-READ_INPUT = {"record/conditions.py", "cli_audit.py", "cli_shared.py", "report/renderers/markdown.py"}
+READ_INPUT = {"record/conditions.py", "cli/audit.py", "cli/options.py", "report/renderers/markdown.py"}
 #: Fields that hold sentences, and functions that give them.
 PROSE = {"sentence", "sentences", "headline", "technical", "reasons", "reason", "paragraphs", "note", "description", "because",
          "said"}  # fmt: skip

@@ -16,7 +16,7 @@ from leakscope.attacks.attributes import AttributeAttack, AttributeEvidence
 from leakscope.attacks.membership_explanation_learned import Components
 from leakscope.attacks.membership_learned import log_odds
 from leakscope.core.arrays import Booleans, Floats, Indices
-from leakscope.worlds.workers import one_thread
+from leakscope.core.threads import one_thread
 
 TREES, LEAVES, RATE = 40, 8, 0.15
 #: More reference records than this make the trees slower, and hardly better.

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Labels
-from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.core.arrays import Booleans, Floats, Indices, Labels
 
 #: ``ask(rows, level)``: outputs of the model for these of the judged records with that level in the sensitive column,
 #: (records, fillings, outputs); columns that the attacker does not know are filled from other records of that level.

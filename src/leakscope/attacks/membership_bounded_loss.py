@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Labels
-from leakscope.core.arrays import Floats
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.core.arrays import Floats, Labels
 from leakscope.releases.release import LOSSES
 
 #: Losses with a bound of their own; for any other, B is the largest loss that the attacker knows of.

@@ -32,11 +32,11 @@ import numpy as np
 
 from leakscope.attacks.membership_explanation_norm import log_norm
 from leakscope.attacks.membership_learned import confidences, label_and_confidences, smallest_leaf, thin
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known, Labels
-from leakscope.core.arrays import Booleans, Floats
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.core.arrays import Booleans, Floats, Labels
 from leakscope.core.errors import InputError
+from leakscope.core.threads import one_thread
 from leakscope.releases.feature_explanations.settings import parse
-from leakscope.worlds.workers import one_thread
 
 Features = Callable[[Evidence | Known], Floats]
 

@@ -19,8 +19,8 @@ from typing import Any, Literal
 import numpy as np
 
 from leakscope.attacks.logistic import Logistic
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known, Labels
-from leakscope.core.arrays import Floats
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
+from leakscope.core.arrays import Floats, Labels
 from leakscope.releases.release import LOSSES
 
 Looks = Literal["confidences", "label and confidences", "loss"]

@@ -40,8 +40,8 @@ from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.attacks.references import MEAN_IN, MEAN_OUT, REFERENCES, loss_release, phi_of_loss, references_in
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.errors import InputError
+from leakscope.core.threads import one_thread
 from leakscope.models.model import Task
-from leakscope.worlds.workers import one_thread
 
 Classifier = Literal["logistic regression", "boosted trees"]
 Features = Callable[[Evidence | Known], Floats]

@@ -16,7 +16,7 @@ from leakscope.attacks.membership_explanation_learned import boosted_trees
 from leakscope.attacks.membership_learned import thin
 from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.core.arrays import Floats
-from leakscope.worlds.workers import one_thread
+from leakscope.core.threads import one_thread
 
 SOURCE = "Shokri et al. 2017, for values"
 

@@ -29,8 +29,8 @@ from leakscope.attacks.references import (
     references_in,
 )
 from leakscope.core.arrays import Floats
+from leakscope.core.threads import one_thread
 from leakscope.models.model import Task
-from leakscope.worlds.workers import one_thread
 
 SOURCE = "after Bertran et al. 2023, conditioned on reference models"
 NAME = "quantile regression"

@@ -25,7 +25,7 @@ from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_confidence
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.evaluation.risk import NOT_SHOWN, pool_small_groups
+from leakscope.data.small_groups import NOT_SHOWN, pool_small_groups
 from leakscope.releases.oracle import Oracle
 from leakscope.releases.record_explanations.explanation import LeftOut, Loss, RecordExplanation
 

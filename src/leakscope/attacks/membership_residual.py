@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Labels
+from leakscope.attacks.protocol import Attack, Evidence, Guesses
 from leakscope.attacks.references import (
     LOG_MEAN_LIKELIHOOD,
     MEAN_IN,
@@ -23,7 +23,7 @@ from leakscope.attacks.references import (
     loss_release,
     references_in,
 )
-from leakscope.core.arrays import Floats
+from leakscope.core.arrays import Floats, Labels
 from leakscope.models.model import Task
 
 SOURCE = "Watson et al. 2022, with a fitted difficulty"

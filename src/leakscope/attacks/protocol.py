@@ -11,12 +11,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.core.arrays import Floats
+from leakscope.core.arrays import Floats, Labels
 from leakscope.core.errors import InputError
 from leakscope.core.result import NotRun
 from leakscope.models.target import Model
-
-Labels = NDArray[np.int64] | Floats
 
 
 def take_records(values: Floats, rows: NDArray[np.intp]) -> Floats:

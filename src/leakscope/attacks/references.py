@@ -31,8 +31,8 @@ from collections.abc import Callable, Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Evidence, Guesses, Known, Labels
-from leakscope.core.arrays import Floats
+from leakscope.attacks.protocol import Evidence, Guesses, Known
+from leakscope.core.arrays import Floats, Labels
 from leakscope.core.errors import InputError
 from leakscope.models.model import Task
 
@@ -295,7 +295,7 @@ def references_in(evidence: Evidence | Known, attack: str) -> Floats:
 
 def at_best_threshold(evidence: Evidence, score_of: Callable[[Evidence | Known], Floats]) -> Guesses:
     """Score the records, and say "member" from the threshold on that is best on the records that the attacker knows."""
-    from leakscope.evaluation.risk import best_threshold
+    from leakscope.core.ranking import best_threshold
 
     score, known, member = score_of(evidence), score_of(evidence.known), evidence.known.member
     return Guesses(score, (score >= best_threshold(known[member], known[~member])).astype(np.float64))

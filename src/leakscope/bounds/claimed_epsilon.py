@@ -49,10 +49,10 @@ from typing import Any, Literal
 
 from leakscope.bounds.any_attack import advantage_from_epsilon
 from leakscope.bounds.epsilon import Curve, epsilon_from_pairs
+from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.checks import check_share
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
-from leakscope.defenses.defense import Guarantee
 
 
 @dataclass(frozen=True, eq=False)

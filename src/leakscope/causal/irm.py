@@ -42,9 +42,9 @@ from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_number
 from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.core.estimate import Estimate
+from leakscope.core.threads import one_thread
 from leakscope.data.records import list_names
 from leakscope.learners.linear import read_records
-from leakscope.worlds.workers import one_thread
 
 Layer = tuple[NDArray[np.float32], NDArray[np.float32]]
 #: Features and labels of one environment.

@@ -25,9 +25,9 @@ from leakscope.causal.encoding import one_hot
 from leakscope.causal.table_model import CausalTable, Table
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
+from leakscope.core.threads import one_thread
 from leakscope.data.records import Records
 from leakscope.models.model import Model
-from leakscope.worlds.workers import one_thread
 
 WIDTHS, RATE, STEPS, BATCH = (128, 512, 128), 1e-4, 10_000, 128
 

@@ -26,13 +26,13 @@ from leakscope.attacks.protocol import Attack
 from leakscope.core import intervals
 from leakscope.core.checks import check_share
 from leakscope.core.estimate import Estimate
+from leakscope.core.threads import one_thread
 from leakscope.data.records import Records, join_records
 from leakscope.evaluation.blind_baseline import blind_guesses
 from leakscope.evaluation.evaluate import Case, Evaluated, evaluate
 from leakscope.evaluation.explanation_gain import advantage_difference, auc_difference
 from leakscope.evaluation.paired import Paired
 from leakscope.models.model import Model
-from leakscope.worlds.workers import one_thread
 
 #: Members judged in all, and as many non-members: enough for intervals of ± 0.01.
 MOST_JUDGED = 20_000

@@ -39,10 +39,10 @@ def attributes(
     as_json: shared.Json = False,
 ) -> None:
     """Measure what a model's outputs reveal about sensitive columns to an attacker who knows the others."""
+    from leakscope.core.threads import one_thread
     from leakscope.data.tables import split_names
     from leakscope.models.provenance import model_fingerprint
     from leakscope.studies.attributes import attributes as run
-    from leakscope.worlds.workers import one_thread
 
     shared.check_out(out)
     if train.resolve() == holdout.resolve():

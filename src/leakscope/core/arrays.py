@@ -8,3 +8,4 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 Indices = NDArray[np.intp]
 Booleans = NDArray[np.bool_]
+Labels = NDArray[np.int64] | Floats

@@ -218,3 +218,13 @@ class Ranking:
         pairs = zip(self.weights, self.strata, strict=True)
         deviations = [np.sqrt(part.auc_variance) if weight else 0.0 for weight, part in pairs]
         return combine(np.array(deviations), self.weights, self.blocks)
+
+
+def best_threshold(inside: Floats, outside: Floats) -> float:
+    """The score at and above which true positives exceed false positives by the most."""
+    if not (len(inside) and len(outside)):
+        return np.inf
+    s, t = np.sort(inside), np.sort(outside)
+    caught = 1 - np.arange(len(s)) / len(s)
+    alarms = 1 - count_below(t, s) / len(t)
+    return float(s[np.argmax(caught - alarms)])

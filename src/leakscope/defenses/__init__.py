@@ -6,7 +6,8 @@ Every name here can be given to `leakscope.compare`, and to ``leakscope compare 
 from importlib import import_module
 from typing import Any
 
-from leakscope.defenses.defense import Defended, Defense, Guarantee, apply
+from leakscope.bounds.guarantee import Guarantee
+from leakscope.defenses.defense import Defended, Defense, apply
 
 #: Short name to the file and the class; each is imported when it is first used.
 DEFENSES: dict[str, tuple[str, str]] = {

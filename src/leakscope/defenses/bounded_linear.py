@@ -35,10 +35,10 @@ from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
 from leakscope.core.errors import InputError
 from leakscope.core.failures import describe
+from leakscope.core.threads import one_thread
 from leakscope.models.encoding import PUBLIC_ENCODING, Encoding, LinearOutputs, make_encoding
 from leakscope.models.model import Model, Task
 from leakscope.models.target import Target
-from leakscope.worlds.workers import one_thread
 
 ALWAYS = (
     "the number of records is public",

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError
 from leakscope.models.model import Model
@@ -26,44 +27,6 @@ if TYPE_CHECKING:
 Answers = Callable[[Floats], Floats]
 Setting = float | int | str
 Training = Learner  # three classes are called Learner, and Sphinx can't tell them apart in a signature
-
-
-@dataclass(frozen=True)
-class Guarantee:
-    r"""A proof of (ε, δ)-differential privacy, and what it rests on.
-
-    Parameters
-    ----------
-    epsilon, delta
-        The claim.
-    neighbours
-        Training sets that are told apart with difficulty: those that differ by the ``swap`` of one record, or by one
-        that is ``added or removed``.
-    covers
-        What may be released: ``parameters`` (and so everything computed from them), or ``answers``.
-    rests_on
-        What must be true for it, in plain words.
-    source
-        The statement behind it.
-
-    Examples
-    --------
-    >>> Guarantee(1.0, 1e-5, neighbours="added or removed").for_swaps()[0]
-    2.0
-    """
-
-    epsilon: float
-    delta: float = 0.0
-    neighbours: Literal["swap", "added or removed"] = "swap"
-    covers: Literal["parameters", "answers"] = "parameters"
-    rests_on: str = ""
-    source: str = ""
-
-    def for_swaps(self) -> tuple[float, float]:
-        """The same claim for the swap of one record: one removed and one added, (2ε, (1 + e^ε)δ) by group privacy."""
-        if self.neighbours == "swap":
-            return self.epsilon, self.delta
-        return 2 * self.epsilon, min(1.0, (1 + float(np.exp(min(self.epsilon, 50.0)))) * self.delta)
 
 
 @dataclass(frozen=True, eq=False)

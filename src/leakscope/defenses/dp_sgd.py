@@ -32,10 +32,11 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.checks import check_number, check_share
 from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.defenses.bounded_linear import why_no_rows
-from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.torch_training import Plan, import_torch, make_plan, read_hidden
 from leakscope.models.adapters import seeded_torch
 from leakscope.models.encoding import PUBLIC_ENCODING

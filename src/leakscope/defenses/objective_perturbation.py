@@ -45,6 +45,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
+from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.checks import check_share
 from leakscope.defenses.bounded_linear import (
     BoundedRows,
@@ -55,7 +56,7 @@ from leakscope.defenses.bounded_linear import (
     usual_l2,
     why_no_rows,
 )
-from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.models.model import Model
 from leakscope.models.target import Target
 

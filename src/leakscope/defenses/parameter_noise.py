@@ -38,6 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.bounds.any_attack import gaussian_noise, laplace_noise
+from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
 from leakscope.core.errors import InputError
@@ -52,7 +53,7 @@ from leakscope.defenses.bounded_linear import (
     usual_l2,
     why_no_rows,
 )
-from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.models.model import Model
 from leakscope.models.target import Target
 

@@ -21,6 +21,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from leakscope.bounds.guarantee import Guarantee
 from leakscope.bounds.pate import count_votes, gamma_for, noisy_winners
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count, check_share
@@ -28,7 +29,7 @@ from leakscope.core.errors import InputError
 from leakscope.core.failures import cause, describe
 from leakscope.data.fingerprints import row_hashes
 from leakscope.data.records import list_names, read_features, take_rows
-from leakscope.defenses.defense import Allowed, Defended, Guarantee, Tunable, make_learner
+from leakscope.defenses.defense import Allowed, Defended, Tunable, make_learner
 from leakscope.defenses.retraining import NO_LEARNER
 from leakscope.models.model import Model
 from leakscope.models.target import Learner, Target

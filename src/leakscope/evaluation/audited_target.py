@@ -13,11 +13,12 @@ from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat
 from leakscope.data.records import level_name, plain
+from leakscope.data.small_groups import SMALLEST_GROUP, pool_small_groups
 from leakscope.evaluation.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Observed
 from leakscope.evaluation.groups import decile_levels
 from leakscope.evaluation.results import AuditedModel, ControlModels, Overlap, Performance
-from leakscope.evaluation.risk import SMALLEST_GROUP, Judged, pool_small_groups
+from leakscope.evaluation.risk import Judged
 from leakscope.evaluation.verdict import MUCH_OVERLAP
 from leakscope.models.target import Target
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known, Labels, take_records
-from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known, take_records
+from leakscope.core.arrays import Booleans, Floats, Indices, Labels
 from leakscope.core.ranking import Scale, numbers_in
 
 Hashes = NDArray[np.uint64]

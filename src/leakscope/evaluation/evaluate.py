@@ -15,14 +15,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack, Guesses, Known, Labels
-from leakscope.core.arrays import Floats, Indices
+from leakscope.attacks.protocol import Attack, Guesses, Known
+from leakscope.core.arrays import Floats, Indices, Labels
 from leakscope.core.ranking import Scale
+from leakscope.core.threads import one_thread
 from leakscope.evaluation.crossfit import Models, Sample, cross_guess, scale_of
 from leakscope.evaluation.groups import GroupColumn
 from leakscope.evaluation.results import Risk
 from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, Confidence, Judged, Trial, assess, group_columns
-from leakscope.worlds.workers import one_thread
 
 Shown = Mapping[str, Floats]
 

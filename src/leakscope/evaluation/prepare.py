@@ -11,8 +11,10 @@ from numpy.typing import NDArray
 
 from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat
+from leakscope.core.threads import one_thread
 from leakscope.data.fingerprints import row_hashes
 from leakscope.data.records import Records
+from leakscope.data.small_groups import NOT_SHOWN, SMALLEST_GROUP, pool_small_groups
 from leakscope.evaluation.audited_target import label_groups
 from leakscope.evaluation.blind_baseline import blind_guesses
 from leakscope.evaluation.crossfit import Hashes, Sample
@@ -21,11 +23,9 @@ from leakscope.evaluation.evaluate import Case
 from leakscope.evaluation.groups import label_column
 from leakscope.evaluation.near_copies import near_copies
 from leakscope.evaluation.results import Overlap
-from leakscope.evaluation.risk import NOT_SHOWN, SMALLEST_GROUP, pool_small_groups
 from leakscope.evaluation.settings import Clock, Settings
 from leakscope.models.model import Model
 from leakscope.models.target import Target
-from leakscope.worlds.workers import one_thread
 
 #: Shared records that are named at most.
 MOST_IDS = 1000

@@ -15,16 +15,17 @@ from leakscope.attacks.membership_record_explanation import (
 )
 from leakscope.attacks.protocol import Attack
 from leakscope.core.errors import InputError
+from leakscope.core.threads import one_thread
 from leakscope.data.fingerprints import row_hashes
 from leakscope.data.records import Records
+from leakscope.data.small_groups import pool_small_groups
 from leakscope.evaluation.blind_baseline import blind_guesses
 from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.evaluate import Case, Control, Observed, evaluate
 from leakscope.evaluation.prepare import FEWEST
 from leakscope.evaluation.results import Risk
-from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, pool_small_groups
+from leakscope.evaluation.risk import FALSE_POSITIVE_RATES
 from leakscope.releases.oracle import Oracle
-from leakscope.worlds.workers import one_thread
 
 
 def membership_risks(

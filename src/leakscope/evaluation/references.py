@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from leakscope.attacks.membership_explanation_references import explanation_table, references_of
-from leakscope.attacks.protocol import Attack, Labels
+from leakscope.attacks.protocol import Attack
 from leakscope.attacks.references import OF_EXPLANATION, OTHER_REFERENCES, REFERENCES, combine, fit_of, from_references
 from leakscope.core import intervals
-from leakscope.core.arrays import Floats
+from leakscope.core.arrays import Floats, Labels
 from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.evaluate import Control, Observed
 from leakscope.evaluation.results import Fit

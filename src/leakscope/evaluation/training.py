@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.attacks.membership_explanation_references import explanation_statistics
-from leakscope.attacks.protocol import Labels
 from leakscope.attacks.references import fit_of
-from leakscope.core.arrays import Floats
+from leakscope.core.arrays import Floats, Labels
 from leakscope.core.errors import InputError, TrainingError
 from leakscope.core.failures import cause
 from leakscope.data.fingerprints import fingerprint

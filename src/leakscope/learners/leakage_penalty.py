@@ -67,11 +67,11 @@ from scipy.special import expit
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_number
 from leakscope.core.errors import InputError
+from leakscope.core.threads import one_thread
 from leakscope.learners.linear import same_sizes
 from leakscope.learners.logistic import Logistic, products
 from leakscope.learners.ridge import Ridge
 from leakscope.models.model import Task
-from leakscope.worlds.workers import one_thread
 
 CLOSE = 1e-7  # relative change of weights and outputs at which they are in balance
 NEAR = 1e-3  # the same after the last step, beyond which there is no balance to speak of

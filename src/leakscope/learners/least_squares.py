@@ -33,8 +33,8 @@ from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.errors import InputError
+from leakscope.core.threads import one_thread
 from leakscope.learners.linear import DEPENDENT, no_solution
-from leakscope.worlds.workers import one_thread
 
 SAFE = 1e6  # condition of the normal equations up to which their solution is exact enough
 LEFT = 0.01  # 1 - leverage down to which a record is taken out of a factor; beyond, the set is solved anew

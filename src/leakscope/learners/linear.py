@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count, check_number
 from leakscope.core.errors import InputError
+from leakscope.core.threads import one_thread
 from leakscope.data.records import as_matrix, bad_values, list_names, read_features, read_labels
-from leakscope.worlds.workers import one_thread
 
 INTERCEPT = "the intercept"
 LARGEST = 1e100  # squares of larger values leave the range of float64

@@ -39,8 +39,8 @@ from numpy.typing import NDArray
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_count, check_number
 from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.threads import one_thread
 from leakscope.learners.linear import check_size, read_classes, read_records, read_values
-from leakscope.worlds.workers import one_thread
 
 Weights = NDArray[np.floating[Any]]
 Shape = tuple[int, int]

@@ -123,7 +123,7 @@ def code_digest() -> str:
     """
     from leakscope import __version__
 
-    folder, digest = Path(__file__).parent, hashlib.sha256(__version__.encode())
+    folder, digest = Path(__file__).parents[1], hashlib.sha256(__version__.encode())
     for path in sorted(folder.rglob("*.py")):
         content = path.read_bytes()
         digest.update(f"\n{path.relative_to(folder).as_posix()} {len(content)}\n".encode())

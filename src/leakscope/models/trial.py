@@ -292,9 +292,9 @@ def _confine(job: Job) -> None:
 
 def _try_skops(job: Job, content: bytes) -> str:
     """Load, check and predict; return why the file is refused, or nothing."""
+    from leakscope.core.threads import one_thread
     from leakscope.models.files import load_skops
     from leakscope.models.structure import StructureError, check_structure, visit
-    from leakscope.worlds.workers import one_thread
 
     with one_thread():  # other threads of an OpenMP pool do not exist in a forked child, and it would wait for them
         try:

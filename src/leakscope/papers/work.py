@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from leakscope.core.threads import one_thread
 from leakscope.papers.reproduction import Reproduction
 from leakscope.worlds.training import Progress
-from leakscope.worlds.workers import one_thread, run_tasks
+from leakscope.worlds.workers import run_tasks
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")

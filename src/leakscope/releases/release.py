@@ -31,8 +31,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Labels
-from leakscope.core.arrays import Floats
+from leakscope.core.arrays import Floats, Labels
 from leakscope.core.errors import InputError
 from leakscope.data.records import take_rows
 from leakscope.models.predicting import BLOCK, predict_in_blocks

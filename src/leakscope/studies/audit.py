@@ -20,6 +20,7 @@ from leakscope.attacks.selection import Selection, select
 from leakscope.core.arrays import Floats
 from leakscope.core.result import Caveat
 from leakscope.data.fingerprints import fingerprint
+from leakscope.data.small_groups import NOT_SHOWN, SMALL_GROUPS, SMALLEST_GROUP, pool_levels
 from leakscope.data.splitting import is_random_split
 from leakscope.defenses.defense import gives_labels_only, say_labels
 from leakscope.evaluation.audit_claims import audit_claims
@@ -38,15 +39,7 @@ from leakscope.evaluation.exposure import Exposures, exposure_by_references, pro
 from leakscope.evaluation.prepare import Prepared, check_references, prepare, shared_share
 from leakscope.evaluation.references import compared_explanations, fit_of_members, observe_version, special_releases
 from leakscope.evaluation.results import Audit, Basis, Bound, EpsilonClaim, Extra, Procedure
-from leakscope.evaluation.risk import (
-    FALSE_POSITIVE_RATES,
-    NOT_SHOWN,
-    SMALL_GROUPS,
-    SMALLEST_GROUP,
-    Trial,
-    most_exposed_group,
-    pool_levels,
-)
+from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, Trial, most_exposed_group
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
 from leakscope.evaluation.training import Retrain, Show, Trained, answers_in, answers_of, ask, train
 from leakscope.models.provenance import CODE, code_digest, model_fingerprint

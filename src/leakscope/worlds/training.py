@@ -22,11 +22,12 @@ from leakscope.core.arrays import Indices
 from leakscope.core.checks import check_count, check_seed
 from leakscope.core.errors import InputError, TrainingError, resource_error
 from leakscope.core.failures import cause, describe, frames, safe_warnings
+from leakscope.core.threads import one_thread
 from leakscope.core.versions import versions
 from leakscope.data.fingerprints import fingerprint
 from leakscope.data.records import take_rows
 from leakscope.worlds.cache import Observations, open_cache
-from leakscope.worlds.workers import check_work, one_thread, run_tasks
+from leakscope.worlds.workers import check_work, run_tasks
 
 Observe = Callable[[Any, int, Indices], Mapping[str, Any]]
 Progress = Callable[[str, int, int], None]

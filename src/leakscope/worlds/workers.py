@@ -8,13 +8,12 @@ import hashlib
 import math
 import pickle
 import re
-import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
-from functools import lru_cache, partial
+from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -93,48 +92,6 @@ def check_work(workers: int | None, cluster: str | None, cache: str | Path | Non
         raise InputError(f"cache must be a folder, not {cache!r}")
     if cache is not None:
         check_folder(Path(cache))
-
-
-_thread_lock = threading.Lock()
-_limits: list[Any] = []
-_tasks_running = 0
-_torch_threads: list[int] = []
-
-
-@contextmanager
-def one_thread() -> Iterator[None]:
-    """Hold numerical libraries and nested joblib calls to one thread until the last task of the process is over."""
-    from joblib import parallel_config
-
-    global _tasks_running
-    torch = sys.modules.get("torch")
-    with _thread_lock:
-        if torch is not None and not _torch_threads:
-            _torch_threads.append(torch.get_num_threads())
-        _limits.append(_thread_pools(len(sys.modules)).limit(limits=1))
-        if torch is not None:  # a number once given to torch holds its matrix products whatever the pools are told
-            torch.set_num_threads(1)
-        _tasks_running += 1
-    try:
-        with parallel_config(backend="sequential"):
-            yield
-    finally:
-        with _thread_lock:
-            _tasks_running -= 1
-            while _limits and not _tasks_running:
-                _limits.pop().restore_original_limits()
-            while _torch_threads and not _tasks_running:
-                sys.modules["torch"].set_num_threads(_torch_threads.pop())
-
-
-@lru_cache(maxsize=1)
-def _thread_pools(modules_loaded: int) -> Any:  # noqa: ARG001
-    """Find the thread pools, and again once more modules are loaded: looking takes longer than a small model."""
-    import scipy.linalg  # noqa: F401  # with scikit-learn, brings the pools that a learner's own import would add
-    import sklearn.utils  # noqa: F401
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
 
 
 def _run_elsewhere(

@@ -30,7 +30,7 @@ from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
 from leakscope.core.errors import InputError, MissingExtraError
 from leakscope.core.failures import cause, describe
-from leakscope.worlds.workers import one_thread
+from leakscope.core.threads import one_thread
 
 Curvature = Literal["hessian", "gauss-newton"]
 

@@ -30,11 +30,11 @@ from scipy.special import expit
 from leakscope.core.arrays import Floats, Indices
 from leakscope.core.checks import check_number
 from leakscope.core.errors import InputError
+from leakscope.core.threads import one_thread
 from leakscope.data.records import row_name
 from leakscope.learners.linear import read_records
 from leakscope.releases.record_explanations.linear_models import LinearModels
 from leakscope.worlds.training import Progress
-from leakscope.worlds.workers import one_thread
 
 TOLERANCE = 1e-8  # what is promised
 AIM = 1e-10  # what is tried: near the optimum a further pass wins two digits

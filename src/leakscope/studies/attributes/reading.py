@@ -11,8 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.attacks.attributes import Ask
-from leakscope.attacks.protocol import Labels
-from leakscope.core.arrays import Booleans, Floats, Indices
+from leakscope.core.arrays import Booleans, Floats, Indices, Labels
 from leakscope.core.errors import InputError
 from leakscope.data.records import as_array, read_features, take_rows
 from leakscope.models.model import Model

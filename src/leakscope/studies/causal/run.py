@@ -22,6 +22,7 @@ from leakscope.causal.network import Network
 from leakscope.core.checks import check_confidence, check_count, check_seed
 from leakscope.core.errors import InputError
 from leakscope.core.result import Caveat, NotRun, plain_settings
+from leakscope.core.threads import one_thread
 from leakscope.core.versions import stamp
 from leakscope.data.records import list_names
 from leakscope.models.model import Model
@@ -40,7 +41,6 @@ from leakscope.studies.causal.measuring import (
 from leakscope.studies.causal.models import choose_kinds
 from leakscope.studies.causal.result import SAME, SHIFTED, CausalStudy, Choice, Source
 from leakscope.studies.causal.scenarios import Problem, from_environments, from_graph, from_parents, without
-from leakscope.worlds.workers import one_thread
 
 #: Shifts of a graph by name; a number is noise on all tables but the label's.
 SHIFTS = ("random", "parents", "children", "all")

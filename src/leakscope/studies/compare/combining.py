@@ -18,8 +18,9 @@ import numpy as np
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
+from leakscope.data.small_groups import pool_levels
 from leakscope.evaluation.dominance import find_dominating, negated
-from leakscope.evaluation.risk import assess_groups, pool_levels
+from leakscope.evaluation.risk import assess_groups
 from leakscope.evaluation.verdict import largest_figures
 from leakscope.studies.compare.attacking import KNOWS, Case, Outcome
 from leakscope.studies.compare.guarantees import hold_claim

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Literal
 
+from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.arrays import Booleans
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import auc, suspicious
 from leakscope.core.result import Caveat
-from leakscope.defenses.defense import Guarantee
 from leakscope.evaluation.results import Basis, Verdict
 from leakscope.evaluation.risk import assess_groups, most_exposed_group
 from leakscope.evaluation.verdict import judge

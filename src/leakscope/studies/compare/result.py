@@ -6,10 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from leakscope.bounds.guarantee import Guarantee
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Caveat, NotRun, Outcome, Result
-from leakscope.defenses.defense import Guarantee
 from leakscope.evaluation.dominance import negated
 from leakscope.evaluation.results import Largest, Verdict
 

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
-from leakscope.evaluation.risk import NOT_SHOWN
+from leakscope.data.small_groups import NOT_SHOWN
 from leakscope.releases.release import SMALLEST_PROBABILITY
 from leakscope.studies.compare.result import Better, GroupUtility, Measured
 

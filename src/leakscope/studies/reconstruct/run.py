@@ -22,6 +22,7 @@ from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import NotRun, plain_settings
+from leakscope.core.threads import one_thread
 from leakscope.core.versions import stamp
 from leakscope.data.fingerprints import row_hashes
 from leakscope.data.records import Records
@@ -38,7 +39,6 @@ from leakscope.studies.reconstruct.claims import caveats, claims
 from leakscope.studies.reconstruct.reading import check_effort, check_releases, read_groups, read_holdout
 from leakscope.studies.reconstruct.result import DefendedRelease, GraphFacts, Reconstructed, ReconstructionAudit
 from leakscope.worlds.training import Progress
-from leakscope.worlds.workers import one_thread
 
 FEW = f"they need at least {FEWEST} different training records and as many held-out records"
 UNUSUAL = "distance to nearest"  # a column of groups that is always there
