@@ -171,7 +171,7 @@ def test_an_obstacle_rules_out_not_detected_and_nothing_else():
 
 # --- every branch, by codes and numbers -------------------------------------------------------------------------------
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 LOUD = replace(
     sample_risk("log_loss", "loss threshold", 0.5, groups=False),
     auc=around(0.7, 0.02), tpr_at_fpr={0.1: around(0.1, 0.02)}, tpr_beyond={}, blind=around(0.5, 0.02),

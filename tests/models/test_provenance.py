@@ -213,9 +213,9 @@ def test_a_file_that_changes_while_it_is_read_is_refused(
 
 
 def test_the_digest_of_the_code_changes_with_any_source_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    source = Path(provenance.__file__).parent
+    source = Path(provenance.__file__).parents[1]
     shutil.copytree(source, tmp_path / "leakscope", ignore=shutil.ignore_patterns("__pycache__", "*.html"))
-    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "leakscope" / "provenance.py"))
+    monkeypatch.setattr(provenance, "__file__", str(tmp_path / "leakscope" / "models" / "provenance.py"))
     fresh = code_digest.__wrapped__
     start = time.perf_counter()
     assert fresh() == code_digest()

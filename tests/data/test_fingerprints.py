@@ -338,7 +338,7 @@ print(fingerprint(things, frame, np.mean), row_hashes(frame))
 
 
 def test_other_processes_agree() -> None:
-    source = str(Path(__file__).parents[1] / "src")
+    source = str(Path(__file__).parents[2] / "src")
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", ELSEWHERE],

@@ -489,7 +489,7 @@ def test_wrong_input_is_one_sentence(capsys: Any, folders: Any, arguments: tuple
 
 
 def test_the_example_of_the_page_prints_what_the_page_shows(capsys: Any) -> None:
-    page = (Path(__file__).parent.parent / "docs" / "diff.md").read_text()
+    page = (Path(__file__).parents[2] / "docs" / "diff.md").read_text()
     example, expected = (page.split(f"```{kind}\n")[1].split("```")[0] for kind in ("python", "text"))
     exec(example, {})
     # Matrix products round differently on other processors: an end of an interval may be shown one hundredth away.

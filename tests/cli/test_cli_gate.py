@@ -24,7 +24,7 @@ import leakscope as ls
 from leakscope.cli.audit import command_line
 from leakscope.record.conditions import parse_condition
 
-PAGE = Path(__file__).parents[1] / "docs" / "pipeline.md"
+PAGE = Path(__file__).parents[2] / "docs" / "pipeline.md"
 TRUST = ("--trust", "sklearn.tree._tree.Tree")
 
 

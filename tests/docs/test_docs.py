@@ -21,7 +21,7 @@ from leakscope.cli.main import app
 from leakscope.releases.feature_explanations import METHODS
 from leakscope.releases.release import RELEASES
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),

@@ -12,7 +12,7 @@ import pytest
 
 from leakscope.cli.main import main
 
-FOLDER = Path(__file__).parent.parent / "docs" / "examples"
+FOLDER = Path(__file__).parents[2] / "docs" / "examples"
 PAGES = sorted(path for path in FOLDER.glob("*.md") if path.name != "index.md")
 MOST_LINES = 30
 BLOCK = re.compile(r"^```(python|text|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)

@@ -25,7 +25,7 @@ OK = b"HTTP/1.1 200 OK\r\n"
 LENGTH = b"Content-Length: %d\r\n\r\n" % len(ANSWER)
 CHUNKED = b"Transfer-Encoding: chunked\r\n\r\n"
 #: Key and certificate of 127.0.0.1, made for this test with openssl and used nowhere else.
-PEM = Path(__file__).parent / "localhost.pem"
+PEM = Path(__file__).parents[1] / "localhost.pem"
 
 
 class Server:
