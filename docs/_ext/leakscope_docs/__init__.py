@@ -45,6 +45,7 @@ def made(folder: Path) -> dict[str, str]:
         **modules.method_pages(),
         **matrix_parts(folder / "executed"),
         "parts/api.txt": modules.api_part(),
+        "parts/folders.txt": modules.folder_map(),
         "parts/schema.txt": schema.schema_part(),
         "parts/statements.txt": statements.statement_tables(),
     }

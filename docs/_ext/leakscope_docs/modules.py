@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -36,71 +37,74 @@ GROUPS = (
     Group(
         "Attacks on membership",
         "Methods that infer whether a record was in the training set.",
-        ("attacks.membership_*", "experiment"),
+        ("attacks.membership_*", "evaluation.membership_experiment"),
     ),
     Group(
         "Attacks on records and columns",
         "Methods that reconstruct training records or infer sensitive columns.",
-        ("attacks.reconstruction_*", "attacks.attribute_*", "attribute*", "oracle"),
+        ("attacks.reconstruction_*", "attacks.attribute_*", "studies.attributes*", "releases.oracle"),
     ),
     Group(
         "Releases and explanations",
         "Outputs that are made available, and their post-processing.",
-        ("releases", "explanations.settings", "explanations*", "reconstruction.release", "influence.explanation"),
+        (
+            *("releases.release", "releases.feature_explanations.settings", "releases.feature_explanations*"),
+            *("releases.record_explanations.release", "releases.record_explanations.explanation"),
+        ),
     ),
     Group(
         "Bounds and defenses",
         "What no attack can exceed, defenses, and the comparison of both.",
-        ("bounds", "sensitivity", "epsilon", "claimed_epsilon", "defenses", "defenses.*", "comparison*", "pate"),
+        ("bounds", "bounds.*", "defenses", "defenses.*", "studies.compare*"),
     ),
-    Group("Leakage of parameters", "Information that the parameters carry about one record.", ("leakage*",)),
+    Group("Leakage of parameters", "Information that the parameters carry about one record.", ("studies.leakage*",)),
     Group(
         "Influence of a record",
         "Exact and approximate influence, and reconstruction from record explanations.",
-        ("influence*", "reconstruction*"),
+        ("releases.record_explanations*", "studies.reconstruct*"),
     ),
     Group(
         "Causal models",
         "Bayesian networks, shifted distributions, and models on the causes of the label.",
-        ("causal", "causal.*", "causal_study*"),
+        ("causal", "causal.*", "studies.causal*"),
     ),
     Group(
         "Faithfulness and risk of explanations",
         "How faithful explanations are, and what they add to the risk.",
-        ("frontier_study*", "extra"),
+        ("studies.frontier*", "evaluation.explanation_gain"),
     ),
     Group(
         "Learners",
         "Models that train on thousands of subsets of the records, and the designs of these subsets.",
-        ("learners*", "worlds"),
+        ("learners*", "worlds", "worlds.training"),
     ),
     Group(
         "The audit, step by step",
         "From a fitted model to a verdict.",
         (
-            *("auditing", "target", "adapters", "models", "records", "model_files", "evidence", "attacks", "crossfit"),
-            *("evaluation*", "blind", "risk", "selection", "verdict", "facts", "scores", "remote"),
-            "*",
+            *("studies.audit", "models.target", "models.adapters", "models.model", "data.records", "models.files"),
+            *("attacks.protocol", "attacks", "evaluation.crossfit", "evaluation*", "attacks.selection"),
+            *("studies.scores", "models.remote", "*"),
         ),
         on_one_page=True,
     ),
     Group(
         "Statistics",
         "Confidence intervals, rankings, and toy models whose leakage is known.",
-        ("ranking", "grouping", "intervals", "toys", "selfcheck"),
+        ("core.ranking", "evaluation.groups", "core.intervals", "toys", "selfcheck"),
         on_one_page=True,
     ),
     Group(
         "Results and reports",
         "The result of a study: saved, loaded, gated, compared and rendered.",
         (
-            *("core.result", "core.estimate", "core.wording", "core.*", "results", "record.storage", "record.gate"),
-            *("record.conditions", "record.policy", "record.*", "audit_diff*", "provenance"),
-            *("report", "report.document", "report.documents", "report.documents.*", "report.charts.model", "errors"),
+            *("core.result", "core.estimate", "core.wording", "core.*", "evaluation.results", "record.storage"),
+            *("record.gate", "record.conditions", "record.policy", "record.*", "studies.diff*", "models.provenance"),
+            *("report", "report.document", "report.documents", "report.documents.*", "report.charts.model"),
         ),
         on_one_page=True,
     ),
-    Group("Data", "Tables, and named data sets.", ("datasets*", "tables", "universe"), on_one_page=True),
+    Group("Data", "Tables, and named data sets.", ("data.datasets*", "data.tables"), on_one_page=True),
     Group(
         "Figures of the papers",
         "Figures, tables and theorems that `leakscope reproduce` reproduces.",
@@ -114,9 +118,9 @@ WITHOUT_PAGE = (
     "cli*",
     "__main__",
     "demo",
-    "versions",
-    "fingerprints",
-    "workers",
+    "core.versions",
+    "data.fingerprints",
+    "worlds.workers",
     "report.renderers*",
     "report.charts",
     "report.charts.[!m]*",
@@ -263,3 +267,25 @@ def api_part() -> str:
         "## Modules\n\n" + name_list(modules),
     ]
     return "\n".join(parts)
+
+
+def folder_map() -> str:
+    """The packages in the order of the layers, and the modules of each with the first sentence of their docstrings."""
+    layers = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]["contracts"][
+        0
+    ]
+    order = [name.strip() for layer in reversed(layers["layers"]) for name in layer.split(":")]
+    packages = [name for name in order if (SOURCE / name).is_dir()]
+    rows = [f"| `{name}/` | {_summary(SOURCE / name / '__init__.py')} |" for name in packages]
+    parts = ["| package | content |\n|---|---|\n" + "\n".join(rows)]
+    for name in packages:
+        paths = sorted((SOURCE / name).rglob("*.py"))
+        listed = [
+            f"- `{path.relative_to(SOURCE / name)}`: {_summary(path)}" for path in paths if path.stem != "__init__"
+        ]
+        parts.append(f"### {name}\n\n" + "\n".join(listed))
+    return "\n\n".join(parts) + "\n"
+
+
+def _summary(path: Path) -> str:
+    return first_sentence(ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or "")

@@ -1,1 +1,1 @@
-"""The audit for people: a plain dict (``summary``), and the terminal text and the HTML page made from it."""
+"""Reports: a result as a document, and renderers to text, Markdown, HTML and charts."""
