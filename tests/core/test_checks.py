@@ -5,13 +5,14 @@ import pytest
 
 import leakscope as ls
 from leakscope.core.errors import InputError
+from leakscope.evaluation.membership_experiment import membership_experiment
 from leakscope.releases.feature_explanations.faithfulness import measure_faithfulness
 
 X, Y = np.random.default_rng(0).normal(size=(60, 2)), np.arange(60) % 2
 MEMBER = Y == 1
 CALLS = {
     "score": lambda confidence: ls.score(X[:, 0], MEMBER, confidence=confidence),
-    "experiment": lambda confidence: ls.experiment.membership_experiment(
+    "experiment": lambda confidence: membership_experiment(
         ls.learners.Ridge(), X, X[:, 0], 30, models=4, confidence=confidence
     ),
     "invariance": lambda confidence: ls.causal.invariant_features(X, Y, MEMBER, confidence=confidence),

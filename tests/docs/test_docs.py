@@ -32,10 +32,8 @@ pages = pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relativ
 #: Public names without an example of their own, and why.
 NO_EXAMPLE = {
     "Comparison": "plain data that `compare` gives, whose example shows it",
-    **dict.fromkeys(("Audit", "Risk", "Verdict"), "plain data that `audit` gives, whose example shows it"),
-    **dict.fromkeys(("Attack", "Evidence", "Guesses", "Known"), "CONTRIBUTING has an attack that is made of them"),
-    **dict.fromkeys(("Learner", "Target"), "`make_target` makes it"),
-    "GateResult": "`gate` gives it, whose example shows it",
+    **dict.fromkeys(("Audit", "Verdict"), "plain data that `audit` gives, whose example shows it"),
+    "Target": "`make_target` makes it",
     "InputError": "it is what others raise",
 }
 

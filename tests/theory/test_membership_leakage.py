@@ -7,9 +7,12 @@ import pytest
 from mean_learner import Mean
 from scipy import integrate, special
 
-import leakscope as ls
+from leakscope.attacks import ATTACKS
+from leakscope.attacks.protocol import Evidence, Known
 from leakscope.bounds.any_attack import advantage_from_kl, entropy
+from leakscope.evaluation.membership_experiment import membership_experiment
 from leakscope.learners import Logistic, Ridge
+from leakscope.models.target import Model
 from leakscope.releases.release import RELEASES, Block
 from leakscope.studies.leakage import gaussian_leakage, membership_leakage
 
@@ -239,7 +242,7 @@ def test_no_regression_attack_of_the_package_passes_the_bound(data, size):
     assert found.attack.low <= bound
     assert bound <= advantage_from_kl(found.rho_kl.high) + 0.05  # the price of two chances
     for adversary in ("fixed threshold", "likelihood ratio"):
-        experiment = ls.experiment.membership_experiment("ridge", X, y, size, models=300, adversary=adversary)
+        experiment = membership_experiment("ridge", X, y, size, models=300, adversary=adversary)
         assert experiment.advantage.low <= bound
     check_attacks(*Ridge().prepare(X, y), size, bound)
 
@@ -265,13 +268,13 @@ def check_attacks(learner, X, y, size, bound, models=1200):
         chosen = order[:1] if inside else order[size : size + 1]
         output, labels[row] = float(learner.outputs(model, X[chosen])[0, 0]), y[chosen[0]]
         answers.append(output if learner.task == "regression" else [special.expit(-output), special.expit(output)])
-    stub = ls.Model("any", learner.task, None, True, None)
+    stub = Model("any", learner.task, None, True, None)
     block = Block(stub, None, labels, np.array(answers))
     half = models // 2
     error = math.sqrt(2 * 0.25 / (half / 2))
-    for attack in ls.attacks.ATTACKS[learner.task]:
+    for attack in ATTACKS[learner.task]:
         observed = RELEASES[attack.release].observe(block)
-        known = ls.Known(observed[:half], labels[:half], member[:half])
-        says = attack.guess(ls.Evidence(observed[half:], labels[half:], known), np.random.default_rng(0)).says_member
+        known = Known(observed[:half], labels[:half], member[:half])
+        says = attack.guess(Evidence(observed[half:], labels[half:], known), np.random.default_rng(0)).says_member
         advantage = says[member[half:]].mean() - says[~member[half:]].mean()
         assert advantage - 3.3 * error <= bound, attack.name
