@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leakscope.cli.options import GATE_FAILED, Json, Trust, TrustPickle
+from leakscope.cli.options import GATE, GATE_FAILED, Json, Trust, TrustPickle
 from leakscope.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -19,15 +19,20 @@ if TYPE_CHECKING:
 
 FailIf = Annotated[
     list[str] | None,
-    typer.Option(help="Exit 1 if this holds, such as 'auc.high > 0.6' or 'verdict = leaks'; may be repeated."),
+    typer.Option(
+        help="Exit 1 if this holds, such as 'auc.high > 0.6' or 'verdict = leaks'; may be repeated.",
+        rich_help_panel=GATE,
+    ),
 ]
 PolicyFile = Annotated[
-    Path | None, typer.Option("--policy", help="TOML file of such conditions (see docs/pipeline.md).")
+    Path | None,
+    typer.Option("--policy", help="TOML file of such conditions (see docs/pipeline.md).", rich_help_panel=GATE),
 ]
 OnUncertain = Annotated[
-    str | None, typer.Option(help="fail or pass: what an undecided condition counts as; fail by default.")
+    str | None,
+    typer.Option(help="fail or pass: what an undecided condition counts as; fail by default.", rich_help_panel=GATE),
 ]
-Junit = Annotated[Path | None, typer.Option(help="File for the gate as JUnit XML.")]
+Junit = Annotated[Path | None, typer.Option(help="File for the gate as JUnit XML.", rich_help_panel=GATE)]
 
 
 def gate(

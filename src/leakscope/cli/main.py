@@ -1,17 +1,15 @@
-"""The commands. Each calls one public function; heavy imports wait until a command runs."""
+"""The program ``leakscope``: its commands, and errors as one sentence and an exit code."""
 
 from __future__ import annotations
 
 import contextlib
 import io
-import json
 import logging
 import os
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -20,14 +18,17 @@ from leakscope.cli.attributes import attributes
 from leakscope.cli.audit import audit
 from leakscope.cli.causal import causal
 from leakscope.cli.compare import compare
+from leakscope.cli.data import data
+from leakscope.cli.demo import demo
 from leakscope.cli.diff import diff
 from leakscope.cli.frontier import frontier
 from leakscope.cli.gate import gate
 from leakscope.cli.leakage import leakage
-from leakscope.cli.options import GATE_FAILED, Json, Seed, finish, progress_bars, show
 from leakscope.cli.reconstruct import reconstruct
 from leakscope.cli.report import report
+from leakscope.cli.reproduce import reproduce
 from leakscope.cli.scores import scores
+from leakscope.cli.selfcheck import selfcheck
 from leakscope.core.errors import InputError, chain, resource_error
 from leakscope.core.failures import frames
 
@@ -47,8 +48,6 @@ def _new_app() -> typer.Typer:
 
 
 app = _new_app()
-data = typer.Typer(help="Named real data sets: list them, fetch them.", no_args_is_help=True)
-app.add_typer(data, name="data")
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -209,149 +208,10 @@ def _about(
 ) -> None: ...
 
 
-for command in (audit, compare, scores, report, diff, gate, frontier, causal, attributes, leakage, reconstruct):
+COMMANDS: tuple[Callable[..., None], ...] = (
+    *(audit, compare, scores, report, diff, gate, frontier, causal, attributes, leakage, reconstruct),
+    *(demo, selfcheck, reproduce),
+)
+for command in COMMANDS:
     app.command()(command)
-
-
-@app.command()
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the model, its data and the audit.", file_okay=False)] = Path(
-        "demo"
-    ),
-    seed: Seed = 0,
-) -> None:
-    """Train a model on data of scikit-learn, audit it, and write the report."""
-    from leakscope.demo import run
-
-    with progress_bars() as progress:
-        result, command = run(out, seed, progress)
-    show(result)
-    print(f"\nreport: {out / 'audit' / 'report.html'}\nthe same from the command line:\n  {command}")
-
-
-@app.command()
-def selfcheck(
-    seed: Annotated[int, typer.Option(help="Seed of the models.", min=0)] = 0,
-    as_json: Json = False,
-) -> None:
-    """Audit models whose leakage is known, and check that this installation measures it correctly."""
-    from leakscope.selfcheck import run
-
-    with progress_bars() as progress:
-        checks = run(seed, progress)
-    right = all(check.passed for check in checks)
-    if as_json:
-        print(json.dumps({"passed": right, "checks": [check.as_dict() for check in checks]}, indent=1))
-    else:
-        for check in checks:
-            print(check)
-        print(
-            "passed: this installation measures known leakage correctly"
-            if right
-            else "FAILED: do not use this installation"
-        )
-    if not right:
-        raise typer.Exit(GATE_FAILED)
-
-
-@app.command()
-def reproduce(
-    name: Annotated[str | None, typer.Argument(help="Name of the reproduction, such as farokhi-fig1.")] = None,
-    every: Annotated[bool, typer.Option("--all", help="Run all reproductions.")] = False,
-    listing: Annotated[bool, typer.Option("--list", help="List the reproductions and stop.")] = False,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Small settings, for a test run; do not quote the numbers.")
-    ] = False,
-    out: Annotated[
-        Path | None,
-        typer.Option(
-            help="Folder for result.json, report.html and table.csv; with --all it has one folder for each.",
-            file_okay=False,
-        ),
-    ] = None,
-    seed: Seed = 0,
-    workers: Annotated[int | None, typer.Option(help="Processes; by default as many as pay off.", min=1)] = None,
-    synthetic: Annotated[
-        bool, typer.Option("--synthetic", help="Use generated data; the numbers can't be compared with the paper's.")
-    ] = False,
-    cache: Annotated[
-        Path | None,
-        typer.Option(help="Folder that keeps finished work; a stopped run resumes from it.", file_okay=False),
-    ] = None,
-    as_json: Json = False,
-) -> None:
-    """Reproduce a figure, table or theorem of a paper: our numbers, and which statements of the paper hold."""
-    from leakscope import papers
-    from leakscope.record.files import check_writable
-    from leakscope.worlds.workers import check_work
-
-    if listing:
-        _list_reproductions(as_json)
-        return
-    if (name is None) != every:
-        raise InputError("name one reproduction or pass --all: leakscope reproduce --list shows the names")
-    folder = out or Path("papers-out")
-    check_writable(folder)
-    check_work(workers, None, cache)
-    results = []
-    for wanted in papers.reproductions() if name is None else [name]:
-        with progress_bars() as progress:
-            result = papers.reproduce(wanted, quick, seed, progress, workers, synthetic=synthetic, cache=cache)
-        place = folder if out is not None and name is not None else folder / wanted
-        if as_json:
-            result.save(place)
-            results.append(result.as_dict())
-        else:
-            finish(result, place, as_json)
-    if as_json:
-        print(json.dumps(results if every else results[0], indent=1, ensure_ascii=False, allow_nan=False))
-
-
-def _list_reproductions(as_json: bool) -> None:
-    from leakscope import papers
-
-    rows = [
-        {"id": name, "title": module.TITLE, "paper": module.PAPER} for name, module in papers.reproductions().items()
-    ]
-    if as_json:
-        print(json.dumps(rows, indent=1, ensure_ascii=False))
-    else:
-        print("\n".join(f"{row['id']:14} {row['title']}\n{'':14} {row['paper']['source']}" for row in rows))
-
-
-@data.command("list")
-def list_data(as_json: Json = False) -> None:
-    """The data sets, what they are, and where this machine has them."""
-    from leakscope.data import datasets
-
-    rows = [(datasets.describe(name), datasets.where(name)) for name in datasets.names()]
-    if as_json:
-        fields = ("name", "title", "shape", "task", "licence", "source")
-        shown = [
-            {key: getattr(row, key) for key in fields} | {"where": where, "synthetic": bool(row.files)}
-            for row, where in rows
-        ]
-        print(json.dumps(shown, indent=1))
-        return
-    from rich import box
-    from rich.console import Console
-    from rich.table import Table
-
-    table = Table(box=box.SIMPLE)
-    for heading in ("name", "rows x columns", "task", "where"):
-        table.add_column(heading, no_wrap=heading != "task")
-    for row, where in rows:
-        table.add_row(row.name, row.shape, row.task, where)
-    Console().print(table)
-    print(
-        "download: `leakscope data fetch NAME`; every set that needs files has generated data: load(NAME, synthetic=True)"
-    )
-
-
-@data.command()
-def fetch(name: Annotated[str, typer.Argument(help="A name from `leakscope data list`.")]) -> None:
-    """Download a data set once, check it, and say where it is."""
-    from leakscope.data import datasets
-
-    with progress_bars() as progress:
-        print(datasets.fetch(name, progress=lambda done, total: progress(f"fetching {name}", done, total)))
+app.add_typer(data, name="data")

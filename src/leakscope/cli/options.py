@@ -26,31 +26,61 @@ if TYPE_CHECKING:
 _ADDRESS = re.compile(
     r"(?P<start>(?:--[\w-]+=)?[a-z][a-z0-9+.-]*:/+)(?:[^/@]*@)?(?P<place>[^?#]*)(?P<rest>.*)", re.I | re.S
 )
+#: Panels of the help.
+INPUT, ATTACKS, RETRAINING, GATE, OUTPUT = "Input", "Attacks and statistics", "Retraining", "Gate", "Output"
 GATE_FAILED = 1  # exit code of a failed gate or check
 AnyModel = Annotated[
     str, typer.Argument(help="The model: .skops, .onnx, a pickle with --trust-pickle, or http(s)://….")
 ]
-Train = Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.")]
-Holdout = Annotated[Path, typer.Option(help="CSV of held-out records from the same population, never trained on.")]
-Label = Annotated[str, typer.Option(help="The column that the model predicts.")]
-Id = Annotated[str | None, typer.Option(help="Column with the ids of the records; it is not an input of the model.")]
-Drop = Annotated[str | None, typer.Option(help="Columns that are not inputs of the model, separated by commas.")]
-IdColumn = Annotated[str | None, typer.Option(help="Column with the ids of the records; not used as a feature.")]
-NoFeatures = Annotated[str | None, typer.Option(help="Columns that are not used as features, separated by commas.")]
-Groups = Annotated[str | None, typer.Option(help="Columns of groups to compare, separated by commas.")]
-Task = Annotated[str | None, typer.Option(help="classification or regression, if the file does not state it.")]
-Outputs = Annotated[
-    str | None, typer.Option(help="Outputs of an ONNX or remote model: probabilities, logits or log-probabilities.")
+Train = Annotated[Path, typer.Option(help="CSV of the records that the model was trained on.", rich_help_panel=INPUT)]
+Holdout = Annotated[
+    Path,
+    typer.Option(help="CSV of held-out records from the same population, never trained on.", rich_help_panel=INPUT),
 ]
-Retrain = Annotated[bool, typer.Option(help="Train reference models and controls that never saw the members.")]
+Label = Annotated[str, typer.Option(help="The column that the model predicts.", rich_help_panel=INPUT)]
+Id = Annotated[
+    str | None,
+    typer.Option(help="Column with the ids of the records; it is not an input of the model.", rich_help_panel=INPUT),
+]
+Drop = Annotated[
+    str | None,
+    typer.Option(help="Columns that are not inputs of the model, separated by commas.", rich_help_panel=INPUT),
+]
+IdColumn = Annotated[
+    str | None, typer.Option(help="Column with the ids of the records; not used as a feature.", rich_help_panel=INPUT)
+]
+NoFeatures = Annotated[
+    str | None, typer.Option(help="Columns that are not used as features, separated by commas.", rich_help_panel=INPUT)
+]
+Groups = Annotated[
+    str | None, typer.Option(help="Columns of groups to compare, separated by commas.", rich_help_panel=INPUT)
+]
+Task = Annotated[
+    str | None, typer.Option(help="classification or regression, if the file does not state it.", rich_help_panel=INPUT)
+]
+Outputs = Annotated[
+    str | None,
+    typer.Option(
+        help="Outputs of an ONNX or remote model: probabilities, logits or log-probabilities.", rich_help_panel=INPUT
+    ),
+]
+Retrain = Annotated[
+    bool,
+    typer.Option(help="Train reference models and controls that never saw the members.", rich_help_panel=RETRAINING),
+]
 References = Annotated[
     int | None,
-    typer.Option(help="Reference models for the strongest attacks: 4 by default, 2 is quicker, 0 for none.", min=0),
+    typer.Option(
+        help="Reference models for the strongest attacks: 4 by default, 2 is quicker, 0 for none.",
+        min=0,
+        rich_help_panel=RETRAINING,
+    ),
 ]
 Budget = Annotated[
     str | None,
     typer.Option(
-        help="Time for training, such as 90s, 10m or 2h: reference models are trained in pairs until it is over, at most 64."
+        help="Time for training, such as 90s, 10m or 2h: reference models are trained in pairs until it is over, at most 64.",
+        rich_help_panel=RETRAINING,
     ),
 ]
 RandomSplit = Annotated[
@@ -58,37 +88,66 @@ RandomSplit = Annotated[
     typer.Option(
         "--random-split",
         help="State that members and holdout come from one random split: fewer models are trained, and weaker leaks are found.",
+        rich_help_panel=RETRAINING,
     ),
 ]
-Shadows = Annotated[int | None, typer.Option(help="Old name of --references.", min=0, hidden=True)]
-DropOverlap = Annotated[bool, typer.Option("--drop-overlap", help="Remove training records from the holdout.")]
+Shadows = Annotated[
+    int | None, typer.Option(help="Old name of --references.", min=0, hidden=True, rich_help_panel=RETRAINING)
+]
+DropOverlap = Annotated[
+    bool, typer.Option("--drop-overlap", help="Remove training records from the holdout.", rich_help_panel=INPUT)
+]
 Repeats = Annotated[
     int | None,
-    typer.Option(help="Answers to average per record if the model's answers are random; 16 by default.", min=1),
+    typer.Option(
+        help="Answers to average per record if the model's answers are random; 16 by default.",
+        min=1,
+        rich_help_panel=ATTACKS,
+    ),
 ]
-Workers = Annotated[int | None, typer.Option(help="Processes for retraining; by default as many as pay off.")]
-Cluster = Annotated[str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.")]
+Workers = Annotated[
+    int | None,
+    typer.Option(help="Processes for retraining; by default as many as pay off.", rich_help_panel=RETRAINING),
+]
+Cluster = Annotated[
+    str | None, typer.Option(help="Address of a Dask scheduler, tcp://HOST:PORT.", rich_help_panel=RETRAINING)
+]
 Cache = Annotated[
     Path | None,
     typer.Option(
         help="Folder that keeps finished trainings; it holds outputs for your records, so keep it private.",
         file_okay=False,
+        rich_help_panel=RETRAINING,
     ),
 ]
-TrustPickle = Annotated[bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.")]
-Trust = Annotated[list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.")]
+TrustPickle = Annotated[
+    bool, typer.Option("--trust-pickle", help="Unpickle the model: this runs its code.", rich_help_panel=INPUT)
+]
+Trust = Annotated[
+    list[str] | None, typer.Option(help="A type in a skops file to trust; may be repeated.", rich_help_panel=INPUT)
+]
 With = Annotated[
     list[Path] | None,
-    typer.Option("--with", help="Folder of another saved result that the report shows too; may be repeated."),
+    typer.Option(
+        "--with",
+        help="Folder of another saved result that the report shows too; may be repeated.",
+        rich_help_panel=OUTPUT,
+    ),
 ]
 Out = Annotated[
     Path | None,
-    typer.Option(help="Folder for result.json, report.html, table.csv and, by record, records.csv.", file_okay=False),
+    typer.Option(
+        help="Folder for result.json, report.html, table.csv and, by record, records.csv.",
+        file_okay=False,
+        rich_help_panel=OUTPUT,
+    ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON only.")]
-Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0)]
-Confidence = Annotated[float, typer.Option(help="Confidence of the intervals.")]
-Margin = Annotated[float, typer.Option(help="“Not detected” excludes an AUC above 0.5 plus this.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON only.", rich_help_panel=OUTPUT)]
+Seed = Annotated[int, typer.Option(help="The same seed gives the same numbers.", min=0, rich_help_panel=ATTACKS)]
+Confidence = Annotated[float, typer.Option(help="Confidence of the intervals.", rich_help_panel=ATTACKS)]
+Margin = Annotated[
+    float, typer.Option(help="“Not detected” excludes an AUC above 0.5 plus this.", rich_help_panel=ATTACKS)
+]
 
 
 class Given(NamedTuple):

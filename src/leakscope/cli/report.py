@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leakscope.cli.options import With
+from leakscope.cli.options import OUTPUT, With
 from leakscope.core.errors import InputError
 
 if TYPE_CHECKING:
     from leakscope.core.result import Result
 
 FORMATS = ("html", "md", "text", "json", "csv")
-OutFile = Annotated[Path | None, typer.Option("--out", help="File to write to.", dir_okay=True)]
+OutFile = Annotated[Path | None, typer.Option("--out", help="File to write to.", dir_okay=True, rich_help_panel=OUTPUT)]
 
 
 def report(
