@@ -5,6 +5,7 @@ from scipy.special import ndtr
 from leakscope.attacks.protocol import Attack, Guesses
 from leakscope.core import intervals
 from leakscope.core.ranking import Ranking, Scale, split
+from leakscope.data.small_groups import pool_small_groups
 from leakscope.evaluation import risk
 from leakscope.evaluation.results import GroupRisk
 
@@ -172,10 +173,10 @@ def test_a_group_that_is_hit_harder_is_found():
 def test_small_groups_are_pooled_and_tiny_pools_are_not_reported():
     member = np.arange(400) % 2 == 0
     levels = np.array(["large"] * 300 + ["b"] * 36 + ["c"] * 34 + ["d"] * 30, dtype=object)
-    pooled, count = risk.pool_small_groups(levels, member)
+    pooled, count = pool_small_groups(levels, member)
     assert count == 3
     assert set(pooled) == {"large", "(small groups)"}
-    pooled, count = risk.pool_small_groups(levels[:336], member[:336])
+    pooled, count = pool_small_groups(levels[:336], member[:336])
     assert (count, set(pooled)) == (1, {"large", risk.NOT_SHOWN})
 
 

@@ -220,6 +220,6 @@ def test_the_digest_of_the_code_changes_with_any_source_file(tmp_path: Path, mon
     start = time.perf_counter()
     assert fresh() == code_digest()
     assert time.perf_counter() - start < 2
-    verdict = tmp_path / "leakscope" / "verdict.py"
+    verdict = tmp_path / "leakscope" / "evaluation" / "verdict.py"
     verdict.write_text(verdict.read_text() + "\n")
     assert fresh() != code_digest()

@@ -7,6 +7,7 @@ from sklearn.ensemble import RandomForestRegressor
 
 import leakscope as ls
 from leakscope.core.errors import InputError
+from leakscope.models.target import Model
 from leakscope.releases.consistency import REPEATS, Averaged, average_random_answers
 from leakscope.toys import lookup_model
 
@@ -134,7 +135,7 @@ def test_random_labels_are_seen_as_shares():
     def predict(X):
         return np.eye(2)[(rng.random(len(X)) < FOREST.predict_proba(X)[:, 1]).astype(int)]
 
-    model = ls.target.Model("coin", "classification", np.arange(2), False, predict)
+    model = Model("coin", "classification", np.arange(2), False, predict)
     target, found = average_random_answers(ls.make_target(model, TRAIN, HOLDOUT), None, seed=0)
     assert (found.repeats, target.model.gives_probabilities) == (REPEATS, True)
     assert ls.audit(model, TRAIN, HOLDOUT, repeats=40).verdict.kind == "leaks"

@@ -19,6 +19,7 @@ from retraining import Boosted, Ridge, StackedRidge, dask_cluster, matrix, obser
 from scipy import stats
 
 from leakscope.core.errors import InputError, MissingExtraError, TrainingError
+from leakscope.core.threads import one_thread
 from leakscope.worlds import cluster as cluster_module
 from leakscope.worlds import workers as workers_module
 from leakscope.worlds.training import Worlds, leave_one_out, random_sets, retrain, with_and_without
@@ -276,7 +277,7 @@ def test_only_numbers_are_kept(bad: Any) -> None:
         ({"worlds": leave_one_out(39)}, r"\b39\b.*\b40\b"),
         ({"seed": -1}, "seed"),
         ({"workers": 0}, "workers"),
-        ({"cache": __file__}, r"test_worlds\.py"),
+        ({"cache": __file__}, r"test_training\.py"),
         ({"see": partial(lambda lock, *_: {"a": lock.locked()}, threading.Lock()), "workers": 2}, "workers=1"),
     ],
 )
@@ -360,9 +361,9 @@ def test_one_thread_holds_torch_and_gives_back_what_it_had() -> None:
     before = torch.get_num_threads()
     try:
         torch.set_num_threads(2)
-        with workers_module.one_thread():
+        with one_thread():
             assert torch.get_num_threads() == 1
-            with workers_module.one_thread():
+            with one_thread():
                 assert torch.get_num_threads() == 1
             assert "mkl_get_max_threads() : 2" not in torch.__config__.parallel_info()
         assert torch.get_num_threads() == 2
