@@ -19,7 +19,7 @@ import numpy as np
 
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.ranking import Part, Ranking, Scale, Stratum, combine
+from leakscope.ranking import Ordered, Part, Ranking, Scale, Stratum, combine, order_scores
 
 #: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
 FALSE_ALARMS_NEEDED = 10
@@ -241,16 +241,27 @@ def paired_auc_difference(first: Sequence[Part], second: Sequence[Part]) -> Call
     >>> paired_auc_difference(scores, scores)(0.95)
     0.000 [−0.005, 0.005]
     """
-    ranking = Ranking.of(first)
+    changes = []
+    for one, other in zip(first, second, strict=True):
+        few = min(len(one.members), len(one.nonmembers)) < 2  # such strata do not count
+        placed = one[:2], one[:2]
+        if not few:
+            placed = placements_in_order(one), placements_in_order(other)
+        changes.append(Part(placed[0][0] - placed[1][0], placed[0][1] - placed[1][1], one.block))
+    return mean_change(changes)
+
+
+def mean_change(changes: Sequence[Part]) -> Callable[[float], Estimate]:
+    """The same from the differences of the placements of each record (`ranking.Stratum`)."""
+    sides = tuple(Stratum(change.members, change.nonmembers) for change in changes)
+    ranking = Ranking(sides, np.array([change.block for change in changes], np.intp))
     value, deviations = 0.0, []
-    for weight, one, other in zip(ranking.weights, first, second, strict=True):
+    for weight, change in zip(ranking.weights, changes, strict=True):
         if not weight:
             deviations.append(0.0)
             continue
-        placed = placements_in_order(one), placements_in_order(other)
-        changes = [ours - theirs for ours, theirs in zip(*placed, strict=True)]
-        value += weight * float(np.mean(changes[0]))
-        deviations.append(np.sqrt(sum(float(np.var(change, ddof=1)) / len(change) for change in changes)))
+        value += weight * float(np.mean(change.members))
+        deviations.append(np.sqrt(sum(float(np.var(side, ddof=1)) / len(side) for side in change[:2])))
     deviation = combine(np.array(deviations), ranking.weights, ranking.blocks)
     return partial(_paired_estimate, value, deviation, ranking)
 
@@ -295,31 +306,36 @@ def auc_beyond_control(
     >>> auc_beyond_control(member, (hardness + member, one), (hardness, one))(0.95)
     0.26 [0.24, 0.28]
     """
-    (ranking, ours), (rival, theirs) = (_deviations(scores, member, scale) for scores, scale in (target, control))
-    value = ranking.auc - rival.auc
+    both = [(scores, order_scores(scores, member, scale)) for scores, scale in (target, control)]
+    return difference_in_order(*((Ranking.in_order(*one), one[1]) for one in both))
+
+
+def difference_in_order(
+    target: tuple[Ranking, Sequence[Ordered]], control: tuple[Ranking, Sequence[Ordered]]
+) -> Callable[[float], Estimate]:
+    """`auc_beyond_control` from rankings and the orders that they come from."""
+    (ranking, ordered), (rival, others) = target, control
+    value, records = ranking.auc - rival.auc, ranking.members + ranking.nonmembers
     if not (ranking.weights.any() and rival.weights.any()):
-        return lambda confidence: Estimate(value, -1.0, 1.0, confidence, n=len(member), method=TOO_FEW)
+        return lambda confidence: Estimate(value, -1.0, 1.0, confidence, n=records, method=TOO_FEW)
+    ours, theirs = _deviations(ranking, ordered, records), _deviations(rival, others, records)
     squares = (ours - theirs) ** 2
     if len(np.unique(rival.blocks)) > 1:
-        squares[member] += theirs[member] ** 2
-    errors = np.array([np.sqrt(squares[rows].sum()) for rows, _ in target[1].strata()])
+        for one in ordered:
+            members = one.rows[one.member]
+            squares[members] += theirs[members] ** 2
+    errors = np.array([np.sqrt(squares[np.sort(one.rows)].sum()) for one in ordered])
     return partial(_paired_estimate, value, combine(errors, np.ones(len(errors)), ranking.blocks), ranking)
 
 
-def _deviations(scores: Floats, member: Booleans, scale: Scale) -> tuple[Ranking, Floats]:
-    """The ranking, and what each record adds to the error of its AUC: the squares add up to DeLong's variance."""
-    rows, strata, blocks = [], [], []
-    for of_stratum, block in scale.strata():
-        sides = [np.flatnonzero(of_stratum & side) for side in (member, ~member)]
-        rows.append([side[np.argsort(scores[side])] for side in sides])
-        strata.append(Stratum(*(scores[side] for side in rows[-1])))
-        blocks.append(block)
-    ranking, found = Ranking(tuple(strata), np.array(blocks, np.intp)), np.zeros(len(scores))
-    for weight, stratum, sides in zip(ranking.weights, strata, rows, strict=True):
+def _deviations(ranking: Ranking, ordered: Sequence[Ordered], records: int) -> Floats:
+    """What each record adds to the error of the AUC: the squares add up to DeLong's variance."""
+    found = np.zeros(records)
+    for weight, stratum, one in zip(ranking.weights, ranking.strata, ordered, strict=True):
         if weight:
-            for side, placed in zip(sides, stratum.placements, strict=True):
-                found[side] = weight * (placed - placed.mean()) / np.sqrt(len(side) * (len(side) - 1.0))
-    return ranking, found
+            for rows, placed in zip((one.rows[one.member], one.rows[~one.member]), stratum.placements, strict=True):
+                found[rows] = weight * (placed - placed.mean()) / np.sqrt(len(rows) * (len(rows) - 1.0))
+    return found
 
 
 def placements_in_order(part: Part) -> tuple[Floats, Floats]:

@@ -16,8 +16,8 @@ from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_confidence, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.evidence import Attack, Guesses
-from leakscope.grouping import GroupColumn, group_risks, order_scores
-from leakscope.ranking import Part, Ranking, Scale, count_below, numbers_in, split
+from leakscope.grouping import GroupColumn, group_risks
+from leakscope.ranking import Ordered, Part, Ranking, Scale, count_below, numbers_in, order_scores, placed, split
 from leakscope.results import Control, ExposedGroup, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
@@ -148,8 +148,31 @@ class Judged:
         return split(self.guesses.score, self.member, self.scale)
 
     @cached_property
+    def ordered(self) -> list[Ordered]:
+        """The records by score: sorted once, and used for every figure."""
+        return order_scores(self.guesses.score, self.member, self.scale)
+
+    @cached_property
     def ranking(self) -> Ranking:
-        return Ranking.of(self.scores)
+        return Ranking.in_order(self.guesses.score, self.ordered)
+
+    @cached_property
+    def placed(self) -> Floats:
+        """Placement of each record (`ranking.Stratum`)."""
+        return placed(self.ordered)
+
+    def placed_within(self, scale: Scale) -> Floats:
+        """The same where other records can be compared."""
+        if np.array_equal(scale.stratum, self.scale.stratum):
+            return self.placed
+        if len(self.ordered) == 1:
+            return placed(self.ordered[0].within(scale))
+        return placed(order_scores(self.guesses.score, self.member, scale))
+
+    def beyond(self, blind: Judged) -> Callable[[float], Estimate]:
+        """AUC beyond that of the blind baseline on the same records, compared where those of the baseline can be."""
+        changes = self.placed_within(blind.scale) - blind.placed
+        return intervals.mean_change(split(changes, self.member, blind.scale))
 
     @cached_property
     def told(self) -> list[Part]:
@@ -190,14 +213,14 @@ def assess(
     judged = trial.target
     both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
     by_group = assess_groups(judged, groups, [one.auc for one in both])
-    beyond_blind = None
-    if blind is not None:
-        within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
-        beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
-        del within_blind_halves
-    beyond_control = None if trial.control is None else _beyond_control(judged, trial.control)
-    controls = _controls("never trained", trial.control, both, fprs)
-    shuffled = _controls("permuted", trial.permuted, both, fprs)
+    beyond_blind = None if blind is None else judged.beyond(blind)
+    beyond_control, unseen_model = None, None
+    if trial.control is not None:
+        unseen_model = replace(trial.control)  # what is cached in the copy goes with it
+        beyond_control = _beyond_control(judged, unseen_model)
+    controls = _controls("never trained", unseen_model, both, fprs)
+    del unseen_model
+    shuffled = _controls("permuted", None if trial.permuted is None else replace(trial.permuted), both, fprs)
     curve, bars = roc(judged.ranking), histogram(judged)
     risks = []
     for (confidence, rates), of_groups, unseen, of_shuffled in zip(both, by_group, controls, shuffled, strict=True):
@@ -235,9 +258,7 @@ def assess(
 
 
 def _beyond_control(target: Judged, control: Judged) -> Callable[[float], Estimate]:
-    return intervals.auc_beyond_control(
-        target.member, (target.guesses.score, target.scale), (control.guesses.score, control.scale)
-    )
+    return intervals.difference_in_order((target.ranking, target.ordered), (control.ranking, control.ordered))
 
 
 def _tprs(ranking: Ranking, confidence: float, fprs: tuple[float, ...]) -> dict[float, Estimate]:
@@ -264,13 +285,12 @@ def _controls(
     """Figures of a control at each confidence; None for each where there is no control."""
     if judged is None:
         return [None] * len(confidences)
-    here = replace(judged)  # what is cached in the copy goes with it
     return [
         Control(
             kind,
-            intervals.auc(here.ranking, one.auc),
-            intervals.mean_difference(here.says, one.auc),
-            _tprs(here.ranking, one.rates, fprs),
+            intervals.auc(judged.ranking, one.auc),
+            intervals.mean_difference(judged.says, one.auc),
+            _tprs(judged.ranking, one.rates, fprs),
         )
         for one in confidences
     ]
@@ -338,8 +358,7 @@ def assess_groups(
     if not groups:
         return [()] * len(confidences)
     columns = group_columns(groups) if isinstance(groups, Mapping) else groups
-    ordered = order_scores(judged.guesses.score, judged.member, judged.scale)
-    return group_risks(ordered, judged.guesses.says_member, columns, confidences)
+    return group_risks(judged.ordered, judged.guesses.says_member, columns, confidences)
 
 
 def most_exposed_group(
@@ -362,9 +381,8 @@ def most_exposed_group(
         rivals["beyond_control"] = _beyond_control(trial.target.take(rows), unseen)(confidence)
     if blind is not None:
         own, theirs = trial.target.take(rows), blind.take(rows)
-        within = split(own.guesses.score, own.member, theirs.scale)
         rivals["blind"] = intervals.auc(theirs.ranking, confidence)
-        rivals["beyond_blind"] = intervals.paired_auc_difference(within, theirs.scores)(confidence)
+        rivals["beyond_blind"] = own.beyond(theirs)(confidence)
     return ExposedGroup(
         risk.release,
         risk.attack,
