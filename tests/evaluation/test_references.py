@@ -344,7 +344,7 @@ def test_the_interval_of_an_exposure_covers_its_mean_over_trainings(models):
     inside[::2] = rng.random((models // 2, 2 * n)) < 0.5
     inside[1::2] = ~inside[::2]
     likelihood = rng.normal(np.where(inside, 0.7, 0.3), 0.05)
-    fits = Fits(likelihood, np.empty((0, n)), np.empty((0, n)), ())
+    fits = Fits(likelihood, np.empty((0, n)), np.empty((0, n)), np.empty((0, n)), ())
     sample = Sample(np.arange(n), np.arange(n), n, np.arange(2 * n) % 2, np.empty(0, np.intp))
     found = exposure_by_references(sample, fits, inside, "classification", 0.9)
     assert np.mean((found.low <= 0.5) & (found.high >= 0.5)) == pytest.approx(0.9, abs=4 * math.sqrt(0.09 / n))
