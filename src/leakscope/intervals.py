@@ -66,7 +66,7 @@ def _clopper_pearson(successes: float, n: int, tail: float) -> tuple[float, floa
     return float(low[0]), float(high[0])
 
 
-def _clopper_pearson_ends(successes: Floats, n: int, tail: float) -> tuple[Floats, Floats]:
+def _clopper_pearson_ends(successes: Floats, n: int | Indices, tail: float | Floats) -> tuple[Floats, Floats]:
     """`_clopper_pearson` for several numbers of successes."""
     from scipy import special
 
@@ -141,6 +141,11 @@ def mean_difference(parts: Sequence[Part], confidence: float = 0.95) -> Estimate
     >>> mean_difference(split(member * 1.0, member))
     1.00 [0.90, 1.00]
     """
+    return mean_differences(parts, [confidence])[0]
+
+
+def mean_differences(parts: Sequence[Part], confidences: Sequence[float]) -> list[Estimate]:
+    """`mean_difference` at several confidences."""
     used = [part for part in parts if len(part.members) and len(part.nonmembers)]
     weights = np.array([len(part.members) * len(part.nonmembers) / part.size for part in used])
     weights /= weights.sum()
@@ -150,11 +155,14 @@ def mean_difference(parts: Sequence[Part], confidence: float = 0.95) -> Estimate
         np.array([[measure(sample) for sample in pair] for pair in samples], np.float64).T
         for measure in (np.sum, lambda sample: np.sum(sample * sample), len)
     )
-    centres, halves = agresti_caffo(sums, squares, counts, confidence)
-    value, centre = float(weights @ values), float(weights @ centres)
-    half = combine(halves, weights, np.array([part.block for part in used]))
-    low, high = min(value, max(-1.0, centre - half)), max(value, min(1.0, centre + half))
-    return Estimate(value, low, high, confidence, n=sum(part.size for part in parts), method="Agresti-Caffo")
+    blocks, records, found = np.array([part.block for part in used]), sum(part.size for part in parts), []
+    for confidence in confidences:
+        centres, halves = agresti_caffo(sums, squares, counts, confidence)
+        value, centre = float(weights @ values), float(weights @ centres)
+        half = combine(halves, weights, blocks)
+        low, high = min(value, max(-1.0, centre - half)), max(value, min(1.0, centre + half))
+        found.append(Estimate(value, low, high, confidence, n=records, method="Agresti-Caffo"))
+    return found
 
 
 def agresti_caffo(sums: Floats, squares: Floats, counts: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -392,48 +400,76 @@ def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estima
 
 def tprs_at_fprs(ranking: Ranking, fprs: Sequence[float], confidence: float = 0.95) -> dict[float, Estimate]:
     """`tpr_at_fpr` at several rates, read from the sorted scores at once."""
-    m, n = ranking.members, ranking.nonmembers
-    found = {fpr: _tpr_bound(ranking, fpr, confidence) for fpr in fprs if n * fpr < FALSE_ALARMS_NEEDED}
-    carried = [fpr for fpr in fprs if fpr not in found]
-    if carried:
-        parts = [_tprs_of(part, carried, (1 - confidence) / 2) for part in ranking.strata]
-        sizes = [len(part.members) if len(part.nonmembers) else 0 for part in ranking.strata]
-        weights = np.array(sizes, dtype=np.float64) / max(sum(sizes), 1.0)
-        # Strata, then the rate and how far the interval reaches below and above it, then rates.
-        for fpr, (points, below, above) in zip(carried, np.moveaxis(np.array(parts), 0, 2).swapaxes(0, 1), strict=True):
-            value = float(weights @ points)
-            low = max(0.0, value - combine(below, weights, ranking.blocks))
-            high = min(1.0, value + combine(above, weights, ranking.blocks))
-            method = "Clopper-Pearson and order statistics, MOVER"
-            found[fpr] = Estimate(value, low, high, confidence, n=m + n, method=method)
-    return {fpr: found[fpr] for fpr in fprs}
+    return tprs_at_confidences(ranking, fprs, [confidence])[0]
 
 
-def _tprs_of(part: Stratum, fprs: Sequence[float], tail: float) -> Floats:
-    """Rates in one stratum, and how far their intervals reach below and above them, (3, rates)."""
-    m, n = len(part.members), len(part.nonmembers)
-    if not (m and n):
-        return np.repeat([[0.0], [0.0], [1.0]], len(fprs), axis=1)
-    alarms = [[fpr * n, *(_binomial_quantile(n, fpr, level) for level in (tail, 1 - tail))] for fpr in fprs]
-    value, least, most = part.rates(np.array(alarms, dtype=np.float64).T)
-    low, high = _clopper_pearson_ends(m * value, m, tail)
+def tprs_at_confidences(
+    ranking: Ranking, fprs: Sequence[float], confidences: Sequence[float]
+) -> list[dict[float, Estimate]]:
+    """`tprs_at_fprs` at several confidences."""
+    few = [fpr for fpr in fprs if ranking.nonmembers * fpr < FALSE_ALARMS_NEEDED]
+    carried = [fpr for fpr in fprs if fpr not in few]
+    bounds, rates = _tpr_bounds(ranking, few, confidences), _tprs_of(ranking, carried, confidences)
+    return [
+        {fpr: (bound if fpr in bound else rate)[fpr] for fpr in fprs} for bound, rate in zip(bounds, rates, strict=True)
+    ]
+
+
+def _tprs_of(ranking: Ranking, fprs: Sequence[float], confidences: Sequence[float]) -> list[dict[float, Estimate]]:
+    """Rates that the non-members can carry, at each confidence."""
+    if not fprs:
+        return [{} for _ in confidences]
+    sizes = [len(part.members) if len(part.nonmembers) else 0 for part in ranking.strata]
+    weights = np.array(sizes, dtype=np.float64) / max(sum(sizes), 1.0)
+    tails = [(1 - confidence) / 2 for confidence in confidences]
+    reached = np.moveaxis(np.array([_rates_of(part, fprs, tails) for part in ranking.strata]), 0, -1)
+    m, (value, least, most) = np.maximum(sizes, 1), reached
+    low, high = _clopper_pearson_ends(m * value, m, np.array(tails)[:, None, None])
     below = np.hypot(value - low, value - np.minimum(least, value))
     above = np.hypot(high - value, np.maximum(most, value) - value)
-    return np.stack([value, below, above])
+    below[..., np.equal(sizes, 0)], above[..., np.equal(sizes, 0)] = 0.0, 1.0
+    found, records = [], ranking.members + ranking.nonmembers
+    method = "Clopper-Pearson and order statistics, MOVER"
+    for confidence, *figures in zip(confidences, value, below, above, strict=True):
+        rates = {}
+        for fpr, point, under, over in zip(fprs, *figures, strict=True):
+            rate = float(weights @ point)
+            lower = max(0.0, rate - combine(under, weights, ranking.blocks))
+            upper = min(1.0, rate + combine(over, weights, ranking.blocks))
+            rates[fpr] = Estimate(rate, lower, upper, confidence, n=records, method=method)
+        found.append(rates)
+    return found
 
 
-def _tpr_bound(ranking: Ranking, fpr: float, confidence: float) -> Estimate:
-    """Upper bound where the threshold can't be placed; the two ways to be wrong share the error, and so do the strata."""
-    m, n = ranking.members, ranking.nonmembers
-    tail = (1 - confidence) / 2
-    caught = sum(
-        len(part.members) * part.rate(_binomial_quantile(len(part.nonmembers), fpr, 1 - tail / len(ranking.strata)))
-        for part in ranking.strata
-    )
-    _, high = _clopper_pearson(caught, m, tail)
-    needed = int(np.ceil(FALSE_ALARMS_NEEDED / fpr - 1e-9))
-    method = f"upper bound: false-positive rate {fpr:g} needs {needed:,} non-members, not {n:,}"
-    return Estimate(high, 0.0, high, confidence, "upper bound", n=m + n, method=method)
+def _rates_of(part: Stratum, fprs: Sequence[float], tails: Sequence[float]) -> Floats:
+    """Rates of one stratum at each tail, with the rates at the ends of the threshold's interval, (3, tails, rates)."""
+    n = len(part.nonmembers)
+    if not (len(part.members) and n):
+        return np.zeros((3, len(tails), len(fprs)))
+    ends = [[[_binomial_quantile(n, fpr, level) for fpr in fprs] for level in (tail, 1 - tail)] for tail in tails]
+    alarms = np.array([[[fpr * n for fpr in fprs], *pair] for pair in ends], dtype=np.float64)
+    return part.rates(alarms.swapaxes(0, 1))
+
+
+def _tpr_bounds(ranking: Ranking, fprs: Sequence[float], confidences: Sequence[float]) -> list[dict[float, Estimate]]:
+    """Upper bounds where the threshold can't be placed; the two ways to be wrong share the error, and so do the strata."""
+    if not fprs:
+        return [{} for _ in confidences]
+    m, n, strata = ranking.members, ranking.nonmembers, ranking.strata
+    tails, caught = [(1 - confidence) / 2 for confidence in confidences], np.zeros((len(confidences), len(fprs)))
+    for part in strata:
+        size = len(part.nonmembers)
+        alarms = [[_binomial_quantile(size, fpr, 1 - tail / len(strata)) for fpr in fprs] for tail in tails]
+        caught += len(part.members) * part.rates(np.array(alarms, dtype=np.float64))
+    _, highs = _clopper_pearson_ends(caught, m, np.array(tails)[:, None])
+    found: list[dict[float, Estimate]] = []
+    for confidence, ends in zip(confidences, highs.tolist(), strict=True):
+        found.append({})
+        for fpr, high in zip(fprs, ends, strict=True):
+            needed = int(np.ceil(FALSE_ALARMS_NEEDED / fpr - 1e-9))
+            method = f"upper bound: false-positive rate {fpr:g} needs {needed:,} non-members, not {n:,}"
+            found[-1][fpr] = Estimate(high, 0.0, high, confidence, "upper bound", n=m + n, method=method)
+    return found
 
 
 @lru_cache(maxsize=1024)  # the same for all attacks of an audit

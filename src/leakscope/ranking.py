@@ -231,7 +231,7 @@ class Stratum:
         """
         s, t = self.members, self.nonmembers
         if not len(t):
-            return np.ones(len(false_alarms))
+            return np.ones(np.shape(false_alarms))
         at = t[np.maximum(len(t) - 1 - (false_alarms + 1e-9).astype(np.intp), 0)]
         (s_from, s_to), (t_from, t_to) = (
             (np.searchsorted(x, at), np.searchsorted(x, np.nextafter(at, np.inf))) for x in (s, t)

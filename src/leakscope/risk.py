@@ -73,22 +73,41 @@ def score(
     parts = split(scores, member, scale)
     told = [_best_threshold_decisions(part) for part in parts]
     says = told if says_member is None else split(says_member, member, scale)
-    return _figures(Ranking.of(parts), told, says, Confidence(confidence, confidence), fprs)
+    return _figures(Ranking.of(parts), told, says, [Confidence(confidence, confidence)], fprs)[0]
 
 
 def _figures(
-    ranking: Ranking, told: Sequence[Part], says: Sequence[Part], confidence: Confidence, fprs: tuple[float, ...]
-) -> Figures:
-    """Figures from the sorted scores, the decisions at the best threshold, and the attack's own decisions."""
+    ranking: Ranking,
+    told: Sequence[Part],
+    says: Sequence[Part],
+    confidences: Sequence[Confidence],
+    fprs: tuple[float, ...],
+) -> list[Figures]:
+    """Figures at each confidence from the sorted scores, the decisions at the best threshold, and the attack's own decisions."""
     # Two halves that choose thresholds for each other depend on each other, and so do strata of one block.
     dependent = 2 * max(np.bincount(ranking.blocks))
     records = sum(part.size for part in told)
     right = sum(np.sum(part.members) + len(part.nonmembers) - np.sum(part.nonmembers) for part in told)
-    return Figures(
-        intervals.auc(ranking, confidence.auc),
-        intervals.mean_difference(says, confidence.auc),
-        intervals.proportion(round(float(right)), records, confidence.auc, independent=-(-records // dependent)),
-        _tprs(ranking, confidence.rates, fprs),
+    shared = zip(confidences, *_common(ranking, says, confidences, fprs), strict=True)
+    return [
+        Figures(
+            auc,
+            advantage,
+            intervals.proportion(round(float(right)), records, one.auc, independent=-(-records // dependent)),
+            tprs,
+        )
+        for one, auc, advantage, tprs in shared
+    ]
+
+
+def _common(
+    ranking: Ranking, says: Sequence[Part], confidences: Sequence[Confidence], fprs: tuple[float, ...]
+) -> tuple[list[Estimate], list[Estimate], list[dict[float, Estimate]]]:
+    """AUC, advantage and true-positive rates of an attack or of a control, at each confidence."""
+    return (
+        [intervals.auc(ranking, one.auc) for one in confidences],
+        intervals.mean_differences(says, [one.auc for one in confidences]),
+        intervals.tprs_at_confidences(ranking, fprs, [one.rates for one in confidences]),
     )
 
 
@@ -222,16 +241,18 @@ def assess(
     del unseen_model
     shuffled = _controls("permuted", None if trial.permuted is None else replace(trial.permuted), both, fprs)
     curve, bars = roc(judged.ranking), histogram(judged)
+    found = _figures(judged.ranking, judged.told, judged.says, both, fprs)
     risks = []
-    for (confidence, rates), of_groups, unseen, of_shuffled in zip(both, by_group, controls, shuffled, strict=True):
-        figures = _figures(judged.ranking, judged.told, judged.says, Confidence(confidence, rates), fprs)
+    for (confidence, rates), of_groups, unseen, of_shuffled, figures in zip(
+        both, by_group, controls, shuffled, found, strict=True
+    ):
         permuted = unseen if of_shuffled is None else of_shuffled
         assert permuted is not None
         control = permuted if unseen is None else unseen
         blind_auc = None if blind is None else intervals.auc(blind.ranking, confidence)
         rivals = [] if unseen is None else [unseen.tpr_at_fpr]
         if blind is not None and blind_auc is not None and (not rivals or intervals.suspicious(blind_auc)):
-            rivals.append(_tprs(blind.ranking, rates, fprs))
+            rivals.append(intervals.tprs_at_fprs(blind.ranking, fprs, rates))
         risks.append(
             Risk(
                 release=trial.attack.release,
@@ -261,10 +282,6 @@ def _beyond_control(target: Judged, control: Judged) -> Callable[[float], Estima
     return intervals.difference_in_order((target.ranking, target.ordered), (control.ranking, control.ordered))
 
 
-def _tprs(ranking: Ranking, confidence: float, fprs: tuple[float, ...]) -> dict[float, Estimate]:
-    return intervals.tprs_at_fprs(ranking, fprs, confidence)
-
-
 def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, Estimate]]) -> dict[float, Estimate]:
     """The least that a rate exceeds those of the rivals by, where there are any and the sample can carry the rates."""
     if not rivals:
@@ -285,15 +302,8 @@ def _controls(
     """Figures of a control at each confidence; None for each where there is no control."""
     if judged is None:
         return [None] * len(confidences)
-    return [
-        Control(
-            kind,
-            intervals.auc(judged.ranking, one.auc),
-            intervals.mean_difference(judged.says, one.auc),
-            _tprs(judged.ranking, one.rates, fprs),
-        )
-        for one in confidences
-    ]
+    figures = zip(*_common(judged.ranking, judged.says, confidences, fprs), strict=True)
+    return [Control(kind, auc, advantage, tprs) for auc, advantage, tprs in figures]
 
 
 def pool_small_groups(levels: NDArray[Any], member: Booleans) -> tuple[NDArray[Any], int]:
