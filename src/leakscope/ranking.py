@@ -135,7 +135,7 @@ class Ordered:
         inside = np.concatenate([[0], np.cumsum(self.member)])
         members, both = int(inside[-1]), inside[start] + inside[end]
         below = (start + end - both) / (2 * max(1, len(self.rows) - members))
-        return np.where(self.member, below, 1 - both / (2 * max(1, members)))
+        return np.asarray(np.where(self.member, below, 1 - both / (2 * max(1, members))))
 
     def within(self, scale: Scale) -> list[Ordered]:
         """The same records in the strata of another scale."""
