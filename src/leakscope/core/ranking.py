@@ -149,9 +149,9 @@ def order_scores(scores: Floats, member: Booleans, scale: Scale) -> list[Ordered
     for mask, block in scale.strata():
         rows = np.flatnonzero(mask)
         rows = rows[np.argsort(scores[rows])]
-        found.append(
-            Ordered(rows, np.cumsum(np.diff(scores[rows], prepend=scores[rows[:1]]) != 0), member[rows], block)
-        )
+        new = np.diff(scores[rows], prepend=scores[rows[:1]]) != 0
+        rank: Indices = np.cumsum(new).astype(np.int32 if len(new) < 2**31 else np.int64)
+        found.append(Ordered(rows, rank, member[rows], block))
     return found
 
 
