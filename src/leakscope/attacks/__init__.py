@@ -100,7 +100,7 @@ REGISTRY: dict[str, Callable[[], Attack]] = {
     "explanation references": partial(explanation_references, "gradient"),
     "explanation learned references": partial(learned_explanation_references, "gradient", prediction=None),
     "explanation and prediction references": partial(learned_explanation_references, "gradient"),
-    "explanation": partial(learned_explanation, "gradient", beside=None, true_label=False),
+    "explanation": partial(learned_explanation, "gradient", second=None, true_label=False),
     "explanation and prediction": partial(learned_explanation, "gradient"),
     "explanation network": partial(explanation_network, "gradient", prediction=True, true_label=True),
     "self-revelation": self_revelation,
@@ -150,7 +150,7 @@ def explanation_attacks(
 ) -> tuple[Attack, ...]:
     """The usual attacks on an explanation by features: the tree on its 1-norm, and boosted trees on all of it.
 
-    With ``prediction``, the release that comes beside it (``"probabilities"``, ``"labels"``, or ``"predictions"`` of a
+    With ``prediction``, the release that comes with it (``"probabilities"``, ``"labels"``, or ``"predictions"`` of a
     regression model), also boosted trees on both. With ``references``, models of the target's kind, these trees give way to the attacks
     that compare with reference models. The last attack is the one that sees most, and `prediction_attack` the same without the
     explanation. The attack network (`explanation_network`) takes minutes on large data, and runs only where it is asked for by name.
@@ -164,11 +164,11 @@ def explanation_attacks(
     >>> explanation_attacks("gradient", prediction="labels", references=True)[-1].releases
     ('gradient', 'labels', 'references', 'references of gradient')
     """
-    alone = (explanation_norm(release), learned_explanation(release, beside=None, true_label=False))
+    alone = (explanation_norm(release), learned_explanation(release, second=None, true_label=False))
     if references:
         learned = learned_explanation_references(release, prediction=prediction, task=task)
         return (*alone, explanation_references(release), learned)
-    return alone if prediction is None else (*alone, learned_explanation(release, beside=prediction))
+    return alone if prediction is None else (*alone, learned_explanation(release, second=prediction))
 
 
 def prediction_attack(prediction: str, *, references: bool = False, task: Task = "classification") -> Attack:

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 
 from leakscope.attacks.attributes import AttributeAttack, AttributeEvidence
-from leakscope.attacks.membership_explanation_learned import Components
+from leakscope.attacks.membership_explanation_learned import PrincipalComponents
 from leakscope.attacks.membership_learned import log_odds
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.threads import one_thread
@@ -120,5 +120,5 @@ def _output_features(known: Floats, asked: Floats, classes: bool) -> tuple[Float
         return log_odds(known[:, 1:]), log_odds(asked[:, 1:])
     if known.shape[1] <= MOST_CLASSES:
         return log_odds(known), log_odds(asked)
-    components = Components.fit(known[:MOST_KNOWN])
+    components = PrincipalComponents.fit(known[:MOST_KNOWN])
     return components(known), components(asked)

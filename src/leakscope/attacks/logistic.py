@@ -21,12 +21,12 @@ OF_CONSTANT = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class Logistic:
+class LogisticClassifier:
     """Weights of the constant and of the standardised columns, and for degree 2 of their standardised products too.
 
     Examples
     --------
-    >>> model = Logistic.fit(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([False, False, True, True]))
+    >>> model = LogisticClassifier.fit(np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([False, False, True, True]))
     >>> model.decision_function(np.array([[1.5], [3.0]])).round(2)
     array([0.  , 1.27])
     """
@@ -36,7 +36,7 @@ class Logistic:
     penalty: Floats
 
     @classmethod
-    def fit(cls, features: Floats, member: Booleans, strength: float = 1.0, *, degree: int = 1) -> Logistic:
+    def fit(cls, features: Floats, member: Booleans, strength: float = 1.0, *, degree: int = 1) -> LogisticClassifier:
         """Fit the weights; ``strength`` is C, the inverse of the penalty."""
         scales: list[tuple[Floats, Floats]] = []
         columns = _design(features, degree, lambda _, part: scales.append(_standardise(part)))

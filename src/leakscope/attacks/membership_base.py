@@ -47,7 +47,7 @@ def base(task: Task = "classification") -> Attack:
         score = tempered_ratio(evidence, task)
         return Guesses(score, (score > 0).astype(np.float64))
 
-    return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, second=REFERENCES)
 
 
 def tempered_ratio(seen: Evidence | Known, task: Task) -> Floats:

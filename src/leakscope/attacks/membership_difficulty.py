@@ -44,4 +44,4 @@ def difficulty_calibration(task: Task = "classification") -> Attack:
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
         return at_best_threshold(evidence, score)
 
-    return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(NAME, loss_release(task), SOURCE, guess, fixed_scale=True, second=REFERENCES)

@@ -74,14 +74,14 @@ def learned_prediction(release: str = "probabilities", *, true_label: bool = Tru
     return attack.reads(*PREDICTIONS)
 
 
-def learned_explanation(release: str, *, beside: str | None = "probabilities", true_label: bool = True) -> Attack:
-    """Boosted trees on the explanation and all that `learned_prediction` sees; with ``beside=None`` on the explanation.
+def learned_explanation(release: str, *, second: str | None = "probabilities", true_label: bool = True) -> Attack:
+    """Boosted trees on the explanation and all that `learned_prediction` sees; with ``second=None`` on the explanation.
 
     Parameters
     ----------
     release
         The explanation, such as ``"gradient"``.
-    beside
+    second
         The prediction that comes with it, as for `learned_prediction`, or None.
     true_label
         Whether the attacker knows the records' true labels.
@@ -92,12 +92,12 @@ def learned_explanation(release: str, *, beside: str | None = "probabilities", t
     >>> attack.name, attack.releases
     ('learned on all (boosted trees)', ('gradient', 'probabilities'))
     """
-    if beside not in (None, *PREDICTIONS):
-        raise InputError(f"beside is {', '.join(map(repr, PREDICTIONS))} or None, not {beside!r}")
+    if second not in (None, *PREDICTIONS):
+        raise InputError(f"second must be {', '.join(map(repr, PREDICTIONS))} or None, not {second!r}")
 
     def prepare(known: Known) -> Features:
         of_explanation = ExplanationFeatures.fit(known.observed)
-        of_prediction = None if beside is None else PredictionFeatures.fit(beside, _second(known))
+        of_prediction = None if second is None else PredictionFeatures.fit(second, _second(known))
 
         def features(seen: Evidence | Known) -> Floats:
             columns = [of_explanation(seen.observed)]
@@ -109,9 +109,9 @@ def learned_explanation(release: str, *, beside: str | None = "probabilities", t
 
         return features
 
-    sees = "explanation" if beside is None else "both"
+    sees = "explanation" if second is None else "both"
     return Attack(
-        _name(sees, true_label), parse(release).name, SOURCE, _guess(prepare), uses_labels=true_label, beside=beside
+        _name(sees, true_label), parse(release).name, SOURCE, _guess(prepare), uses_labels=true_label, second=second
     )
 
 
@@ -121,9 +121,9 @@ def _name(sees: str, true_label: bool) -> str:
 
 
 def _second(seen: Evidence | Known) -> Floats:
-    if seen.beside is None:
-        raise InputError("this attack reads a prediction beside the explanation: put it into the evidence as beside")
-    return seen.beside
+    if seen.second is None:
+        raise InputError("this attack reads the prediction too: pass it as second of the evidence")
+    return seen.second
 
 
 def _guess(prepare: Callable[[Known], Features]) -> Callable[[Evidence, np.random.Generator], Guesses]:
@@ -161,19 +161,19 @@ def boosted_trees(features: Floats, member: Booleans) -> Any:
 
 
 @dataclass(frozen=True)
-class Components:
+class PrincipalComponents:
     """The first principal components of some rows."""
 
     centre: Floats
     directions: Floats
 
     @classmethod
-    def fit(cls, rows: Floats, count: int = COMPONENTS) -> Components:
+    def fit(cls, rows: Floats, count: int = COMPONENTS) -> PrincipalComponents:
         """At most ``count`` components, and not more than there can be.
 
         Examples
         --------
-        >>> Components.fit(np.array([[0.0, 1.0], [0.0, 3.0]]))(np.array([[5.0, 4.0]])).round(2)
+        >>> PrincipalComponents.fit(np.array([[0.0, 1.0], [0.0, 3.0]]))(np.array([[5.0, 4.0]])).round(2)
         array([[2.]])
         """
         from sklearn.utils.extmath import randomized_svd
@@ -199,11 +199,11 @@ class PredictionFeatures:
     """
 
     release: str
-    components: Components | None
+    components: PrincipalComponents | None
 
     @classmethod
     def fit(cls, release: str, known: Floats) -> PredictionFeatures:
-        components = Components.fit(_evenly(known)) if release == "probabilities" else None
+        components = PrincipalComponents.fit(_evenly(known)) if release == "probabilities" else None
         return cls(release, components)
 
     def __call__(self, prediction: Floats, labels: Labels | None) -> Floats:
@@ -227,11 +227,11 @@ class ExplanationFeatures:
     array([[ 0.69,  0.  ,  1.04,  0.25,  0.  ,  0.25, -0.5 ]])
     """
 
-    components: Components
+    components: PrincipalComponents
 
     @classmethod
     def fit(cls, known: Floats) -> ExplanationFeatures:
-        return cls(Components.fit(_shares(_evenly(known))))
+        return cls(PrincipalComponents.fit(_shares(_evenly(known))))
 
     def __call__(self, explanation: Floats) -> Floats:
         step = max(1, BLOCK // explanation.shape[1])

@@ -52,7 +52,7 @@ BLOCK = 2048
 def explanation_network(
     release: str, *, prediction: bool = False, true_label: bool = False, epochs: int = 30
 ) -> Attack:
-    """A network on the whole explanation, with more or less beside it [shokri2019, section 4.2 and appendix A].
+    """A network on the whole explanation and, optionally, other inputs [shokri2019, section 4.2 and appendix A].
 
     The paper's scenarios: ``explanation_network("gradient")`` is ∇c, with ``true_label=True`` it is ∇c; l, with
     ``prediction=True`` it is ∇c; c, and ``explanation_network("probabilities")`` is c. All see the predicted label.
@@ -94,7 +94,7 @@ def explanation_network(
         "shokri2019, section 4.2 and appendix A",
         guess,
         uses_labels=true_label,
-        beside=None if not explained else "probabilities" if prediction else "labels",
+        second=None if not explained else "probabilities" if prediction else "labels",
     )
 
 
@@ -144,9 +144,9 @@ def _prediction(seen: Evidence | Known, sees: Sequence[str]) -> Floats:
     """The prediction vector, or the predicted label in one column."""
     if "explanation" not in sees:
         return seen.observed
-    if seen.beside is None:
-        raise InputError("the attack network reads a prediction beside the explanation: put it into the evidence")
-    return seen.beside
+    if seen.second is None:
+        raise InputError("the attack network reads the prediction too: pass it as second of the evidence")
+    return seen.second
 
 
 def _show(seen: Evidence | Known, sees: Sequence[str], classes: int, scale: float) -> Shown:

@@ -20,7 +20,7 @@ around :math:`\mu_{out}`, with the pooled deviations of `references`. Two attack
 
 The values are held between the 0.1 % and the 99.9 % quantile of those under the reference models: a network that rounds a gradient
 to 0 has an infinite logarithm there. In four cases (Adult with logistic regression and with a network, digits, location30; gradient,
-integrated gradients, LRP) the four features were as good as or better than :math:`(t, \mu_{in}, \mu_{out}, Λ)` beside labels and beside
+integrated gradients, LRP) the four features were as good as or better than :math:`(t, \mu_{in}, \mu_{out}, Λ)` with labels and with
 probabilities. The entropy of the explanation, its largest and its smallest value were tried as further numbers and left out: none raised the gain.
 """
 
@@ -124,7 +124,7 @@ def explanation_references(release: str) -> Attack:
         return Guesses(ratio, (ratio > 0).astype(np.float64))
 
     name = parse(release).name
-    return Attack(NAME, name, SOURCE, guess, fixed_scale=True, beside=references_of(name))
+    return Attack(NAME, name, SOURCE, guess, fixed_scale=True, second=references_of(name))
 
 
 def learned_explanation_references(
@@ -158,18 +158,18 @@ def learned_explanation_references(
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
         return fit_and_guess(evidence, rng, features, name)
 
-    return Attack(name, explained, SOURCE, guess, uses_labels=prediction == "labels", beside=tuple(read))
+    return Attack(name, explained, SOURCE, guess, uses_labels=prediction == "labels", second=tuple(read))
 
 
 def _with_answers(of_answers: Features, release: str) -> Features:
     """Features of the answers, a loss or labels, and of the explanation."""
 
     def features(seen: Evidence | Known) -> Floats:
-        beside = references_in(seen, LEARNED_WITH_PREDICTION)
-        answers = replace(seen, observed=beside[:, :1], beside=beside[:, 1 : 1 + COLUMNS])
-        explained = _features(replace(seen, beside=beside[:, 1 + COLUMNS :]))
+        second = references_in(seen, LEARNED_WITH_PREDICTION)
+        answers = replace(seen, observed=second[:, :1], second=second[:, 1 : 1 + COLUMNS])
+        explained = _features(replace(seen, second=second[:, 1 + COLUMNS :]))
         if release == "labels":
-            explained[:, :STATISTICS] *= np.where(beside[:, 0] == seen.labels, 1.0, -1.0)[:, None]
+            explained[:, :STATISTICS] *= np.where(second[:, 0] == seen.labels, 1.0, -1.0)[:, None]
         return np.hstack([of_answers(answers), explained])
 
     return features

@@ -35,7 +35,7 @@ def label_references() -> Attack:
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: ARG001
         return at_best_threshold(evidence, right_beyond_references)
 
-    return Attack(NAME, "labels", SOURCE, guess, uses_labels=True, fixed_scale=True, beside=REFERENCES)
+    return Attack(NAME, "labels", SOURCE, guess, uses_labels=True, fixed_scale=True, second=REFERENCES)
 
 
 def right_beyond_references(seen: Evidence | Known) -> Floats:

@@ -18,7 +18,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscope.attacks.logistic import Logistic
+from leakscope.attacks.logistic import LogisticClassifier
 from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.core.arrays import Floats, Labels
 from leakscope.releases.release import LOSSES
@@ -51,7 +51,7 @@ def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Atta
         known = thin(evidence.known, rng)
         unit = _unit(known.observed) if looks == "loss" else 1.0
         if classifier == "logistic regression":
-            fitted = Logistic.fit(features(known.observed / unit, known.labels), known.member)
+            fitted = LogisticClassifier.fit(features(known.observed / unit, known.labels), known.member)
             odds = fitted.decision_function(features(evidence.observed / unit, evidence.labels))
             return Guesses(odds, (odds > 0).astype(np.float64))
         model = _classifier(classifier, len(known.member), int(rng.integers(2**31)))
@@ -72,8 +72,8 @@ def thin(known: Known, rng: np.random.Generator) -> Known:
         return known
     rows = np.sort(rng.choice(len(known.member), MOST_KNOWN, replace=False))
     labels = None if known.labels is None else known.labels[rows]
-    beside = None if known.beside is None else known.beside[rows]
-    return Known(known.observed[rows], labels, known.member[rows], beside)
+    second = None if known.second is None else known.second[rows]
+    return Known(known.observed[rows], labels, known.member[rows], second)
 
 
 def smallest_leaf(known: int) -> int:

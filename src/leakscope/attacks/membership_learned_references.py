@@ -29,7 +29,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from leakscope.attacks.logistic import Logistic
+from leakscope.attacks.logistic import LogisticClassifier
 from leakscope.attacks.membership_base import tempered_ratio
 from leakscope.attacks.membership_explanation_learned import boosted_trees
 from leakscope.attacks.membership_label_references import right_beyond_references
@@ -82,7 +82,7 @@ def learned_references(
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
         return fit_and_guess(evidence, rng, features, name, classifier)
 
-    return Attack(name, release, SOURCE, guess, uses_labels=release == "labels", beside=REFERENCES)
+    return Attack(name, release, SOURCE, guess, uses_labels=release == "labels", second=REFERENCES)
 
 
 def reads_of(task: Task, prediction: str | None = None) -> str:
@@ -126,14 +126,14 @@ def features_of(seen: Evidence | Known, task: Task) -> Floats:
     return np.column_stack([phi, references[:, MEAN_IN], references[:, MEAN_OUT], *ratios])
 
 
-def _fit_logistic(features: Floats, member: Booleans) -> Logistic:
+def _fit_logistic(features: Floats, member: Booleans) -> LogisticClassifier:
     """Logistic regression on the features, or on them and their products: whichever predicts better."""
-    plain = Logistic.fit(features, member, STRENGTH[1])
+    plain = LogisticClassifier.fit(features, member, STRENGTH[1])
     if min(member.sum(), (~member).sum()) < PARTS:
         return plain
     part = np.empty(len(member), np.intp)
     for side in (member, ~member):
         part[side] = np.arange(side.sum()) % PARTS
-    products = Logistic.fit(features, member, STRENGTH[2], degree=2)
+    products = LogisticClassifier.fit(features, member, STRENGTH[2], degree=2)
     losses = [model.loss_unseen(features, member, part) for model in (plain, products)]
     return plain if losses[0] <= losses[1] else products

@@ -64,7 +64,7 @@ def lira(task: Task = "classification", *, online: bool = True) -> Attack:
         return Guesses(ratio, (ratio > 0).astype(np.float64))
 
     source = SOURCE if online else "Carlini et al. 2022, offline variant"
-    return Attack(NAME if online else OFFLINE, loss_release(task), source, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(NAME if online else OFFLINE, loss_release(task), source, guess, fixed_scale=True, second=REFERENCES)
 
 
 def log_density_ratio(seen: Evidence | Known, task: Task) -> Floats:

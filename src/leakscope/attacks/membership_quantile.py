@@ -65,7 +65,7 @@ def quantile_regression(task: Task = "classification") -> Attack:
 
             return at_best_threshold(evidence, score)
 
-    return Attack(NAME, loss_release(task), SOURCE, guess, uses_labels=task == "classification", beside=REFERENCES)
+    return Attack(NAME, loss_release(task), SOURCE, guess, uses_labels=task == "classification", second=REFERENCES)
 
 
 def _condition(seen: Evidence | Known) -> Floats:

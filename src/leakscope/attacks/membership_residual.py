@@ -45,7 +45,7 @@ def residual(task: Task = "classification") -> Attack:
         from sklearn.ensemble import HistGradientBoostingRegressor
 
         known = evidence.known
-        shown = references_in(evidence, NAME), known.beside
+        shown = references_in(evidence, NAME), known.second
         assert shown[1] is not None
         difficulty = HistGradientBoostingRegressor(
             max_iter=60, max_leaf_nodes=15, early_stopping=False, random_state=int(rng.integers(2**31))
@@ -59,7 +59,7 @@ def residual(task: Task = "classification") -> Attack:
         return Guesses(score, (score > 0).astype(np.float64))
 
     return Attack(
-        NAME, loss_release(task), SOURCE, guess, uses_labels=task == "classification", beside=OTHER_REFERENCES
+        NAME, loss_release(task), SOURCE, guess, uses_labels=task == "classification", second=OTHER_REFERENCES
     )
 
 

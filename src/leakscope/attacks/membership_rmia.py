@@ -62,7 +62,7 @@ def rmia(task: Task = "classification", *, online: bool = True, a: float = 0.3) 
         return Guesses(ratio, (ratio > 0).astype(np.float64))
 
     source = SOURCE if online else "Zarifzadeh et al. 2024, appendix (offline)"
-    return Attack(name, loss_release(task), source, guess, fixed_scale=True, beside=REFERENCES)
+    return Attack(name, loss_release(task), source, guess, fixed_scale=True, second=REFERENCES)
 
 
 def log_ratio(seen: Evidence | Known, task: Task) -> Floats:

@@ -31,13 +31,13 @@ class Known:
     observed: Floats
     labels: Labels | None
     member: NDArray[np.bool_]
-    beside: Floats | None = None
+    second: Floats | None = None
 
     def take(self, rows: NDArray[np.bool_]) -> Known:
         at = np.flatnonzero(rows)
         labels = None if self.labels is None else self.labels[at]
-        beside = None if self.beside is None else take_records(self.beside, at)
-        return Known(take_records(self.observed, at), labels, self.member[at], beside)
+        second = None if self.second is None else take_records(self.second, at)
+        return Known(take_records(self.observed, at), labels, self.member[at], second)
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Evidence:
     """The release at the records in question, and at other records whose membership the attacker knows.
 
     ``observed`` has one row per record. ``labels`` holds the true labels (codes of classes, or values) for attacks that
-    say they use them, otherwise None. ``beside`` is a second release, for attacks that say they read one.
+    say they use them, otherwise None. ``second`` is a second release, for attacks that say they read one.
     """
 
     observed: Floats
     labels: Labels | None
     known: Known
-    beside: Floats | None = None
+    second: Floats | None = None
 
     def __len__(self) -> int:
         return len(self.observed)
@@ -85,7 +85,7 @@ class Attack:
     fixed_scale
         Whether a record's score does not depend on the records that the attacker knows. All scores can then be compared,
         which makes intervals narrower; the scores of a fitted attack only within a fold.
-    beside
+    second
         A second release that the attack reads, such as the prediction that an explanation comes with; or several, whose columns
         stand side by side in the evidence.
     guess_many
@@ -99,7 +99,7 @@ class Attack:
     guess: Callable[[Evidence, np.random.Generator], Guesses]
     uses_labels: bool = False
     fixed_scale: bool = False
-    beside: str | tuple[str, ...] | None = None
+    second: str | tuple[str, ...] | None = None
     guess_many: Callable[[Sequence[Evidence], np.random.Generator], list[Guesses]] | None = None
 
     def guess_all(self, evidences: Iterable[Evidence], rng: np.random.Generator) -> list[Guesses]:
@@ -115,23 +115,23 @@ class Attack:
     @property
     def releases(self) -> tuple[str, ...]:
         """All that it reads."""
-        return (self.release, *self._besides)
+        return (self.release, *self._seconds)
 
     @property
     def uses_references(self) -> bool:
         """Whether it reads reference models."""
         from leakscope.attacks.references import from_references
 
-        return any(from_references(name) for name in self._besides)
+        return any(from_references(name) for name in self._seconds)
 
-    def beside_in(self, shown: Mapping[str, Floats]) -> Floats | None:
+    def second_in(self, shown: Mapping[str, Floats]) -> Floats | None:
         """The columns of all that it reads in addition to its release; None where it reads nothing else."""
-        parts = [shown[name] for name in self._besides]
+        parts = [shown[name] for name in self._seconds]
         return None if not parts else parts[0] if len(parts) == 1 else np.hstack(parts)
 
     @property
-    def _besides(self) -> tuple[str, ...]:
-        return (self.beside,) if isinstance(self.beside, str) else self.beside or ()
+    def _seconds(self) -> tuple[str, ...]:
+        return (self.second,) if isinstance(self.second, str) else self.second or ()
 
     def reads(self, *releases: str) -> Attack:
         """The attack itself, if what it reads is one of these releases; otherwise an error."""

@@ -27,7 +27,7 @@ import numpy as np
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
 from leakscope.core.errors import InputError
-from leakscope.releases.oracle import Answer, BudgetSpent, Collector, Oracle, Prior, Reconstruction, Recovered
+from leakscope.releases.oracle import BudgetSpent, Collector, Oracle, OracleAnswer, Prior, Reconstruction, Recovered
 from leakscope.releases.record_explanations.explanation import Loss
 
 FIRST = 50  # uniform queries to begin with
@@ -62,7 +62,7 @@ def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
     def run(oracle: Oracle, prior: Prior, rng: np.random.Generator) -> Recovered:
         found = Collector(oracle)
         why = f"{IDLE} batches in a row showed nothing new"
-        answers = _Answers(prior)
+        answers = _FittedInfluences(prior)
         points, idle = prior.uniform(FIRST, rng), 0
         try:
             while idle < IDLE:
@@ -77,7 +77,7 @@ def zero_found_influences(*, margin: float = 0.0) -> Reconstruction:
     return Reconstruction("zero found influences", "shokri2019, end of section 5", run, uses_influences=True)
 
 
-class _Answers:
+class _FittedInfluences:
     """All answers so far, with features scaled to [-1/2, 1/2], and each record's fitted influence."""
 
     def __init__(self, prior: Prior) -> None:
@@ -87,7 +87,7 @@ class _Answers:
         self.records: dict[int, tuple[list[int], list[float]]] = {}  # where each record showed, and its change there
         self.fits: dict[int, tuple[int, Floats]] = {}  # the last fit of each record, and how many points it had
 
-    def note(self, points: Floats, answer: Answer, loss: Loss) -> None:
+    def note(self, points: Floats, answer: OracleAnswer, loss: Loss) -> None:
         if answer.influences is None:
             raise InputError("zeroing influences needs the influences, and these are kept back: use another attack")
         predictions = answer.predictions

@@ -288,9 +288,9 @@ def _sum_sides(values: Floats, had: Floats, out: Floats) -> None:
 
 def references_in(evidence: Evidence | Known, attack: str) -> Floats:
     """The statistics that an attack was given, or an error that names what is missing."""
-    if evidence.beside is None:
-        raise InputError(f"“{attack}” needs reference models: pass reference_statistics as beside")
-    return evidence.beside
+    if evidence.second is None:
+        raise InputError(f"“{attack}” needs reference models: pass reference_statistics as second of the evidence")
+    return evidence.second
 
 
 def at_best_threshold(evidence: Evidence, score_of: Callable[[Evidence | Known], Floats]) -> Guesses:

@@ -20,7 +20,7 @@ FOLLOWS = {
     "probabilities": ("labels", "probabilities", "log_loss", "likelihood_loss", "squared_error"),
     "predictions": ("predictions", "squared_error"),
 }
-#: What an explanation can come beside, the most telling first.
+#: Predictions that an explanation can be released with, the most informative first.
 PREDICTIONS = ("probabilities", "predictions", "labels")
 #: Records that a release is tried on before anything is trained.
 PROBE = 8

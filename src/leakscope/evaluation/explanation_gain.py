@@ -19,10 +19,10 @@ from leakscope.core import intervals
 from leakscope.core.estimate import Estimate
 from leakscope.core.ranking import Part, Scale, Stratum, split
 from leakscope.evaluation.results import Extra
-from leakscope.evaluation.risk import Judged, Trial
+from leakscope.evaluation.risk import Judged, JudgedAttack
 
 
-def extra_leakage(without: Trial, together: Trial, beside: str, confidence: float) -> Extra:
+def extra_leakage(without: JudgedAttack, together: JudgedAttack, beside: str, confidence: float) -> Extra:
     """Compare an attack on the prediction and the explanation with one on the prediction alone.
 
     Parameters

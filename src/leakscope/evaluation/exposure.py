@@ -28,7 +28,7 @@ from leakscope.core.ranking import Ranking, split
 from leakscope.data.records import Records
 from leakscope.evaluation.crossfit import Hashes, Sample
 from leakscope.evaluation.evaluate import Evaluated
-from leakscope.evaluation.results import Named, Procedure
+from leakscope.evaluation.results import NamedMembers, Procedure
 from leakscope.evaluation.risk import Judged, exposure
 from leakscope.evaluation.training import Fits
 from leakscope.models.model import Task
@@ -107,7 +107,7 @@ def record_table(members: Records, exposures: Exposures, evidence: Floats, more:
     return pd.DataFrame(columns | {"p_value": evidence} | dict(more))
 
 
-def count_named(judged: Judged, confidence: float, seed: int) -> Named:
+def count_named(judged: Judged, confidence: float, seed: int) -> NamedMembers:
     """How many of the judged members an attacker could name who accepts one false name in ten.
 
     Half of the non-members set the scale, the others and half of the members are asked about; then the other way round.
@@ -135,7 +135,7 @@ def count_named(judged: Judged, confidence: float, seed: int) -> Named:
         named[asked[_benjamini_hochberg(p, DISCOVERY_RATE)]] = True
     count, members = int(named[judged.member].sum()), int(judged.member.sum())
     share = intervals.proportion(count, members, confidence)
-    return Named(count, int(named[~judged.member].sum()), share, DISCOVERY_RATE)
+    return NamedMembers(count, int(named[~judged.member].sum()), share, DISCOVERY_RATE)
 
 
 def _benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:

@@ -125,7 +125,7 @@ def group_risks(
     return [tuple(risks) for risks in found]
 
 
-class _Placed(NamedTuple):
+class _GroupAucs(NamedTuple):
     """AUC, DeLong variance and numbers of records of each group, in one stratum."""
 
     auc: Floats
@@ -134,7 +134,7 @@ class _Placed(NamedTuple):
     nonmembers: Indices
 
 
-def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_Placed, _Placed]:
+def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_GroupAucs, _GroupAucs]:
     """AUC of every group and of every rest in one stratum."""
     codes, rank, member = column.codes[one.rows], one.rank, one.member
     if len(codes) and codes.min() < 0:
@@ -149,7 +149,7 @@ def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_Placed, _Placed]:
         with np.errstate(divide="ignore", invalid="ignore"):
             auc = sums[0] / (2 * m * n)
             placed.append(
-                _Placed(auc, _variance(*sums, m) / (2.0 * n) ** 2 + _variance(*other, n) / (2.0 * m) ** 2, m, n)
+                _GroupAucs(auc, _variance(*sums, m) / (2.0 * n) ** 2 + _variance(*other, n) / (2.0 * m) ** 2, m, n)
             )
     return placed[0], placed[1]
 
@@ -242,7 +242,7 @@ class _Auc(NamedTuple):
     known: Booleans
 
 
-def _combined(parts: Sequence[_Placed], blocks: Indices) -> _Auc:
+def _combined(parts: Sequence[_GroupAucs], blocks: Indices) -> _Auc:
     """Mean over strata, as in `ranking.Ranking`."""
     auc, variance, m, n = (np.array(values) for values in zip(*parts, strict=True))
     used = np.minimum(m, n) > 1

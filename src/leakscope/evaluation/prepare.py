@@ -19,7 +19,7 @@ from leakscope.evaluation.audited_target import label_groups
 from leakscope.evaluation.blind_baseline import blind_guesses
 from leakscope.evaluation.crossfit import Hashes, Sample
 from leakscope.evaluation.design import FOLDS, Design, Numbers, make_design
-from leakscope.evaluation.evaluate import Case
+from leakscope.evaluation.evaluate import EvaluationCase
 from leakscope.evaluation.groups import label_column
 from leakscope.evaluation.near_copies import near_copies
 from leakscope.evaluation.results import Overlap
@@ -56,7 +56,7 @@ class Prepared:
     target: Target
     hashes: tuple[Hashes, Hashes]
     overlap: Overlap
-    case: Case
+    case: EvaluationCase
     design: Design
     seed: int
     said: list[Caveat]
@@ -83,7 +83,7 @@ def prepare(target: Target, settings: Settings, clock: Clock, *, references_used
         blind = blind_guesses(target.members, target.nonmembers, sample, guessing)
     groups, said = judged_groups(target.members, target.nonmembers, sample, target.model)
     labels = (target.members.y, target.nonmembers.y)
-    case = Case(sample, labels, blind, groups, settings.seed, settings.fprs)
+    case = EvaluationCase(sample, labels, blind, groups, settings.seed, settings.fprs)
     return Prepared(target, hashes, overlap, case, design, seed, said, reason)
 
 

@@ -27,7 +27,7 @@ from leakscope.attacks.references import OF_EXPLANATION, OTHER_REFERENCES, REFER
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats, Labels
 from leakscope.evaluation.crossfit import Sample
-from leakscope.evaluation.evaluate import Control, Observed
+from leakscope.evaluation.evaluate import ControlOutputs, Observed
 from leakscope.evaluation.results import Fit
 from leakscope.evaluation.training import Show, Shown, Trained, answers_in
 from leakscope.models.model import Model, Task
@@ -63,7 +63,7 @@ def observe_version(
     if trained.control is not None:
         labels = sample.judge(target.members.y, target.nonmembers.y)
         there = _released(target, trained.control, labels, show, names)
-        control = Control(there, design.asked, design.smallest_fold)
+        control = ControlOutputs(there, design.asked, design.smallest_fold)
     if len(fits.references):
         name, inside = OTHER_REFERENCES if target.learner is None else REFERENCES, design.inside()
         tables = {name: combine(fits.references, inside, task)}

@@ -147,7 +147,7 @@ class Judged:
 
 
 @dataclass(frozen=True)
-class Trial:
+class JudgedAttack:
     """All that is needed to judge one attack: it on the target, on shuffled memberships, and on the control if any.
 
     Shuffled memberships are None once the attack was assessed, and where there is a control and no need for them.
@@ -160,7 +160,7 @@ class Trial:
 
 
 def assess(
-    trial: Trial,
+    trial: JudgedAttack,
     blind: Judged | None,
     groups: Mapping[str, NDArray[Any]] | Sequence[GroupColumn],
     *,
@@ -287,7 +287,10 @@ def assess_groups(
 
 
 def most_exposed_group(
-    risks: Sequence[Risk], trial_of: Callable[[int], Trial], blind: Judged | None, groups: Mapping[str, NDArray[Any]]
+    risks: Sequence[Risk],
+    trial_of: Callable[[int], JudgedAttack],
+    blind: Judged | None,
+    groups: Mapping[str, NDArray[Any]],
 ) -> ExposedGroup | None:
     """The group with the largest lower end of its AUC under any attack, if that is above chance, with its control and baseline.
 

@@ -32,7 +32,7 @@ from leakscope.evaluation.results import (
     ExposedGroup,
     Fit,
     Largest,
-    Named,
+    NamedMembers,
     ReleaseRisk,
     Risk,
     Statement,
@@ -143,7 +143,7 @@ def _lift(risk: Risk | ReleaseRisk) -> float:
     return max(risk.tpr_at_fpr[fpr].low / fpr for fpr in _caught_at(risk))
 
 
-def judge(strongest: Risk, basis: Basis, named: Named | None = None) -> Verdict:
+def judge(strongest: Risk, basis: Basis, named: NamedMembers | None = None) -> Verdict:
     """Decide whether the model leaks, over all records and then within the most exposed group.
 
     *Leaks* means: an attack that was run distinguishes members from non-members significantly better than chance, over all records or
@@ -169,7 +169,7 @@ def judge(strongest: Risk, basis: Basis, named: Named | None = None) -> Verdict:
     return found
 
 
-def _named(named: Named, strongest: Risk) -> Statement:
+def _named(named: NamedMembers, strongest: Risk) -> Statement:
     estimates = {"count": _exact(named.count), "share": named.share, "rate": _exact(named.false_discovery_rate)}
     return Statement("named", estimates, strongest.attack, strongest.release)
 

@@ -183,7 +183,7 @@ class Bench:
             row[:] = np.packbits(rng.random((samples, features), dtype=np.float32) < share, axis=1)
         self.shown: Output = "logit" if refusal(model, FeatureExplanation("gradient")) else "probability"
         self.code = output_of(model, self.shown)(self.columns).argmax(axis=1)
-        self._answers: dict[Output, _Answers] = {}
+        self._answers: dict[Output, _ExplainedOutput] = {}
         bounded = model.task == "classification" and self.shown == "probability"
         self.scale = 1.0 if bounded else float(np.std(self._told(self.shown).whole)) or 1.0
 
@@ -220,7 +220,7 @@ class Bench:
         deletion = np.trapezoid(np.hstack([whole, going, empty]), share, axis=1)
         return deletion, np.trapezoid(np.hstack([empty, coming, whole]), share, axis=1)
 
-    def _told(self, output: Output) -> _Answers:
+    def _told(self, output: Output) -> _ExplainedOutput:
         """What the model says of these records, with all features, with none, and without each random set."""
         if output not in self._answers:
             function = output_of(self.model, output)
@@ -230,7 +230,7 @@ class Bench:
             changes = np.empty(self.packed.shape[:2])
             for part, sets in self._sets():
                 changes[part] = whole[part, None] - self._evaluate(function, ~sets, part)
-            self._answers[output] = _Answers(function, whole, empty, changes)
+            self._answers[output] = _ExplainedOutput(function, whole, empty, changes)
         return self._answers[output]
 
     def _evaluate(self, function: Function, kept: NDArray[np.bool_], rows: slice) -> Floats:
@@ -251,7 +251,7 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class _Answers:
+class _ExplainedOutput:
     """One output: its function, its value for the class of each record, that at the baseline, and what each set changes."""
 
     function: Function

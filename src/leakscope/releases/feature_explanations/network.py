@@ -44,7 +44,7 @@ class NetworkView:
     def explain(self, X: NDArray[Any], how: FeatureExplanation, keys: NDArray[np.uint64]) -> NDArray[Any]:
         """Explanations of records, in the shape of the records; ``keys`` seed the noise of each."""
         with evaluation_mode(self.module), torch.enable_grad():
-            return _Work(self, how, X[:1]).run(X, keys)
+            return _MethodRun(self, how, X[:1]).run(X, keys)
 
     def head(self, raw: Any, how: FeatureExplanation) -> Any:
         """What may be explained: one column per class."""
@@ -71,7 +71,7 @@ class NetworkView:
         return None
 
 
-class _Work:
+class _MethodRun:
     """One explanation method on one network."""
 
     def __init__(self, view: NetworkView, how: FeatureExplanation, first: NDArray[Any]) -> None:

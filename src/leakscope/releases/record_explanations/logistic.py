@@ -97,7 +97,7 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
     from joblib import cpu_count
 
     with one_thread():
-        problem = Problem(X, y, l2)
+        problem = LogisticProblem(X, y, l2)
         distinct, place = np.unique(problem.first, return_inverse=True)
         solutions = np.empty((len(distinct), problem.A.shape[1]))
         worst, done = problem.full_norm, 0
@@ -155,7 +155,7 @@ def _coordinates(features: Floats) -> tuple[Floats | None, Floats]:
     return basis, triangle.T
 
 
-class Problem:
+class LogisticProblem:
     """The records with a column of ones, the model of all of them, and the factor of its Hessian.
 
     ``theta`` is the model's weights and constant, ``full_norm`` the length of the gradient there, ``residual`` p − y,
