@@ -1,8 +1,8 @@
 r"""Logistic regression of membership on a few numbers per record, by Newton's method.
 
-It minimises :math:`\sum_i \ln(1 + e^{-s_i x_i^\top w}) + |w|^2 / 2C` with s = 1 for members and -1 for others. The columns of x are
-standardised; the constant has no penalty. That is scikit-learn's ``make_pipeline(StandardScaler(), LogisticRegression(C=C))`` at its
-exact minimum. An audit fits it some hundred times, where scikit-learn's checks and its solver take most of the time.
+It minimises :math:`\sum_i \ln(1 + e^{-s_i x_i^\top w}) + |w|^2 / 2C` with s = 1 for members and -1 for non-members. The columns of x
+are standardised; the constant has no penalty. This is scikit-learn's ``make_pipeline(StandardScaler(), LogisticRegression(C=C))`` at
+its exact minimum. An audit fits it some hundred times, where scikit-learn's checks and its solver take most of the time.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 
 from leakscope.core.arrays import Booleans, Floats, Indices
 
-#: When Newton's method ends: after so many steps, or at so small a gain; and the least part of a step that is tried.
+#: Newton's method: largest number of steps, smallest gain, and smallest fraction of a step that is tried.
 MOST_STEPS, SMALLEST_GAIN, SMALLEST_STEP = 50, 1e-10, 1e-6
 #: Penalty of the constant, so that its equation has a solution where one class is missing.
 OF_CONSTANT = 1e-9
@@ -50,7 +50,7 @@ class LogisticClassifier:
         return len(self.scales)
 
     def design(self, features: Floats) -> Floats:
-        """The constant and the standardised columns, (columns, records): sums over records then read memory in order."""
+        """Return the constant and the standardised columns, (columns, records), so that sums read memory in order."""
 
         def scale(power: int, part: Floats) -> None:
             centre, spread = self.scales[power]
@@ -60,11 +60,11 @@ class LogisticClassifier:
         return _design(features, self.degree, scale)
 
     def decision_function(self, features: Floats) -> Floats:
-        """Log-odds of membership."""
+        """Return the log-odds of membership."""
         return np.asarray(self.weights @ self.design(features))
 
     def loss_unseen(self, features: Floats, member: Booleans, part: Indices) -> float:
-        """Sum of the log-loss where each part is predicted from the others, by one Newton step from the weights of all.
+        """Return the cross-validated log-loss, summed: one Newton step from the weights of all records to those without each part.
 
         At these weights the gradient and the curvature of all records but one part are those of all records minus those of the part,
         so that one pass over the records serves all parts.

@@ -1,15 +1,14 @@
-r"""What an explanation adds to the prediction: boosted trees on the prediction, and on the prediction and the explanation.
+r"""Learned attacks on a feature explanation: boosted trees on the prediction, and on prediction and explanation.
 
-The question of a user is not what an explanation gives away but what it gives away once the prediction is out
-[shokri2019, Observation 4.3]. Two attacks answer it that differ in nothing but what they see: `learned_prediction` sees
-features of the prediction, `learned_explanation` these and features of the explanation, and both fit the same classifier to
-records whose membership the attacker knows [shokri2019, section 4.1].
+They measure what an explanation reveals in addition to the prediction [shokri2019, Observation 4.3]. The two attacks differ
+only in their inputs: `learned_prediction` reads features of the prediction, `learned_explanation` these and features of the
+explanation. Both fit the same classifier to records whose membership the attacker knows [shokri2019, section 4.1].
 
 Features of a prediction: the log-odds of the largest probabilities in falling order, the predicted class, and the
 probabilities along the first principal components of those of the known records, and with the true label its log-odds and
 its code; of a predicted label, its code, and with the true label also that and whether they agree; of a predicted value, the
-value, and with the true one the squared error. The components tell which classes come second and third. An explanation tells
-that too, and without them it would seem to add what was in the prediction.
+value, and with the true one the squared error. The components show which classes are second and third. An explanation shows
+this too, and without the components it would appear to add what the prediction contains.
 
 Features of an explanation :math:`\varphi`, with signed shares :math:`s_i = \varphi_i / \|\varphi\|_1`:
 
@@ -19,7 +18,7 @@ Features of an explanation :math:`\varphi`, with signed shares :math:`s_i = \var
 - signs: :math:`\sum_i s_i`, the largest share and the smallest;
 - direction: the shares along the first principal components of the known records' shares.
 
-The components are fitted without looking at membership.
+The components are fitted without memberships.
 """
 
 from __future__ import annotations
@@ -44,14 +43,14 @@ PREDICTIONS = ("probabilities", "predictions", "labels")
 SOURCE = "shokri2019, section 4.2, with boosted trees"
 TREES, LEAVES, RATE = 100, 4, 0.05
 COMPONENTS = 20
-#: Known records that the components are fitted on: more move them little.
+#: Known records that the components are fitted to: more change them little.
 MOST_FOR_COMPONENTS = 2_000
 #: Numbers of an explanation that are summarised at a time, which bounds memory.
 BLOCK = 1 << 22
 
 
 def learned_prediction(release: str = "probabilities", *, true_label: bool = True) -> Attack:
-    """Boosted trees on the prediction: the attack that `learned_explanation` is compared with.
+    """Return the attack by boosted trees on the prediction, which `learned_explanation` is compared with.
 
     Parameters
     ----------
@@ -75,14 +74,14 @@ def learned_prediction(release: str = "probabilities", *, true_label: bool = Tru
 
 
 def learned_explanation(release: str, *, second: str | None = "probabilities", true_label: bool = True) -> Attack:
-    """Boosted trees on the explanation and all that `learned_prediction` sees; with ``second=None`` on the explanation.
+    """Return the attack by boosted trees on the explanation and on all that `learned_prediction` reads.
 
     Parameters
     ----------
     release
         The explanation, such as ``"gradient"``.
     second
-        The prediction that comes with it, as for `learned_prediction`, or None.
+        The prediction that is released with it, as for `learned_prediction`; None for the explanation alone.
     true_label
         Whether the attacker knows the records' true labels.
 
@@ -129,8 +128,8 @@ def _second(seen: Evidence | Known) -> Floats:
 def _guess(prepare: Callable[[Known], Features]) -> Callable[[Evidence, np.random.Generator], Guesses]:
     """The attack that fits boosted trees to features of the known records.
 
-    The number of trees is fixed: on few records stopping early costs more in records held out and in chance than it saves,
-    and the chance would blur the difference of two attacks.
+    The number of trees is fixed. On few records, early stopping loses more by the records held out than it gains, and its
+    randomness would add to the difference of two attacks.
     """
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
@@ -145,7 +144,7 @@ def _guess(prepare: Callable[[Known], Features]) -> Callable[[Evidence, np.rando
 
 
 def boosted_trees(features: Floats, member: Booleans) -> Any:
-    """Trees that tell members from non-members, fitted."""
+    """Fit trees that distinguish members from non-members."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     trees = HistGradientBoostingClassifier(
@@ -169,7 +168,7 @@ class PrincipalComponents:
 
     @classmethod
     def fit(cls, rows: Floats, count: int = COMPONENTS) -> PrincipalComponents:
-        """At most ``count`` components, and not more than there can be.
+        """Fit at most ``count`` components.
 
         Examples
         --------
@@ -188,7 +187,7 @@ class PrincipalComponents:
 
 @dataclass(frozen=True)
 class PredictionFeatures:
-    """Features of predictions, and of how they compare with the true labels where these are known.
+    """Features of predictions, and of their agreement with the true labels if these are known.
 
     Examples
     --------

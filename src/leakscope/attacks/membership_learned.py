@@ -1,13 +1,13 @@
-"""The learned adversary: a small classifier tells members from non-members by what the release shows of them.
+"""Learned attacks: a small classifier distinguishes members from non-members by the released values.
 
-The attacker knows the membership of some records (shokri2019, section 4.1; tople2020, section 4.1, after Salem et al. 2019),
-fits on those and is judged on others. What the classifier looks at:
+The attacker knows the membership of some records (shokri2019, section 4.1; tople2020, section 4.1, after Salem et al.
+2019), fits the classifier to them and is judged on others. Inputs of the classifier:
 
-- ``confidences``: the probabilities sorted from the largest down, without the records' labels;
+- ``confidences``: the probabilities in descending order, without the records' labels;
 - ``label and confidences``: these, the probability of the true label, and the label;
 - ``loss``: the loss alone.
 
-Probabilities enter as log-odds, since members differ from others far out in the tails.
+Probabilities are read as log-odds, since members differ from non-members in the tails.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ from leakscope.releases.release import LOSSES
 Looks = Literal["confidences", "label and confidences", "loss"]
 Classifier = Literal["logistic regression", "tree", "network"]
 
-#: More known records than this make a small classifier slower, not better.
+#: Known records that a classifier is fitted to at most: more make it slower, not better.
 MOST_KNOWN = 10_000
-#: Classes beyond the tenth most probable say next to nothing, and are not looked at.
+#: Most probable classes that are read: the others carry almost no information.
 MOST_CONFIDENCES = 10
 SOURCES: dict[Looks, str] = {
     "confidences": "tople2020, section 4.1; Salem et al. 2019",
@@ -38,7 +38,7 @@ SOURCES: dict[Looks, str] = {
 
 
 def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Attack:
-    """A classifier on the release; ``looks`` says on which part.
+    """Return the attack by a classifier on the release; ``looks`` names its inputs.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def learned(release: str, looks: Looks, classifier: Classifier = "tree") -> Atta
 
 
 def thin(known: Known, rng: np.random.Generator) -> Known:
-    """At most `MOST_KNOWN` of the known records, at random and in their order."""
+    """Return at most `MOST_KNOWN` of the known records, at random and in their order."""
     if len(known.member) <= MOST_KNOWN:
         return known
     rows = np.sort(rng.choice(len(known.member), MOST_KNOWN, replace=False))
@@ -77,7 +77,7 @@ def thin(known: Known, rng: np.random.Generator) -> Known:
 
 
 def smallest_leaf(known: int) -> int:
-    """Known records that a leaf of a tree holds at least: a hundredth, and ten."""
+    """Return the smallest number of known records in a leaf: a hundredth, and at least ten."""
     return max(10, known // 100)
 
 
@@ -95,13 +95,13 @@ def _classifier(name: Literal["tree", "network"], known: int, seed: int) -> Any:
 
 
 def log_odds(probability: Floats) -> Floats:
-    """Natural logarithm of p / (1 - p), probabilities held 1e-12 away from 0 and 1."""
+    """Return the natural logarithm of p / (1 - p), probabilities held 1e-12 away from 0 and 1."""
     held = np.clip(probability, 1e-12, 1 - 1e-12)
     return np.log(held) - np.log1p(-held)
 
 
 def confidences(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG001
-    """Log-odds of the largest probabilities, from the largest down."""
+    """Return the log-odds of the largest probabilities, in descending order."""
     classes = observed.shape[1]
     ordered = -np.sort(-observed, axis=1) if classes > 2 else observed.max(axis=1, keepdims=True)
     # The last of k sorted probabilities is one minus the others.
@@ -109,18 +109,18 @@ def confidences(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG
 
 
 def label_and_confidences(observed: Floats, labels: Labels | None) -> Floats:
-    """`confidences`, the log-odds of the true label, and its code."""
+    """Return `confidences`, the log-odds of the true label, and its code."""
     codes = np.asarray(labels, dtype=np.intp)
     likelihood = np.take_along_axis(observed, codes[:, None], axis=1)
     return np.hstack([confidences(observed, None), log_odds(likelihood), codes[:, None].astype(np.float64)])
 
 
 def _unit(losses: Floats) -> float:
-    """Power of two near the mean loss: a tree takes differences below 1e-7 for none, whatever the unit of the labels."""
+    """Power of two near the mean loss: a tree ignores differences below 1e-7, whatever the unit of the labels."""
     mean = float(losses.mean())
     return float(2.0 ** np.round(np.log2(mean))) if mean > 0 else 1.0
 
 
 def _loss(observed: Floats, labels: Labels | None) -> Floats:  # noqa: ARG001
-    # A root tames large losses and keeps zero; unlike a logarithm with an offset it knows no scale.
+    # A root reduces large losses and keeps zero; unlike a logarithm with an offset it has no scale.
     return np.asarray(observed[:, :1] ** 0.25)

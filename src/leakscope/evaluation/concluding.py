@@ -67,7 +67,7 @@ class Tried:
         exposures: Exposures | None = None,
         more: Mapping[str, Any] | None = None,
     ) -> dict[str, Any]:
-        """The fields of an `Audit` that follow from the attacks.
+        """Return the fields of an `Audit` that follow from the attacks.
 
         Parameters
         ----------

@@ -55,16 +55,16 @@ class Sample:
         return np.repeat([True, False], self.judged)
 
     def twins(self, members: Hashes) -> Indices:
-        """For each member that is not judged the place of an equal one among the judged members, or -1, from the hashes of all."""
+        """Return the for each member that is not judged the place of an equal one among the judged members, or -1, from the hashes of all."""
         judged, rest = members[self.members[: self.judged]], members[self.members[self.judged :]]
         return follow(rest, judged, np.arange(self.judged))
 
     def judge(self, of_members: NDArray[Any], of_nonmembers: NDArray[Any]) -> NDArray[Any]:
-        """The judged part of an array over all members and one over all non-members."""
+        """Return the judged part of an array over all members and one over all non-members."""
         return np.concatenate([of_members[self.members[: self.judged]], of_nonmembers[self.nonmembers]])
 
     def permuted(self, rng: np.random.Generator) -> Booleans:
-        """Memberships shuffled within each half, so that each stays balanced: the control with nothing to find."""
+        """Return the memberships shuffled within each half, so that each stays balanced: the control with nothing to find."""
         member = self.member
         for number in (0, 1):
             rows = np.flatnonzero(self.half == number)
@@ -181,7 +181,7 @@ def _below(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
 
 
 def scale_of(attack: Attack, half: Indices, world: Models | None = None) -> Scale:
-    """Which scores of a cross-fitted attack can be compared: those of one half, or all where the scale is fixed.
+    """Return which scores of a cross-fitted attack can be compared: those of one half, or all where the scale is fixed.
 
     ``world`` numbers the models that the records were shown to, where there are several.
     """

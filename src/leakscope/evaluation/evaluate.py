@@ -66,11 +66,11 @@ class Observed:
     judged: Shown = field(default_factory=dict)
 
     def of_judged(self, name: str, sample: Sample) -> Floats:
-        """What a release shows of the judged records."""
+        """Return what a release shows of the judged records."""
         return self.judged[name] if name in self.judged else sample.judge(self.members[name], self.nonmembers[name])
 
     def of_others(self, name: str, sample: Sample) -> Floats:
-        """What a release shows of members that are not judged; of what is known of judged records alone, their means."""
+        """Return what a release shows of members that are not judged; of what is known of judged records alone, their means."""
         rest = sample.members[sample.judged :]
         if name in self.judged:
             return np.tile(self.judged[name].mean(axis=0), (len(rest), 1))
@@ -152,7 +152,7 @@ class Evaluated:
         return self._scored[1]
 
     def without_scores(self) -> Evaluated:
-        """The same without scores; where they are read all the same, the attack runs again."""
+        """Return the same without scores; where they are read all the same, the attack runs again."""
         return replace(self, kept=None)
 
 

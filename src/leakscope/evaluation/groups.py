@@ -37,7 +37,7 @@ DECILES = 10
 
 
 def label_column(task: str, named: Iterable[str] = ()) -> str:
-    """Name of the column of classes or deciles, beside the columns that the caller named.
+    """Return the name of the column of classes or deciles, beside the columns that the caller named.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def label_column(task: str, named: Iterable[str] = ()) -> str:
 
 
 def decile_levels(values: Floats) -> NDArray[Any]:
-    """Decile of each value, by its number: the ends of deciles are values of records, and are not shown.
+    """Return the decile of each value, by its number: the ends of deciles are values of records, and are not shown.
 
     Equal values share a decile.
 
@@ -98,7 +98,7 @@ def order_scores(scores: Floats, member: Booleans, scale: Scale) -> list[Ordered
 def group_risks(
     ordered: Sequence[Ordered], says_member: Floats, columns: Sequence[GroupColumn], confidences: Sequence[float]
 ) -> list[tuple[GroupRisk, ...]]:
-    """Risk of each group and its gap to the rest of its column, at each confidence.
+    """Return the risk of each group and its gap to the rest of its column, at each confidence.
 
     The intervals of one confidence hold for all groups at once (Bonferroni over all groups of all columns). A group without a rest
     that has both members and non-members is left out.

@@ -25,7 +25,7 @@ TREES = 100
 
 
 def own_or_other_kind(target: Target, learner: Learner | None, seed: int) -> tuple[Learner, Records]:
-    """The learner and all records; without a learner one of another kind, and the records as that one reads them."""
+    """Return the learner and all records; without a learner one of another kind, and the records as that one reads them."""
     everyone = join_records(target.members, target.nonmembers)
     if learner is not None:
         return learner, everyone

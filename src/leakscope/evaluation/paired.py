@@ -65,7 +65,7 @@ class Paired:
         return np.tile(np.repeat([0, 1], len(self.members[0])), 2)
 
     def case(self, seed: int) -> EvaluationCase:
-        """The case of an attack on both models; the blind baseline does not depend on them and is measured once (`sample`)."""
+        """Return the case of an attack on both models; the blind baseline does not depend on them and is measured once (`sample`)."""
         inside, outside = (np.concatenate([part.y for part in side]) for side in (self.members, self.nonmembers))
         return EvaluationCase(self.sample, (inside, outside), None, {}, seed, fprs=(), model=self.model)
 
@@ -88,7 +88,7 @@ class Paired:
         )
 
     def mix(self, sets: Sequence[Records], rng: np.random.Generator) -> Records:
-        """As many records as go with a sample, in equal shares from each set; repeated where the sets are too small."""
+        """Return the as many records as go with a sample, in equal shares from each set; repeated where the sets are too small."""
         count = len(self.members[0])
         share = min(count // len(sets), *(len(records) for records in sets))
         mixed = reduce(join_records, [records.take(rng.permutation(len(records))[:share]) for records in sets])

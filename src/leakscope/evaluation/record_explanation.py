@@ -39,7 +39,7 @@ def membership_risks(
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
     seed: int = 0,
 ) -> tuple[Risk, ...]:
-    """What each attack learns about membership from an oracle's explanations, with its controls.
+    """Return what each attack learns about membership from an oracle's explanations, with its controls.
 
     Equally many members and non-members are asked about, one query each; an attack is fitted on one half of them and
     judged on the other. The permuted control shuffles memberships.

@@ -39,13 +39,13 @@ SMALLEST_LIKELIHOOD = 0.001
 
 
 def special_releases(attacks: Sequence[Attack]) -> tuple[str, ...]:
-    """Releases that attacks read and that need the model itself."""
+    """Return the releases that attacks read and that need the model itself."""
     read = (name for attack in attacks for name in attack.releases if not from_references(name))
     return tuple(dict.fromkeys(name for name in read if needs_model(name)))
 
 
 def compared_explanations(attacks: Sequence[Attack]) -> tuple[str, ...]:
-    """Explanations that attacks compare with those of reference models."""
+    """Return the explanations that attacks compare with those of reference models."""
     read = (name for attack in attacks for name in attack.releases if name.startswith(OF_EXPLANATION))
     return tuple(dict.fromkeys(name.removeprefix(OF_EXPLANATION) for name in read))
 
@@ -53,7 +53,7 @@ def compared_explanations(attacks: Sequence[Attack]) -> tuple[str, ...]:
 def observe_version(
     target: Target, sample: Sample, trained: Trained, version: int, show: Show, names: Sequence[str]
 ) -> Observed:
-    """What the named releases show of one version, from the answers as it gives them, with the statistics of references."""
+    """Return what the named releases show of one version, from the answers as it gives them, with the statistics of references."""
     fits, design, task = trained.fits[version], trained.design, target.model.task
     sides = [
         _released(target, shown, records.y, show, names)
@@ -103,7 +103,7 @@ def _released(target: Target, shown: Shown, y: Labels, show: Show, names: Sequen
 def fit_of_members(
     target: Target, sample: Sample, trained: Trained, version: int, show: Show, confidence: float
 ) -> Fit | None:
-    """Means over the judged members of ``gap``, ``curve``, ``mid`` and ``size``; None without folds and halves."""
+    """Return the means over the judged members of ``gap``, ``curve``, ``mid`` and ``size``; None without folds and halves."""
     fits, design, task = trained.fits[version], trained.design, target.model.task
     if not (design.numbers.halves and design.numbers.folds and len(fits.halves)):
         return None

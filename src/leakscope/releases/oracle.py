@@ -137,7 +137,7 @@ class Oracle:
         refuse: Callable[[Floats], NDArray[np.bool_]] | None = None,
         seed: int = 0,
     ) -> Self:
-        """An oracle over models of all records and without each; ids are the positions of the training records.
+        """Return an oracle over models of all records and without each; ids are the positions of the training records.
 
         Parameters
         ----------
@@ -223,11 +223,11 @@ class Prior:
 
     @classmethod
     def box(cls, features: int, low: float = 0.0, high: float = 1.0) -> Prior:
-        """The same range for every feature, and no records."""
+        """Return the same range for every feature, and no records."""
         return cls(np.full(features, low), np.full(features, high))
 
     def uniform(self, count: int, rng: np.random.Generator) -> Floats:
-        """Points drawn uniformly within the ranges."""
+        """Return the points drawn uniformly within the ranges."""
         return np.asarray(rng.uniform(self.low, self.high, (count, len(self.low))))
 
 
@@ -258,7 +258,7 @@ class Recovered:
         return len(self.records)
 
     def after(self, queries: Any) -> Indices:
-        """How many records had fallen after each of these numbers of queries.
+        """Return how many records had fallen after each of these numbers of queries.
 
         Examples
         --------
@@ -289,7 +289,7 @@ class Collector:
         return len(self.records)
 
     def row(self, record: int) -> Floats:
-        """The features of a record that has fallen."""
+        """Return the features of a record that has fallen."""
         return self._rows[self.place[record]]
 
     def query(self, points: Floats) -> OracleAnswer:
@@ -321,7 +321,7 @@ class Collector:
             self._labels.append(answer.labels[where[record]])
 
     def recovered(self, **notes: Any) -> Recovered:
-        """All that has fallen so far."""
+        """Return all that has fallen so far."""
         rows = np.array(self._rows) if self._rows else np.empty((0, self.oracle.features))
         return Recovered(
             np.array(self.records, dtype=np.intp),
@@ -354,7 +354,7 @@ class Reconstruction:
     uses_records: bool = False
 
     def refuse(self, values: bool, prior: Prior) -> str | None:
-        """Why the attack can't run, or None if it can."""
+        """Return why the attack can't run, or None if it can."""
         if self.uses_influences and not values:
             return "it needs the influences, and these are kept back"
         if self.uses_records and prior.records is None:

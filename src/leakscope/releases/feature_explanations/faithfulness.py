@@ -91,7 +91,7 @@ class RecordScores:
         return (self.insertion - self.deletion) / self.scale
 
     def summary(self, confidence: float = 0.95) -> Faithfulness:
-        """Means over the records."""
+        """Return the means over the records."""
         order, deletion, insertion, infidelity = (
             intervals.mean(values, confidence)
             for values in (self.order, self.deletion, self.insertion, self.infidelity)
@@ -188,12 +188,12 @@ class Bench:
         self.scale = 1.0 if bounded else float(np.std(self._told(self.shown).whole)) or 1.0
 
     def explain(self, how: FeatureExplanation) -> Floats:
-        """Contributions of the features to the output, as anyone reads them out of the explanation."""
+        """Return the contributions of the features to the output, as anyone reads them out of the explanation."""
         values = explain_model(self.model, self.drawn, how).reshape(self.flat.shape).astype(np.float64)
         return values * (self.flat - self.baseline) if how.method in DERIVATIVES else values
 
     def score(self, contributions: Floats, explains: Output) -> RecordScores:
-        """The figures of an explanation of these records, given by the contributions of their features."""
+        """Return the figures of an explanation of these records, given by the contributions of their features."""
         deletion, insertion = self._areas(contributions)
         changes = self._told(explains).changes
         said = np.empty_like(changes)
@@ -261,7 +261,7 @@ class _ExplainedOutput:
 
 
 def output_of(model: Model, output: Output) -> Function:
-    """The outputs that explanations of a model explain, as a function of the columns that are explained.
+    """Return the outputs that explanations of a model explain, as a function of the columns that are explained.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def output_of(model: Model, output: Output) -> Function:
 
 
 def curve_counts(features: int, steps: int) -> NDArray[np.intp]:
-    """About ``steps`` + 1 numbers of features from 0 to all, and with each number the rest of all.
+    """Return the about ``steps`` + 1 numbers of features from 0 to all, and with each number the rest of all.
 
     Without the second, a random order would not be exactly as good when features go as when they come.
 
@@ -305,7 +305,7 @@ def curve_counts(features: int, steps: int) -> NDArray[np.intp]:
 
 
 def ratio(above: Floats, below: Floats, confidence: float = 0.95) -> Estimate:
-    """Ratio of two means over the same records, with the interval of the delta method.
+    """Return the ratio of two means over the same records, with the interval of the delta method.
 
     Examples
     --------
