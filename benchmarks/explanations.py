@@ -20,7 +20,7 @@ from leakscope.core.threads import one_thread
 from leakscope.data.fingerprints import row_hashes
 from leakscope.releases.feature_explanations import METHODS, FeatureExplanation, explain
 from leakscope.releases.feature_explanations.linear import quadrature
-from leakscope.releases.feature_explanations.network import NetworkView, _Work, parts
+from leakscope.releases.feature_explanations.network import NetworkView, _MethodRun, parts
 from leakscope.releases.feature_explanations.noise import mixed
 
 #: Widths, and records of the methods of one pass and of those of fifty.
@@ -104,7 +104,7 @@ def run() -> Iterator[Line]:
             how = FeatureExplanation(method)
             count = fifty if method in ("integrated_gradients", "smoothgrad") else one
             X = np.random.default_rng(0).random((count, module[0].in_features), dtype=np.float32)
-            rows = _Work(NetworkView(module, "logits"), how, X[:1]).rows
+            rows = _MethodRun(NetworkView(module, "logits"), how, X[:1]).rows
             ours = partial(explain, module, X, how, outputs="logits")
             with one_thread(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # captum says that it sets hooks

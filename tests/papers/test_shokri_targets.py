@@ -202,16 +202,16 @@ def test_an_attack_sees_only_the_half_that_it_is_not_asked_about(overfitted):
     seen, asked = watched(overfitted), []
 
     def guess(evidence, rng):  # noqa: ARG001
-        asked.append((evidence.observed[:, 0], evidence.known.observed[:, 0], evidence.beside[:, 0]))
+        asked.append((evidence.observed[:, 0], evidence.known.observed[:, 0], evidence.second[:, 0]))
         return Guesses(np.zeros(len(evidence)), np.zeros(len(evidence)))
 
-    attack = shokri_fig1.Attack("spy", "log_loss", "test", guess, beside="labels")
+    attack = shokri_fig1.Attack("spy", "log_loss", "test", guess, second="labels")
     shokri_targets.judge(attack, seen, np.random.default_rng(0))
     loss, half = seen.observed["log_loss"][:, 0], seen.sample.half
-    for number, (mine, known, beside) in enumerate(asked):
+    for number, (mine, known, second) in enumerate(asked):
         np.testing.assert_array_equal(mine, loss[half == number])
         np.testing.assert_array_equal(known, loss[half != number])
-        np.testing.assert_array_equal(beside, seen.observed["labels"][half == number, 0])
+        np.testing.assert_array_equal(second, seen.observed["labels"][half == number, 0])
 
 
 def test_shuffled_memberships_give_chance(overfitted):

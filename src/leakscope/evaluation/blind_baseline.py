@@ -29,7 +29,7 @@ MOST_COLUMNS = 200
 
 
 def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np.random.Generator) -> Judged:
-    """Guesses by boosted trees on features and label, fitted on one half of the judged records and asked about the other.
+    """Return the guesses by boosted trees on features and label, fitted on one half of the judged records and asked about the other.
 
     Examples
     --------
@@ -82,7 +82,7 @@ def _table(members: Records, nonmembers: Records, sample: Sample, rng: np.random
 
 
 def as_numbers(X: Any, rng: np.random.Generator, below: Any = None) -> Floats:
-    """Records as numbers, (n, columns), with those ``below`` under them: text becomes codes, wide records random projections.
+    """Return the records as numbers, (n, columns), with those ``below`` under them: text becomes codes, wide records random projections.
 
     Examples
     --------

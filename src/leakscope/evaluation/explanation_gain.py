@@ -19,10 +19,10 @@ from leakscope.core import intervals
 from leakscope.core.estimate import Estimate
 from leakscope.core.ranking import Part, Scale, Stratum, split
 from leakscope.evaluation.results import Extra
-from leakscope.evaluation.risk import Judged, Trial
+from leakscope.evaluation.risk import Judged, JudgedAttack
 
 
-def extra_leakage(without: Trial, together: Trial, beside: str, confidence: float) -> Extra:
+def extra_leakage(without: JudgedAttack, together: JudgedAttack, beside: str, confidence: float) -> Extra:
     """Compare an attack on the prediction and the explanation with one on the prediction alone.
 
     Parameters
@@ -51,7 +51,7 @@ def extra_leakage(without: Trial, together: Trial, beside: str, confidence: floa
 
 
 def auc_difference(together: Judged, without: Judged, confidence: float, *, fits: Scale | None = None) -> Estimate:
-    """Difference of the AUCs of two attacks on the same records in the same strata; ``fits`` as in `advantage_difference`."""
+    """Return the difference of the AUCs of two attacks on the same records in the same strata; ``fits`` as in `advantage_difference`."""
     found = intervals.paired_auc_difference(together.scores, without.scores)(confidence)
     if fits is None:
         return found
@@ -68,7 +68,7 @@ def auc_difference(together: Judged, without: Judged, confidence: float, *, fits
 def advantage_difference(
     together: Judged, without: Judged, confidence: float, *, fits: Scale | None = None
 ) -> Estimate:
-    """Difference of two advantages: changes of the decision lie in [-1, 1], half of them plus one half in [0, 1].
+    """Return the difference of two advantages: changes of the decision lie in [-1, 1], half of them plus one half in [0, 1].
 
     ``fits`` says which records one fit of the attack has judged, for models with few distinct predictions. There a fit that
     changes slightly moves whole groups of records across the threshold, which no error over records includes. The interval is

@@ -25,17 +25,17 @@ TREES = 100
 
 
 def own_or_other_kind(target: Target, learner: Learner | None, seed: int) -> tuple[Learner, Records]:
-    """The learner and all records; without a learner one of another kind, and the records as that one reads them."""
+    """Return the learner and all records; without a learner one of another kind, and the records as that one reads them."""
     everyone = join_records(target.members, target.nonmembers)
     if learner is not None:
         return learner, everyone
     table = as_numbers(everyone.X, np.random.default_rng(seed))
     records = Records(table, everyone.y, everyone.ids)
-    return Learner(NAME, _Fit(target.model), f"{NAME}, {target.model.task}"), records
+    return Learner(NAME, _FitOtherKind(target.model), f"{NAME}, {target.model.task}"), records
 
 
 @dataclass(frozen=True, eq=False)
-class _Fit:
+class _FitOtherKind:
     like: Model
 
     def __call__(self, X: Floats, y: NDArray[Any], rng: np.random.Generator) -> Model:
@@ -47,7 +47,9 @@ class _Fit:
             warnings.simplefilter("ignore")
             linear.fit(table.apply(X), values)
         trees.fit(X, values)
-        return Model(NAME, self.like.task, self.like.classes, True, _Answers(self.like, linear, trees, table, labels))
+        return Model(
+            NAME, self.like.task, self.like.classes, True, _AveragedModel(self.like, linear, trees, table, labels)
+        )
 
     def _estimators(self, seed: int) -> tuple[Any, Any]:
         from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostingRegressor
@@ -85,7 +87,7 @@ class Standard:
 
 
 @dataclass(frozen=True, eq=False)
-class _Answers:
+class _AveragedModel:
     like: Model
     linear: Any
     trees: Any

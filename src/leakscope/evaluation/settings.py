@@ -45,7 +45,7 @@ class Settings:
     budget: float | None = None
 
     def checked(self) -> Settings:
-        """The settings with the seed as Python's own whole number, or an error."""
+        """Return the settings with the seed as Python's own whole number, or an error."""
         check_confidence(self.confidence)
         check_number("margin", self.margin, 0, 0.5, open_ends=True)
         if not self.fprs:
@@ -75,7 +75,7 @@ def _read_references(references: Any) -> int | None:
 
 
 def instead_of_shadows(references: int | None, shadows: int | None) -> int | None:
-    """The number of reference models, also where a caller still uses the old name ``shadows``."""
+    """Return the number of reference models, also where a caller still uses the old name ``shadows``."""
     if shadows is None:
         return references
     if references is not None:
@@ -85,7 +85,7 @@ def instead_of_shadows(references: int | None, shadows: int | None) -> int | Non
 
 
 def read_rates(fprs: Any) -> tuple[float, ...]:
-    """False-positive rates as numbers."""
+    """Return False-positive rates as numbers."""
     try:
         return tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
     except (TypeError, ValueError) as error:

@@ -39,12 +39,12 @@ EXTRA = "extra: "
 
 
 def answers_of(task: Task) -> str:
-    """Name of the release that is a model's answers as they are."""
+    """Return the name of the release that is a model's answers as they are."""
     return "predictions" if task == "regression" else "probabilities"
 
 
 def answers_in(shown: Mapping[str, Floats], task: Task) -> Floats:
-    """A model's answers among what it shows: probabilities, or one prediction per record."""
+    """Return a model's answers among what it shows: probabilities, or one prediction per record."""
     answers = shown[answers_of(task)]
     return answers[:, 0] if task == "regression" else answers
 
@@ -110,7 +110,7 @@ class Trained:
 def ask(
     target: Target, releases: Sequence[str], progress: Progress | None = None, mixed: int | None = None
 ) -> tuple[Shown, Shown]:
-    """What the audited model shows of members and of non-members.
+    """Return what the audited model shows of members and of non-members.
 
     With a seed in ``mixed``, both are asked about in the same batches: where answers depend on the batch, batches of members would
     differ from others by the batch alone.

@@ -150,7 +150,7 @@ def _measure(work: Work, case: Case, X: NDArray[np.float64], y: NDArray[Any], ef
         with tempfile.TemporaryDirectory() if work.cache is None else nullcontext(work.cache) as folder:
             shared |= {"models": effort.models, "cache": folder}
             experiment = membership_experiment(case.learner, X, y, **shared)
-            fixed = membership_experiment(case.learner, X, y, adversary="fixed threshold", **shared).advantage
+            fixed = membership_experiment(case.learner, X, y, attack="fixed threshold", **shared).advantage
     except InputError as refusal:
         notes.append(str(refusal))
     return Point(leakage, experiment, fixed, "; ".join(dict.fromkeys(notes)))

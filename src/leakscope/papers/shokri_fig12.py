@@ -104,7 +104,7 @@ def _attacks(method: str) -> dict[str, Attack]:
     return {
         "network": explanation_network(method),
         "tree": explanation_norm(method),
-        "boosted trees": learned_explanation(method, beside=None, true_label=False),
+        "boosted trees": learned_explanation(method, second=None, true_label=False),
     }
 
 

@@ -296,8 +296,8 @@ def judge(attack: Attack, watched: Watched, rng: np.random.Generator, *, permute
     """Fit the attack on each half and judge it on the other; ``permuted``: with memberships that are shuffled first."""
     sample, observed = watched.sample, watched.observed
     member = sample.permuted(rng) if permuted else sample.member
-    beside = attack.beside_in(observed)
-    guesses, _ = cross_guess(attack, observed[attack.release], watched.labels, member, sample.half, rng, beside=beside)
+    second = attack.second_in(observed)
+    guesses, _ = cross_guess(attack, observed[attack.release], watched.labels, member, sample.half, rng, second=second)
     return Judged(guesses, member, scale_of(attack, sample.half))
 
 

@@ -56,7 +56,7 @@ CELLS = 1 << 21
 def boundary_distance(
     model: Model, X: Any, y: NDArray[Any], predicted: NDArray[Any], *, queries: int = QUERIES
 ) -> Floats:
-    """The distance of each record, with at most ``queries`` questions a record; ``predicted`` are the records' labels.
+    """Return the distance of each record, with at most ``queries`` questions a record; ``predicted`` are the records' labels.
 
     Examples
     --------

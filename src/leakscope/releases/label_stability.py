@@ -47,7 +47,7 @@ CELLS = 1 << 21
 
 
 def label_stability(model: Model, X: Any, y: NDArray[Any], predicted: NDArray[Any]) -> Floats:
-    """The stability of each record's label, from 0 to 1; ``predicted`` are the labels that the records themselves get.
+    """Return the stability of each record's label, from 0 to 1; ``predicted`` are the labels that the records themselves get.
 
     Examples
     --------

@@ -26,7 +26,7 @@ REFUSED = -1  # stands for a record where a query was refused
 
 
 @dataclass(frozen=True, eq=False)
-class Answer:
+class OracleAnswer:
     """What the oracle says about some points, one row each.
 
     Parameters
@@ -64,7 +64,7 @@ class Oracle:
     Parameters
     ----------
     answer
-        Gives the `Answer` to points (m, features).
+        Gives the `OracleAnswer` to points (m, features).
     features
         How many numbers a point has.
     k
@@ -89,7 +89,7 @@ class Oracle:
 
     def __init__(
         self,
-        answer: Callable[[Floats], Answer],
+        answer: Callable[[Floats], OracleAnswer],
         features: int,
         k: int,
         budget: int | None = None,
@@ -111,7 +111,7 @@ class Oracle:
         """How many more points will be answered; infinite without a budget."""
         return np.inf if self.budget is None else self.budget - self.queries
 
-    def query(self, points: Floats) -> Answer:
+    def query(self, points: Floats) -> OracleAnswer:
         """Answer one query for each point, or none of them if the budget doesn't allow all."""
         points = read_points(points)
         if points.shape[1] != self.features:
@@ -137,7 +137,7 @@ class Oracle:
         refuse: Callable[[Floats], NDArray[np.bool_]] | None = None,
         seed: int = 0,
     ) -> Self:
-        """An oracle over models of all records and without each; ids are the positions of the training records.
+        """Return an oracle over models of all records and without each; ids are the positions of the training records.
 
         Parameters
         ----------
@@ -164,7 +164,7 @@ class Oracle:
         check_seed(seed)
         rng = np.random.default_rng(seed)
 
-        def answer(points: Floats) -> Answer:
+        def answer(points: Floats) -> OracleAnswer:
             found = explanation.explain(models, points, noise=noise, rng=rng)
             predictions, records, sizes = found.probabilities, found.records, found.influences
             if decimals is not None:
@@ -177,7 +177,7 @@ class Oracle:
                 records = np.where(refused[:, None], REFUSED, records)
                 sizes = np.where(refused[:, None], np.nan, sizes)
             shown = np.unique(records[records != REFUSED])
-            return Answer(predictions, records, sizes if values else None, shown, X[shown], y[shown])
+            return OracleAnswer(predictions, records, sizes if values else None, shown, X[shown], y[shown])
 
         return cls(answer, X.shape[1], explanation.k, budget, explanation.loss)
 
@@ -223,11 +223,11 @@ class Prior:
 
     @classmethod
     def box(cls, features: int, low: float = 0.0, high: float = 1.0) -> Prior:
-        """The same range for every feature, and no records."""
+        """Return the same range for every feature, and no records."""
         return cls(np.full(features, low), np.full(features, high))
 
     def uniform(self, count: int, rng: np.random.Generator) -> Floats:
-        """Points drawn uniformly within the ranges."""
+        """Return the points drawn uniformly within the ranges."""
         return np.asarray(rng.uniform(self.low, self.high, (count, len(self.low))))
 
 
@@ -258,7 +258,7 @@ class Recovered:
         return len(self.records)
 
     def after(self, queries: Any) -> Indices:
-        """How many records had fallen after each of these numbers of queries.
+        """Return how many records had fallen after each of these numbers of queries.
 
         Examples
         --------
@@ -289,10 +289,10 @@ class Collector:
         return len(self.records)
 
     def row(self, record: int) -> Floats:
-        """The features of a record that has fallen."""
+        """Return the features of a record that has fallen."""
         return self._rows[self.place[record]]
 
-    def query(self, points: Floats) -> Answer:
+    def query(self, points: Floats) -> OracleAnswer:
         """Ask the oracle, and write down what is new."""
         points = np.atleast_2d(points)
         if len(points) > self.oracle.remaining:
@@ -304,7 +304,7 @@ class Collector:
         self._note(answer)
         return answer
 
-    def _note(self, answer: Answer) -> None:
+    def _note(self, answer: OracleAnswer) -> None:
         new = [int(record) for record in answer.shown if int(record) not in self.place]
         if not new:
             return
@@ -321,7 +321,7 @@ class Collector:
             self._labels.append(answer.labels[where[record]])
 
     def recovered(self, **notes: Any) -> Recovered:
-        """All that has fallen so far."""
+        """Return all that has fallen so far."""
         rows = np.array(self._rows) if self._rows else np.empty((0, self.oracle.features))
         return Recovered(
             np.array(self.records, dtype=np.intp),
@@ -354,7 +354,7 @@ class Reconstruction:
     uses_records: bool = False
 
     def refuse(self, values: bool, prior: Prior) -> str | None:
-        """Why the attack can't run, or None if it can."""
+        """Return why the attack can't run, or None if it can."""
         if self.uses_influences and not values:
             return "it needs the influences, and these are kept back"
         if self.uses_records and prior.records is None:

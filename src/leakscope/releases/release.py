@@ -83,7 +83,7 @@ class Release:
         return self.observe(Block(model, X, y))
 
     def refuse(self, model: Model) -> str | None:
-        """Why such a model can't give this release, or None if it can."""
+        """Return why such a model can't give this release, or None if it can."""
         if model.task not in self.tasks:
             return f"{self.name} is a release of {' and '.join(self.tasks)} models, not of {model.task}"
         if self.needs_probabilities and model.task == "classification" and not model.gives_probabilities:
@@ -131,7 +131,7 @@ RELEASES: dict[str, Release] = {
 
 
 def needs_model(name: str) -> bool:
-    """Whether a release asks the model more than its answers at the records themselves."""
+    """Return whether a release asks the model more than its answers at the records themselves."""
     return name not in RELEASES or name in ("label_stability", "boundary_distance")
 
 
@@ -140,7 +140,7 @@ LOSSES = ("log_loss", "likelihood_loss", "squared_error")
 
 
 def find_release(name: str) -> Release:
-    """The release of a name: one of `RELEASES`, or an explanation by features.
+    """Return the release of a name: one of `RELEASES`, or an explanation by features.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def find_release(name: str) -> Release:
 
 
 def stack(parts: Sequence[Floats]) -> Floats:
-    """What several models show, below each other; models that explain fewer columns have zeros in the place of the rest.
+    """Return what several models show, below each other; models that explain fewer columns have zeros in the place of the rest.
 
     Pipelines that are trained on other records can encode them in other columns.
 
@@ -181,7 +181,7 @@ def stack(parts: Sequence[Floats]) -> Floats:
 
 
 def from_answers(model: Model, y: Labels, answers: Floats, releases: Iterable[str]) -> dict[str, Floats]:
-    """Releases that follow from a model's answers: (n, classes), or (n,) for a regression.
+    """Return the releases that follow from a model's answers: (n, classes), or (n,) for a regression.
 
     Examples
     --------
@@ -209,7 +209,7 @@ def observe(
     progress: Progress | None = None,
     kept: Mapping[str, Callable[[Floats], Floats]] | None = None,
 ) -> dict[str, Floats]:
-    """Every named release at every record. The model is asked once per block of records, in bounded memory.
+    """Return every named release at every record. The model is asked once per block of records, in bounded memory.
 
     ``kept`` gives for some releases what is kept of them, one row per record.
 

@@ -39,7 +39,7 @@ from leakscope.evaluation.exposure import Exposures, exposure_by_references, pro
 from leakscope.evaluation.prepare import Prepared, check_references, prepare, shared_share
 from leakscope.evaluation.references import compared_explanations, fit_of_members, observe_version, special_releases
 from leakscope.evaluation.results import Audit, Basis, Bound, EpsilonClaim, Extra, Procedure
-from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, Trial, most_exposed_group
+from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, JudgedAttack, most_exposed_group
 from leakscope.evaluation.settings import MARGIN, Clock, Settings, instead_of_shadows, read_rates
 from leakscope.evaluation.training import Retrain, Show, Trained, answers_in, answers_of, ask, train
 from leakscope.models.provenance import CODE, code_digest, model_fingerprint
@@ -366,7 +366,7 @@ def _releases_of(attacks: Sequence[Attack], target: Target) -> tuple[str, ...]:
     return tuple(dict.fromkeys([performance, *(name for attack in attacks for name in attack.releases)]))
 
 
-def _extras(selection: Selection, trial_of: Callable[[int], Trial], confidence: float) -> tuple[Extra, ...]:
+def _extras(selection: Selection, trial_of: Callable[[int], JudgedAttack], confidence: float) -> tuple[Extra, ...]:
     """What each explanation adds to the prediction; the intervals hold for all of them at once (Bonferroni)."""
     together = 1 - (1 - confidence) / max(1, len(selection.pairs))
     beside = selection.prediction

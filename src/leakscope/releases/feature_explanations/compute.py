@@ -85,7 +85,7 @@ def explain(
 
 
 def as_model(model: Any, X: Any, outputs: Outputs | None = None, task: Task | None = None) -> Model:
-    """Any model that can be explained as a `Model`; see `explain`."""
+    """Return the any model that can be explained as a `Model`; see `explain`."""
     for name, value, known in (("outputs", outputs, get_args(Outputs)), ("task", task, get_args(Task))):
         if value not in (None, *known):
             raise InputError(f"{name}={value!r} is not known: say one of {', '.join(known)}")
@@ -131,7 +131,7 @@ def _module_model(module: Any, X: Any, outputs: Outputs | None, task: Task | Non
 
 
 def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
-    """`explain`, of a `Model`."""
+    """Return `explain`, of a `Model`."""
     view = find_view(model, how)
     table = explained_records(model, X)
     keys = row_hashes(table) if how.noise or how.method == "smoothgrad" else np.zeros(len(table), np.uint64)
@@ -146,7 +146,7 @@ def explain_model(model: Model, X: Any, how: FeatureExplanation) -> Values:
 
 
 def refusal(model: Model, how: FeatureExplanation) -> str | None:
-    """Why this model can't be explained so, or None if it can; what a network does is only seen when it is asked."""
+    """Return why this model can't be explained so, or None if it can; what a network does is only seen when it is asked."""
     if model.task == "regression" and how.output is not None:
         return "a predicted value has neither probability nor logit: leave output out"
     try:
@@ -157,7 +157,7 @@ def refusal(model: Model, how: FeatureExplanation) -> str | None:
 
 
 def find_view(model: Model, how: FeatureExplanation) -> View:
-    """The way to differentiate a model; an error says what would work where there is none."""
+    """Return the way to differentiate a model; an error says what would work where there is none."""
     view = _view(_unaligned(model.predict), model.name)
     if isinstance(view, LinearView):
         if view.link == "scores" and how.explains == "probability":
@@ -230,7 +230,7 @@ def _before_last_step(estimator: Any, table: Any) -> Any:
 
 
 def explained_columns(model: Model, X: Any) -> Any:
-    """Records as the explained model sees them."""
+    """Return the records as the explained model sees them."""
     predict = _unaligned(model.predict)
     if _is_linear(predict):
         return predict.encoding(X)
@@ -247,7 +247,7 @@ def explained_columns(model: Model, X: Any) -> Any:
 
 
 def explained_records(model: Model, X: Any) -> NDArray[Any]:
-    """The numbers whose influence is explained, one row per record."""
+    """Return the numbers whose influence is explained, one row per record."""
     return _numbers(explained_columns(model, X), model.name)
 
 

@@ -91,7 +91,7 @@ class RecordScores:
         return (self.insertion - self.deletion) / self.scale
 
     def summary(self, confidence: float = 0.95) -> Faithfulness:
-        """Means over the records."""
+        """Return the means over the records."""
         order, deletion, insertion, infidelity = (
             intervals.mean(values, confidence)
             for values in (self.order, self.deletion, self.insertion, self.infidelity)
@@ -183,17 +183,17 @@ class Bench:
             row[:] = np.packbits(rng.random((samples, features), dtype=np.float32) < share, axis=1)
         self.shown: Output = "logit" if refusal(model, FeatureExplanation("gradient")) else "probability"
         self.code = output_of(model, self.shown)(self.columns).argmax(axis=1)
-        self._answers: dict[Output, _Answers] = {}
+        self._answers: dict[Output, _ExplainedOutput] = {}
         bounded = model.task == "classification" and self.shown == "probability"
         self.scale = 1.0 if bounded else float(np.std(self._told(self.shown).whole)) or 1.0
 
     def explain(self, how: FeatureExplanation) -> Floats:
-        """Contributions of the features to the output, as anyone reads them out of the explanation."""
+        """Return the contributions of the features to the output, as anyone reads them out of the explanation."""
         values = explain_model(self.model, self.drawn, how).reshape(self.flat.shape).astype(np.float64)
         return values * (self.flat - self.baseline) if how.method in DERIVATIVES else values
 
     def score(self, contributions: Floats, explains: Output) -> RecordScores:
-        """The figures of an explanation of these records, given by the contributions of their features."""
+        """Return the figures of an explanation of these records, given by the contributions of their features."""
         deletion, insertion = self._areas(contributions)
         changes = self._told(explains).changes
         said = np.empty_like(changes)
@@ -220,7 +220,7 @@ class Bench:
         deletion = np.trapezoid(np.hstack([whole, going, empty]), share, axis=1)
         return deletion, np.trapezoid(np.hstack([empty, coming, whole]), share, axis=1)
 
-    def _told(self, output: Output) -> _Answers:
+    def _told(self, output: Output) -> _ExplainedOutput:
         """What the model says of these records, with all features, with none, and without each random set."""
         if output not in self._answers:
             function = output_of(self.model, output)
@@ -230,7 +230,7 @@ class Bench:
             changes = np.empty(self.packed.shape[:2])
             for part, sets in self._sets():
                 changes[part] = whole[part, None] - self._evaluate(function, ~sets, part)
-            self._answers[output] = _Answers(function, whole, empty, changes)
+            self._answers[output] = _ExplainedOutput(function, whole, empty, changes)
         return self._answers[output]
 
     def _evaluate(self, function: Function, kept: NDArray[np.bool_], rows: slice) -> Floats:
@@ -251,7 +251,7 @@ class Bench:
 
 
 @dataclass(frozen=True)
-class _Answers:
+class _ExplainedOutput:
     """One output: its function, its value for the class of each record, that at the baseline, and what each set changes."""
 
     function: Function
@@ -261,7 +261,7 @@ class _Answers:
 
 
 def output_of(model: Model, output: Output) -> Function:
-    """The outputs that explanations of a model explain, as a function of the columns that are explained.
+    """Return the outputs that explanations of a model explain, as a function of the columns that are explained.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def output_of(model: Model, output: Output) -> Function:
 
 
 def curve_counts(features: int, steps: int) -> NDArray[np.intp]:
-    """About ``steps`` + 1 numbers of features from 0 to all, and with each number the rest of all.
+    """Return the about ``steps`` + 1 numbers of features from 0 to all, and with each number the rest of all.
 
     Without the second, a random order would not be exactly as good when features go as when they come.
 
@@ -305,7 +305,7 @@ def curve_counts(features: int, steps: int) -> NDArray[np.intp]:
 
 
 def ratio(above: Floats, below: Floats, confidence: float = 0.95) -> Estimate:
-    """Ratio of two means over the same records, with the interval of the delta method.
+    """Return the ratio of two means over the same records, with the interval of the delta method.
 
     Examples
     --------

@@ -51,7 +51,7 @@ class LinearView:
     link: Link
 
     def explain(self, X: Floats, how: FeatureExplanation, keys: NDArray[np.uint64]) -> Floats:
-        """Explanations of records, one row each; ``keys`` seed the noise of each."""
+        """Return the explanations of records, one row each; ``keys`` seed the noise of each."""
         scores: Floats = X @ self.weights.T + self.bias
         code = scores.argmax(axis=1)
         weights: Floats = self.weights[code]
@@ -73,7 +73,7 @@ class LinearView:
         return gradient * X if how.method == "gradient_x_input" else gradient
 
     def probabilities(self, scores: Floats) -> Floats:
-        """Probabilities of the classes, along the last axis."""
+        """Return the probabilities of the classes, along the last axis."""
         if self.link == "sigmoid":
             return to_probabilities(scores[..., 1:].reshape(-1, 1), "logits").reshape(scores.shape)
         return to_probabilities(scores.reshape(-1, scores.shape[-1]), "logits").reshape(scores.shape)
@@ -139,7 +139,7 @@ class LinearView:
 
 @cache
 def quadrature(steps: int) -> tuple[Floats, Floats]:
-    """Gauss-Legendre points and weights on [0, 1]; more than `POINTS` are those of several pieces, one after the other."""
+    """Return Gauss-Legendre points and weights on [0, 1]; more than `POINTS` are those of several pieces, one after the other."""
     pieces = -(-steps // POINTS)
     nodes, weights = np.polynomial.legendre.leggauss(-(-steps // pieces))
     starts = np.repeat(np.arange(pieces), len(nodes))
@@ -147,7 +147,7 @@ def quadrature(steps: int) -> tuple[Floats, Floats]:
 
 
 def linear_view(estimator: Any) -> LinearView | None:
-    """The view of a fitted linear or logistic estimator, or None if it is something else."""
+    """Return the view of a fitted linear or logistic estimator, or None if it is something else."""
     name = type(estimator).__name__
     if type(estimator).__module__.split(".")[0] != "sklearn" or not hasattr(estimator, "coef_"):
         return None
@@ -167,7 +167,7 @@ def linear_view(estimator: Any) -> LinearView | None:
 
 
 def encoded_view(coefficients: Floats, intercept: Floats, *, classification: bool) -> LinearView:
-    """The view of a linear model by its coefficients (features, outputs) and intercept (outputs,).
+    """Return the view of a linear model by its coefficients (features, outputs) and intercept (outputs,).
 
     Examples
     --------

@@ -42,12 +42,12 @@ class NetworkView:
     outputs_are: Outputs | str
 
     def explain(self, X: NDArray[Any], how: FeatureExplanation, keys: NDArray[np.uint64]) -> NDArray[Any]:
-        """Explanations of records, in the shape of the records; ``keys`` seed the noise of each."""
+        """Return the explanations of records, in the shape of the records; ``keys`` seed the noise of each."""
         with evaluation_mode(self.module), torch.enable_grad():
-            return _Work(self, how, X[:1]).run(X, keys)
+            return _MethodRun(self, how, X[:1]).run(X, keys)
 
     def head(self, raw: Any, how: FeatureExplanation) -> Any:
-        """What may be explained: one column per class."""
+        """Return what may be explained: one column per class."""
         raw = raw.reshape(len(raw), -1)
         if self.outputs_are == "values":
             if raw.shape[1] != 1:
@@ -62,7 +62,7 @@ class NetworkView:
         return torch.cat([1 - shown, shown], dim=1) if single else shown
 
     def without_softmax(self) -> NetworkView | None:
-        """The view of the network before its last softmax or sigmoid; None if that can't be taken off."""
+        """Return the view of the network before its last softmax or sigmoid; None if that can't be taken off."""
         if self.outputs_are in ("logits", "values"):
             return self
         last = self.module[-1] if isinstance(self.module, torch.nn.Sequential) and len(self.module) else None
@@ -71,7 +71,7 @@ class NetworkView:
         return None
 
 
-class _Work:
+class _MethodRun:
     """One explanation method on one network."""
 
     def __init__(self, view: NetworkView, how: FeatureExplanation, first: NDArray[Any]) -> None:
@@ -295,12 +295,12 @@ class _Work:
 
 
 def predicted(shown: Any) -> Any:
-    """The class of the largest output of each record, as a column."""
+    """Return the class of the largest output of each record, as a column."""
     return shown.detach().argmax(dim=1, keepdim=True)
 
 
 def incompleteness(found: Any, at_end: Any, at_start: Any) -> tuple[Any, Any]:
-    """By how much the sum of each explanation misses the change of the output, as a share of a scale; and that scale.
+    """Return the by how much the sum of each explanation misses the change of the output, as a share of a scale; and that scale.
 
     That is the largest of both outputs and, where they alone would not do, of the sum of absolute values of the
     explanation: its rounding is in it.

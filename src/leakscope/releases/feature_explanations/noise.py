@@ -10,7 +10,7 @@ NOISE = 1 << 22
 
 
 def draw(keys: NDArray[np.uint64], shape: tuple[int, ...], seed: int, stream: int = 0) -> NDArray[np.float32]:
-    """Standard normal numbers of a shape for each record, given by a hash of it.
+    """Return the standard normal numbers of a shape for each record, given by a hash of it.
 
     Examples
     --------
@@ -26,7 +26,7 @@ def draw(keys: NDArray[np.uint64], shape: tuple[int, ...], seed: int, stream: in
 
 
 def mixed(keys: NDArray[np.uint64], seed: int) -> NDArray[np.uint64]:
-    """Hashes of records and the seed as one number each, whose last 32 bits depend on all of both."""
+    """Return the hashes of records and the seed as one number each, whose last 32 bits depend on all of both."""
     start = np.random.SeedSequence(seed).generate_state(1, np.uint64)
     found = (keys ^ start) * np.uint64(0x9E3779B97F4A7C15)
     return found ^ (found >> np.uint64(32))

@@ -101,11 +101,11 @@ class Rules(TorchFunctionMode):  # type: ignore[misc]
         self.made: set[Any] = set()  # how every tensor came about that a function seen here gave
 
     def slope(self, z: Any, value: Any, call: Any) -> Any:
-        """What stands in the place of the derivative of an activation at z."""
+        """Return what stands in the place of the derivative of an activation at z."""
         raise NotImplementedError
 
     def shares(self, z: Any, value: Any, place: Any) -> list[tuple[Any, Any]]:
-        """Places in z to which the gradient of a maximum goes, and how much of it."""
+        """Return the places in z to which the gradient of a maximum goes, and how much of it."""
         raise NotImplementedError
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -227,7 +227,7 @@ class RescaleRule(Rules):
 
 
 def stabilised(z: Any, epsilon: float) -> Any:
-    """z, moved away from zero by ε."""
+    """Return z, moved away from zero by ε."""
     return torch.copysign(z.new_tensor(epsilon), z).add_(z)
 
 

@@ -20,7 +20,7 @@ _ACTIVATIONS = {
 
 
 def network_view(estimator: Any) -> NetworkView:
-    """The view of a fitted ``MLPClassifier`` or ``MLPRegressor``."""
+    """Return the view of a fitted ``MLPClassifier`` or ``MLPRegressor``."""
     layers = list(zip(estimator.coefs_, estimator.intercepts_, strict=True))
     module = fully_connected(layers, estimator.activation)
     kind = {"softmax": "logits", "logistic": "logits", "identity": "values"}.get(estimator.out_activation_)
@@ -35,7 +35,7 @@ def network_view(estimator: Any) -> NetworkView:
 
 
 def fully_connected(layers: list[tuple[Any, Any]], activation: str, *, reference_class: bool = False) -> Any:
-    """A module of the given weights (inputs, outputs) and biases; ``reference_class`` puts a logit of 0 first.
+    """Return a module of the given weights (inputs, outputs) and biases; ``reference_class`` puts a logit of 0 first.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def fully_connected(layers: list[tuple[Any, Any]], activation: str, *, reference
 
 
 def module_of(learner: Any, model: Any) -> Any:
-    """The torch module of a network that `learners.MLP` trained; it gives logits, or the value.
+    """Return the torch module of a network that `learners.MLP` trained; it gives logits, or the value.
 
     Examples
     --------

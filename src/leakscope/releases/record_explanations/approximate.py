@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.linalg import cho_solve
 
-from leakscope.releases.record_explanations.logistic import BLOCK, LeaveOneOut, Problem
+from leakscope.releases.record_explanations.logistic import BLOCK, LeaveOneOut, LogisticProblem
 
 
 def first_order(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOut:
@@ -63,7 +63,7 @@ def one_step(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOut:
 
 
 def _step(X: Any, y: Any, l2: float, corrected: bool) -> LeaveOneOut:
-    problem = Problem(X, y, l2)
+    problem = LogisticProblem(X, y, l2)
     lengths = problem.residual / (1 - problem.curvature * problem.leverage) if corrected else problem.residual
     thetas = np.empty_like(problem.A)
     worst = problem.full_norm

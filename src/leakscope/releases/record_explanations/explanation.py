@@ -32,10 +32,10 @@ class LeftOut(Protocol):
         """How many records there are."""
 
     def probabilities(self, points: Floats) -> Floats:
-        """Probability of the second class (points,), by the model of all records."""
+        """Return the probability of the second class (points,), by the model of all records."""
 
     def probabilities_without(self, points: Floats) -> Floats:
-        """Probability of the second class (points, n): column i by the model trained without record i."""
+        """Return the probability of the second class (points, n): column i by the model trained without record i."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,7 +48,7 @@ class Explanation:
 
 
 def influences(models: LeftOut, points: Any, labels: Any = None, loss: Loss = "likelihood") -> Floats:
-    """Influence of every training record on every point (points, n) [shokri2019, Eq. 4].
+    """Return the influence of every training record on every point (points, n) [shokri2019, Eq. 4].
 
     Parameters
     ----------
@@ -132,7 +132,7 @@ class RecordExplanation:
 
 
 def most_influential(found: Floats, k: int) -> Indices:
-    """Columns of the k largest absolute values of each row, largest first, ties in the order of columns.
+    """Return the columns of the k largest absolute values of each row, largest first, ties in the order of columns.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def _influences(models: LeftOut, points: Floats, labels: Indices | None, loss: L
 
 
 def read_points(points: Any, what: str = "points") -> Floats:
-    """A table of finite numbers, one row per point."""
+    """Return a table of finite numbers, one row per point."""
     try:
         values = np.asarray(points, dtype=np.float64)
     except (TypeError, ValueError):

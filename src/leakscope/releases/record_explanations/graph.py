@@ -197,7 +197,7 @@ class InfluenceGraph:
         return Traversal(np.array(revealed, dtype=np.intp))
 
     def greedy(self, start: int) -> int:
-        """Queries of an attacker who knows the graph and asks next about the record with most unknown targets.
+        """Return the queries of an attacker who knows the graph and asks next about the record with most unknown targets.
 
         It stops once all that can be reached is revealed. The least number of queries is NP-hard to find [shokri2019,
         5.2.1]; this is the yardstick that traversals are held against. Ties go to the lower number.

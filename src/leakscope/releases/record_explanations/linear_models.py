@@ -35,11 +35,11 @@ class LinearModels:
         return len(self.coef)
 
     def values(self, points: Any) -> Floats:
-        """The linear function (points,) of the model of all records."""
+        """Return the linear function (points,) of the model of all records."""
         return np.asarray(read_columns(points, self.coef.shape[1]) @ self.coef_full + self.intercept_full)
 
     def values_without(self, points: Any) -> Floats:
-        """The linear functions (points, n): column i of the model trained without record i.
+        """Return the linear functions (points, n): column i of the model trained without record i.
 
         Equal records have equal columns to the last bit, so that ties between them stay ties.
         """

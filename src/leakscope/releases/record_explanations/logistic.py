@@ -63,11 +63,11 @@ class LeaveOneOut(LinearModels):
     classes: tuple[Any, Any] = (0, 1)
 
     def probabilities(self, points: Floats) -> Floats:
-        """Probability of the second class at each point, by the model of all records."""
+        """Return the probability of the second class at each point, by the model of all records."""
         return np.asarray(expit(self.values(points)))
 
     def probabilities_without(self, points: Floats) -> Floats:
-        """Probability of the second class (points, n): column i by the model trained without record i."""
+        """Return the probability of the second class (points, n): column i by the model trained without record i."""
         found = self.values_without(points)
         return np.asarray(expit(found, out=found))
 
@@ -97,7 +97,7 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
     from joblib import cpu_count
 
     with one_thread():
-        problem = Problem(X, y, l2)
+        problem = LogisticProblem(X, y, l2)
         distinct, place = np.unique(problem.first, return_inverse=True)
         solutions = np.empty((len(distinct), problem.A.shape[1]))
         worst, done = problem.full_norm, 0
@@ -118,7 +118,7 @@ def leave_one_out(X: Any, y: Any, l2: float = 1.0, *, progress: Progress | None 
 
 
 def two_classes(labels: NDArray[Any]) -> tuple[tuple[Any, Any], Indices]:
-    """The two labels in sorted order, and each record's as 0 or 1; either must stay when any record is left out."""
+    """Return the two labels in sorted order, and each record's as 0 or 1; either must stay when any record is left out."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) != 2:
         many = f"of {len(classes)} classes" if len(classes) > 1 else "all the same"
@@ -134,7 +134,7 @@ def two_classes(labels: NDArray[Any]) -> tuple[tuple[Any, Any], Indices]:
 
 
 def first_of_equals(features: Floats, codes: Indices) -> Indices:
-    """For each record the position of the first that equals it.
+    """Return the for each record the position of the first that equals it.
 
     Examples
     --------
@@ -155,7 +155,7 @@ def _coordinates(features: Floats) -> tuple[Floats | None, Floats]:
     return basis, triangle.T
 
 
-class Problem:
+class LogisticProblem:
     """The records with a column of ones, the model of all of them, and the factor of its Hessian.
 
     ``theta`` is the model's weights and constant, ``full_norm`` the length of the gradient there, ``residual`` p − y,
@@ -178,7 +178,7 @@ class Problem:
         self.leverage = np.einsum("ij,ji->i", self.A, cho_solve(self.factor, self.A.T))
 
     def models(self, thetas: Floats, gradient_norm: float) -> LeaveOneOut:
-        """The models of these parameters, one row for each record, in the columns of the records."""
+        """Return the models of these parameters, one row for each record, in the columns of the records."""
         coef, full = thetas[:, :-1], self.theta[:-1]
         if self.basis is not None:
             coef, full = coef @ self.basis.T, self.basis @ full
@@ -193,7 +193,7 @@ class Problem:
         )
 
     def solve_without(self, removed: Indices) -> tuple[Floats, float]:
-        """Solutions (removed, p), each without one record, and the largest gradient at them."""
+        """Return the solutions (removed, p), each without one record, and the largest gradient at them."""
         solutions = np.empty((len(removed), self.A.shape[1]))
         norms = np.full(len(removed), np.inf)
         directions = cho_solve(self.factor, self.A[removed].T)
@@ -223,7 +223,7 @@ class Problem:
         return solutions, float(norms.max())
 
     def gradients(self, thetas: Floats, removed: Indices) -> Floats:
-        """Gradients (p, m) of models (p, m) that each lack one record."""
+        """Return the gradients (p, m) of models (p, m) that each lack one record."""
         residuals = self.A @ thetas
         expit(residuals, out=residuals)
         residuals -= self.y[:, None]

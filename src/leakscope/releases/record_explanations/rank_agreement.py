@@ -104,7 +104,7 @@ def _spearman(first: Floats, second: Floats) -> float:
 
 
 def bounded_mean(values: Floats, least: float, step: float, confidence: float) -> Estimate:
-    """Mean of values from ``least`` to 1 in steps of ``step``, with Student's interval or what was not seen."""
+    """Return the mean of values from ``least`` to 1 in steps of ``step``, with Student's interval or what was not seen."""
     student = mean(values, confidence)
     fall = step if np.ptp(values) else 1 - least
     unseen = min(1.0, -np.log((1 - confidence) / 2) / len(values)) * fall

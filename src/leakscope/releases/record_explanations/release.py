@@ -172,7 +172,7 @@ def refuse_far_points(X: Floats, share: float, skip: int = 0) -> Callable[[Float
 
 
 def nearest(points: Floats, records: Floats, skip: int = 0) -> Floats:
-    """Distance to the nearest record; ``skip`` = 1 leaves out the nearest, which is the point itself."""
+    """Return the distance to the nearest record; ``skip`` = 1 leaves out the nearest, which is the point itself."""
     squares = np.einsum("ij,ij->i", records, records)
     found = np.empty(len(points))
     rows = max(1, BLOCK // len(records))

@@ -54,11 +54,11 @@ class Retrained:
         return len(self.place)
 
     def probabilities(self, points: Any) -> Floats:
-        """Probability of the second class (points,), by the model of all records."""
+        """Return the probability of the second class (points,), by the model of all records."""
         return self._probabilities(self.full, self._prepared(points))
 
     def probabilities_without(self, points: Any) -> Floats:
-        """Probability of the second class (points, n): column i by the model trained without record i."""
+        """Return the probability of the second class (points, n): column i by the model trained without record i."""
         prepared = self._prepared(points)
         found = np.empty((len(prepared), len(self.models)))
         for column, model in enumerate(self.models):

@@ -91,7 +91,7 @@ def revealable(w: float, b: float, coef: Any, intercept: Any) -> Indices:
 
 
 def revealing_points(w: float, b: float, coef: Any, intercept: Any) -> dict[int, float]:
-    """For each record that can be revealed, the point of those tried at which its influence leads by the most.
+    """Return the for each record that can be revealed, the point of those tried at which its influence leads by the most.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def revealing_points(w: float, b: float, coef: Any, intercept: Any) -> dict[int,
 
 
 def case(w: float, b: float, coef: Any, intercept: Any) -> int:
-    """Which case of Lemma F.1, as corrected above, the models are: 1, 2 or 3 if one record can be revealed, else 4.
+    """Return which case of Lemma F.1, as corrected above, the models are: 1, 2 or 3 if one record can be revealed, else 4.
 
     Lines that are parallel, or cross in one point, up to a relative 1e-12 are taken to be so.
 

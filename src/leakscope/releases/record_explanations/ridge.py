@@ -52,15 +52,15 @@ class LeaveOneOutRidge(LinearModels):
     leverage: Floats
 
     def predict(self, points: Any) -> Floats:
-        """Predicted value of each point, by the model of all records."""
+        """Return the predicted value of each point, by the model of all records."""
         return self.values(points)
 
     def predict_without(self, points: Any) -> Floats:
-        """Predicted values (points, n): column i by the model trained without record i."""
+        """Return the predicted values (points, n): column i by the model trained without record i."""
         return self.values_without(points)
 
     def influences(self, points: Any, labels: Any) -> Floats:
-        """Influence (points, n) of every record on the squared error of every point [shokri2019, Eq. 4].
+        """Return the influence (points, n) of every record on the squared error of every point [shokri2019, Eq. 4].
 
         Parameters
         ----------

@@ -21,11 +21,10 @@ from leakscope.attacks.membership_label_only import label_only
 from leakscope.attacks.protocol import Attack
 from leakscope.core.ranking import Part, split
 from leakscope.evaluation.design import Design
-from leakscope.evaluation.evaluate import Case as Judging
-from leakscope.evaluation.evaluate import evaluate
+from leakscope.evaluation.evaluate import EvaluationCase, evaluate
 from leakscope.evaluation.references import fit_of_members, observe_version
 from leakscope.evaluation.results import Fit, Risk
-from leakscope.evaluation.risk import Confidence, Trial
+from leakscope.evaluation.risk import Confidence, JudgedAttack
 from leakscope.evaluation.training import Trained
 from leakscope.evaluation.verdict import choose_strongest
 from leakscope.models.target import Target
@@ -44,7 +43,7 @@ KNOWS: dict[str, Literal["references", "labels"]] = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Case(Judging):
+class Case(EvaluationCase):
     """What all versions are judged by: the same records, halves, baseline and groups.
 
     ``attacks`` holds for each version its attacks and the confidence of each, so that all intervals of all versions are simultaneous at
@@ -65,7 +64,7 @@ class Outcome:
 
     careful: tuple[Risk, ...]
     scores: tuple[list[Part], ...]
-    trials: tuple[Trial, ...]
+    trials: tuple[JudgedAttack, ...]
     fit: Fit | None
 
     @property
@@ -107,7 +106,7 @@ def attack_version(case: Case, version: Planned, trained: Trained, place: int) -
     target, show, attacks = case.target, version.show(case.target), case.attacks[version.name]
     names = [name for attack, _ in attacks for name in attack.releases]
     observed = observe_version(target, case.sample, trained, place, show, names)
-    bare = Judging(case.sample, case.labels, case.blind, {}, case.seed, case.fprs)
+    bare = EvaluationCase(case.sample, case.labels, case.blind, {}, case.seed, case.fprs)
     found = [evaluate(attack, bare, observed, (chance,)) for attack, chance in attacks]
     assert case.blind is not None
     scale = case.blind.scale

@@ -128,7 +128,7 @@ def _with_experiment(
 
     try:
         found = membership_experiment(
-            learner, X, y, point.size, models, point.noise, adversary="fixed threshold", **work
+            learner, X, y, point.size, models, point.noise, attack="fixed threshold", **work
         ).advantage
     except InputError as error:
         return replace(point, warnings=(*point.warnings, Caveat("no_threshold_attack", {"reason": str(error)})))
