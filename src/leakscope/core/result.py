@@ -87,7 +87,7 @@ class SavedRecords(Protocol):
     def columns(self, *names: str) -> list[list[Any]]: ...
 
 
-class _Records:
+class _RecordsField:
     """The field for records: a saved table becomes a data frame when it is first looked at."""
 
     def __get__(self, result: Any, owner: type) -> Any:
@@ -141,7 +141,7 @@ class Result:
     seconds: dict[str, float] = field(default_factory=dict)
     created: str = ""
     command: str = ""
-    records: pd.DataFrame | None = _Records()  # type: ignore[assignment]
+    records: pd.DataFrame | None = _RecordsField()  # type: ignore[assignment]
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)

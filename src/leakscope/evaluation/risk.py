@@ -16,7 +16,7 @@ from leakscope.core import intervals
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_confidence, check_share
 from leakscope.core.estimate import Estimate
-from leakscope.core.ranking import Part, Ranking, Scale, best_threshold, count_below, numbers_in, split
+from leakscope.core.ranking import Ranking, Scale, ScoreSplit, best_threshold, count_below, numbers_in, split
 from leakscope.data.small_groups import NOT_SHOWN
 from leakscope.evaluation.groups import GroupColumn, group_risks, order_scores
 from leakscope.evaluation.results import Control, ExposedGroup, GroupRisk, Histogram, Risk, Roc
@@ -73,7 +73,11 @@ def score(
 
 
 def _figures(
-    ranking: Ranking, told: Sequence[Part], says: Sequence[Part], confidence: Confidence, fprs: tuple[float, ...]
+    ranking: Ranking,
+    told: Sequence[ScoreSplit],
+    says: Sequence[ScoreSplit],
+    confidence: Confidence,
+    fprs: tuple[float, ...],
 ) -> Figures:
     """Figures from the sorted scores, the decisions at the best threshold, and the attack's own decisions."""
     # Two halves that choose thresholds for each other depend on each other, and so do strata of one block.
@@ -88,9 +92,9 @@ def _figures(
     )
 
 
-def _best_threshold_decisions(part: Part) -> Part:
+def _best_threshold_decisions(part: ScoreSplit) -> ScoreSplit:
     """Who is called a member when each half of the records uses the threshold that is best on the other half."""
-    says = Part(np.empty(len(part.members)), np.empty(len(part.nonmembers)), part.block)
+    says = ScoreSplit(np.empty(len(part.members)), np.empty(len(part.nonmembers)), part.block)
     for half in (0, 1):
         threshold = best_threshold(part.members[1 - half :: 2], part.nonmembers[1 - half :: 2])
         says.members[half::2] = part.members[half::2] >= threshold
@@ -130,7 +134,7 @@ class Judged:
         return Judged(guesses, self.member[rows], self.scale.take(rows))
 
     @cached_property
-    def scores(self) -> list[Part]:
+    def scores(self) -> list[ScoreSplit]:
         return split(self.guesses.score, self.member, self.scale)
 
     @cached_property
@@ -138,11 +142,11 @@ class Judged:
         return Ranking.of(self.scores)
 
     @cached_property
-    def told(self) -> list[Part]:
+    def told(self) -> list[ScoreSplit]:
         return [_best_threshold_decisions(part) for part in self.scores]
 
     @cached_property
-    def says(self) -> list[Part]:
+    def says(self) -> list[ScoreSplit]:
         return split(self.guesses.says_member, self.member, self.scale)
 
 

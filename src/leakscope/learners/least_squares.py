@@ -69,7 +69,7 @@ def check_solved(bad: int, total: int, l2: float) -> None:
         raise no_solution(bad, total, "their columns are linearly dependent", l2)
 
 
-class Swaps:
+class SwapSolver:
     """Roots of each set without its last record, and of each set with its spare one: one takes records in, one out."""
 
     def __init__(self, records: Floats, sets: Any, spare: Any, l2: float) -> None:

@@ -44,7 +44,7 @@ def predict_in_blocks(
     slice(2, 3, None) [6.]
     """
     step = min(block, model.block or block)
-    asked = Asked(X, where, places, model.block is None)
+    asked = PredictionRequest(X, where, places, model.block is None)
     for start in range(0, len(X), step):
         rows = slice(start, min(start + step, len(X)))
         yield rows, asked.attempt(model.predict, model.name, rows)
@@ -53,7 +53,7 @@ def predict_in_blocks(
 
 
 @dataclass(frozen=True)
-class Asked:
+class PredictionRequest:
     """Records that a model is asked about: their name in a message, and what is known of where they stand."""
 
     X: Any

@@ -49,16 +49,16 @@ from leakscope.models.adapters import (
 )
 from leakscope.models.files import OnnxModel
 from leakscope.models.model import Model, Outputs, Task, align, label_codes
-from leakscope.models.predicting import Asked, about_texts, predict_in_blocks, probe
+from leakscope.models.predicting import PredictionRequest, about_texts, predict_in_blocks, probe
 
-__all__ = ["Learner", "Model", "Records", "Target", "Task", "make_target", "predict_in_blocks"]
+__all__ = ["Model", "Records", "Target", "Task", "TrainingRecipe", "make_target", "predict_in_blocks"]
 
 #: Standard deviation of regression labels up to which squared errors and their variance neither overflow nor underflow.
 LARGEST_SPREAD = 1e50
 
 
 @dataclass(frozen=True, eq=False)
-class Learner:
+class TrainingRecipe:
     """How to train the model again: ``fit(X, y, rng)`` gives a new `Model` with the target's classes.
 
     ``y`` holds int64 positions in the classes, or float64 values. Equal keys mean equal learners: a cache relies on it.
@@ -76,7 +76,7 @@ class Target:
     model: Model
     members: Records
     nonmembers: Records
-    learner: Learner | None = None
+    learner: TrainingRecipe | None = None
     warnings: tuple[Caveat, ...] = ()
 
 
@@ -147,7 +147,7 @@ def make_target(
         other, _targets(adapted, other_y, HOLDOUT), other_names, other_levels, number_rows(len(other_y), HOLDOUT)
     )
     for records, where in ((members, TRAIN), (nonmembers, HOLDOUT)):
-        asked = Asked(records.X, where, records.places, adapted.block is None)
+        asked = PredictionRequest(records.X, where, records.places, adapted.block is None)
         asked.attempt(adapted.predict, adapted.name, probe(records.X))
     learner, why_not = _learner(model, adapted, fit)
     return Target(adapted, members, nonmembers, learner, (*warnings, *more, *why_not))
@@ -174,7 +174,7 @@ def _adapt(
             raise InputError(f"{adapted.name} is a {adapted.task} model: leave task= out.")
         return adapted
     call, name = as_function(model)
-    asked = Asked(X, TRAIN, number_rows(len(X), TRAIN), getattr(call, "block", None) is None)
+    asked = PredictionRequest(X, TRAIN, number_rows(len(X), TRAIN), getattr(call, "block", None) is None)
     raw = asked.attempt(lambda part: output_columns(call(part), len(part), name), name, probe(X))
     if isinstance(model, OnnxModel):  # the file may name its task and, once it has predicted, its classes
         task = task or model.task
@@ -314,14 +314,14 @@ def seeded_numpy(rng: np.random.Generator) -> Iterator[None]:
         np.random.set_state(before)  # noqa: NPY002
 
 
-def _learner(model: Any, adapted: Model, fit: Any) -> tuple[Learner | None, list[Caveat]]:
+def _learner(model: Any, adapted: Model, fit: Any) -> tuple[TrainingRecipe | None, list[Caveat]]:
     """How to train the model again, or nothing and why not."""
     if fit is not None:
         if not callable(fit):
             raise InputError("fit= must be a function fit(X, y, rng) that returns a fitted model.")
         outputs = adapted.predict.outputs if isinstance(adapted.predict, FunctionOutputs) else "probabilities"
         recipe = FunctionFit(fit, adapted.task, adapted.classes, outputs, is_torch_module(model))
-        return Learner(adapted.name, recipe, _key(replace(recipe, fit=getattr(fit, "key", fit)))), []
+        return TrainingRecipe(adapted.name, recipe, _key(replace(recipe, fit=getattr(fit, "key", fit)))), []
     if not is_estimator(model):
         return None, []
     from sklearn.base import clone
@@ -333,7 +333,7 @@ def _learner(model: Any, adapted: Model, fit: Any) -> tuple[Learner | None, list
     if frozen := frozen_parts(estimator):
         return None, [Caveat("frozen_parts", {"model": adapted.name, "parts": [str(part) for part in frozen]})]
     again = EstimatorFit(estimator, estimator_layout(model), adapted.classes)
-    return Learner(adapted.name, again, _key(again)), []
+    return TrainingRecipe(adapted.name, again, _key(again)), []
 
 
 def _key(*recipe: Any) -> str:

@@ -76,8 +76,8 @@ class Cache:
     folder: Path
     secret: bytes
 
-    def load(self, key: str, worlds: int) -> list[Observations] | None:
-        """Give what was stored under ``key`` for so many worlds, or ``None`` where it must be trained again."""
+    def load(self, key: str, count: int) -> list[Observations] | None:
+        """Give what was stored under ``key`` for ``count`` training sets, or ``None`` where it must be trained again."""
         packed = self.read(f"{key}{ENTRY}")
         if packed is None:
             return None
@@ -85,7 +85,7 @@ class Cache:
             found = _unpack(packed)
         except Exception:  # a version of this package that wrote another format under the same key
             return None
-        return found if len(found) == worlds else None
+        return found if len(found) == count else None
 
     def store(self, key: str, observations: Sequence[Observations]) -> None:
         """Write one entry, complete or not at all."""
@@ -128,7 +128,7 @@ def open_cache(folder: Path) -> Cache:
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     cache = open_cache(Path(folder))
     ...     cache.store("a1", [{"loss": np.array([0.5, np.inf])}])
-    ...     cache.load("a1", worlds=1), cache.load("b2", worlds=1)
+    ...     cache.load("a1", count=1), cache.load("b2", count=1)
     ([{'loss': array([0.5, inf])}], None)
     """
     try:
@@ -204,10 +204,10 @@ def _add(part: Path, path: Path) -> None:
 
 
 def _pack(observations: Sequence[Observations]) -> bytes:
-    names = np.frombuffer(json.dumps([list(world) for world in observations]).encode(), np.uint8)
+    names = np.frombuffer(json.dumps([list(observed) for observed in observations]).encode(), np.uint8)
     arrays = {
-        f"{world}.{position}": array
-        for world, observed in enumerate(observations)
+        f"{number}.{position}": array
+        for number, observed in enumerate(observations)
         for position, array in enumerate(observed.values())
     }
     file = io.BytesIO()
@@ -219,6 +219,6 @@ def _unpack(packed: bytes) -> list[Observations]:
     with np.load(io.BytesIO(packed), allow_pickle=False) as stored:
         names = json.loads(stored["names"].tobytes())
         return [
-            {name: stored[f"{world}.{position}"] for position, name in enumerate(order)}
-            for world, order in enumerate(names)
+            {name: stored[f"{number}.{position}"] for position, name in enumerate(order)}
+            for number, order in enumerate(names)
         ]
