@@ -74,7 +74,7 @@ class PredictionRequest:
                 bad = next(values for values in bad_values(self.X) if values.kind == causes[0])
                 raise InputError(
                     f"{name} can't take {bad.kind} values, and {self.where} has them in {bad.rows.sum()} of {len(self.X)} "
-                    f"records, in columns {list_names(bad.columns)}: fill or drop them, or add an imputer to the pipeline."
+                    f"records, in columns {list_names(bad.columns)}: fill or drop them, or add an imputer to the pipeline"
                 ) from cause(error)
             if isinstance(error, InputError):
                 raise
@@ -83,7 +83,7 @@ class PredictionRequest:
             place = "" if found is None else self._place(found, rows)
             raise InputError(
                 f"{name} fails to predict {self.where}: {describe(error)}{place}{about_texts(part, error)}"
-                f"{_about_categories(error)}."
+                f"{_about_categories(error)}"
             ) from cause(error)
 
     def _place(self, found: FailingCell, rows: Any) -> str:
