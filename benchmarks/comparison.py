@@ -13,7 +13,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import leakscope as ls
 from benchmarks.measure import Line, ratio, seconds
 from leakscope import defenses
-from leakscope.models.target import Learner, Model
+from leakscope.models.target import Model, TrainingRecipe
 
 DEFENSES = (
     defenses.L2([0.001, 0.01, 0.1]),
@@ -62,7 +62,7 @@ def run() -> Iterator[Line]:
 class _Again:
     """A learner as the ``fit`` of an audit, which gives labels and not their codes."""
 
-    def __init__(self, learner: Learner, model: object) -> None:
+    def __init__(self, learner: TrainingRecipe, model: object) -> None:
         self.learner, self.classes = learner, model.classes_
 
     def __call__(self, X: object, y: np.ndarray, rng: np.random.Generator) -> Model:

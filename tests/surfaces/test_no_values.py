@@ -401,7 +401,7 @@ class Mean:
         return float(y.mean())
 
 
-def one_number(model, world, indices):  # noqa: ARG001
+def one_number(model, number, indices):  # noqa: ARG001
     return {"mean": model}
 
 

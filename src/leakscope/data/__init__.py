@@ -1,1 +1,1 @@
-"""Data: records, tables in files, fingerprints, splits, and named data sets."""
+"""Records, tables in files, fingerprints, random splits, small groups and named data sets."""

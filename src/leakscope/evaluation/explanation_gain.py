@@ -17,7 +17,7 @@ from scipy import special
 
 from leakscope.core import intervals
 from leakscope.core.estimate import Estimate
-from leakscope.core.ranking import Part, Scale, Stratum, split
+from leakscope.core.ranking import Scale, ScoreSplit, Stratum, split
 from leakscope.evaluation.results import Extra
 from leakscope.evaluation.risk import Judged, JudgedAttack
 
@@ -75,7 +75,7 @@ def advantage_difference(
     then at least as wide as Student's over the fits.
     """
     change = (together.guesses.says_member - without.guesses.says_member + 1) / 2
-    parts: list[Part] = split(change, together.member, together.scale)
+    parts: list[ScoreSplit] = split(change, together.member, together.scale)
     half = intervals.mean_difference(parts, confidence)
     low, high = max(-2.0, 2 * half.low), min(2.0, 2 * half.high)
     found = replace(half, value=2 * half.value, low=low, high=high, method="Agresti-Caffo, paired")

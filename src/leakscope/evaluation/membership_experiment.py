@@ -141,9 +141,9 @@ def membership_experiment(
     learner, X, y = as_learner(learner).prepare(X, y)
     _check(learner, len(y), size, models, noise, nonmembers, attack, confidence)
     learner.check(X, y, size)
-    worlds = random_sets(len(y), size, models, seed)
+    sets = random_sets(len(y), size, models, seed)
     losses = retrain(
-        learner, X, y, worlds, _Losses(learner, X, y, noise, nonmembers, seed),
+        learner, X, y, sets, _Losses(learner, X, y, noise, nonmembers, seed),
         seed=seed, workers=workers, cluster=cluster, cache=cache, progress=progress,
     )  # fmt: skip
     advantages = ATTACKS[attack](losses)
@@ -180,20 +180,20 @@ class _Losses:
     nonmembers: int
     seed: int
 
-    def __call__(self, model: Any, world: int, indices: Indices) -> dict[str, Floats]:
+    def __call__(self, model: Any, number: int, indices: Indices) -> dict[str, Floats]:
         if self.noise > 0:
             theta = self.learner.parameters(model)
-            model = self.learner.from_parameters(theta + self.noise * self._rng(NOISE, world).normal(size=theta.shape))
-        outside = self._nonmembers(world, indices)
+            model = self.learner.from_parameters(theta + self.noise * self._rng(NOISE, number).normal(size=theta.shape))
+        outside = self._nonmembers(number, indices)
         return {"inside": self._losses(model, indices), "outside": self._losses(model, outside)}
 
-    def _nonmembers(self, world: int, indices: Indices) -> Indices:
+    def _nonmembers(self, number: int, indices: Indices) -> Indices:
         """Positions of records outside of a training set, in rising order."""
         count = len(self.y) - len(indices)
         if count <= self.nonmembers:
             chosen = np.arange(count)
         else:
-            chosen = np.sort(self._rng(NONMEMBERS, world).choice(count, self.nonmembers, replace=False, shuffle=False))
+            chosen = np.sort(self._rng(NONMEMBERS, number).choice(count, self.nonmembers, replace=False, shuffle=False))
         # Before the k-th member (in rising order) there are indices[k] - k outsiders.
         before = np.searchsorted(indices - np.arange(len(indices)), chosen, side="right")
         return (chosen + before).astype(np.intp, copy=False)
@@ -202,8 +202,8 @@ class _Losses:
         losses: Floats = self.learner.losses(model, take_rows(self.X, rows), self.y[rows])
         return losses
 
-    def _rng(self, purpose: int, world: int) -> np.random.Generator:
-        return np.random.default_rng(np.random.SeedSequence((self.seed, purpose), spawn_key=(world,)))
+    def _rng(self, purpose: int, number: int) -> np.random.Generator:
+        return np.random.default_rng(np.random.SeedSequence((self.seed, purpose), spawn_key=(number,)))
 
 
 # --- attacks ----------------------------------------------------------------------------------------------------------

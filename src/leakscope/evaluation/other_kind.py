@@ -17,21 +17,21 @@ from leakscope.core.arrays import Floats
 from leakscope.data.records import Records, join_records
 from leakscope.evaluation.blind_baseline import as_numbers
 from leakscope.models.model import Model
-from leakscope.models.target import Learner, Target
+from leakscope.models.target import Target, TrainingRecipe
 
 NAME = "linear model and boosted trees"
 #: Trees of the boosted model, over all classes.
 TREES = 100
 
 
-def own_or_other_kind(target: Target, learner: Learner | None, seed: int) -> tuple[Learner, Records]:
+def own_or_other_kind(target: Target, learner: TrainingRecipe | None, seed: int) -> tuple[TrainingRecipe, Records]:
     """Return the learner and all records; without a learner one of another kind, and the records as that one reads them."""
     everyone = join_records(target.members, target.nonmembers)
     if learner is not None:
         return learner, everyone
     table = as_numbers(everyone.X, np.random.default_rng(seed))
     records = Records(table, everyone.y, everyone.ids)
-    return Learner(NAME, _FitOtherKind(target.model), f"{NAME}, {target.model.task}"), records
+    return TrainingRecipe(NAME, _FitOtherKind(target.model), f"{NAME}, {target.model.task}"), records
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,9 +18,9 @@ from leakscope.core.checks import check_confidence, check_share
 from leakscope.core.estimate import Estimate
 from leakscope.core.ranking import (
     Ordered,
-    Part,
     Ranking,
     Scale,
+    ScoreSplit,
     best_threshold,
     count_below,
     numbers_in,
@@ -85,8 +85,8 @@ def score(
 
 def _figures(
     ranking: Ranking,
-    told: Sequence[Part],
-    says: Sequence[Part],
+    told: Sequence[ScoreSplit],
+    says: Sequence[ScoreSplit],
     confidences: Sequence[Confidence],
     fprs: tuple[float, ...],
 ) -> list[Figures]:
@@ -108,7 +108,7 @@ def _figures(
 
 
 def _common(
-    ranking: Ranking, says: Sequence[Part], confidences: Sequence[Confidence], fprs: tuple[float, ...]
+    ranking: Ranking, says: Sequence[ScoreSplit], confidences: Sequence[Confidence], fprs: tuple[float, ...]
 ) -> tuple[list[Estimate], list[Estimate], list[dict[float, Estimate]]]:
     """AUC, advantage and true-positive rates of an attack or of a control, at each confidence."""
     return (
@@ -118,9 +118,9 @@ def _common(
     )
 
 
-def _best_threshold_decisions(part: Part) -> Part:
+def _best_threshold_decisions(part: ScoreSplit) -> ScoreSplit:
     """Who is called a member when each half of the records uses the threshold that is best on the other half."""
-    says = Part(np.empty(len(part.members)), np.empty(len(part.nonmembers)), part.block)
+    says = ScoreSplit(np.empty(len(part.members)), np.empty(len(part.nonmembers)), part.block)
     for half in (0, 1):
         threshold = best_threshold(part.members[1 - half :: 2], part.nonmembers[1 - half :: 2])
         says.members[half::2] = part.members[half::2] >= threshold
@@ -160,7 +160,7 @@ class Judged:
         return Judged(guesses, self.member[rows], self.scale.take(rows))
 
     @cached_property
-    def scores(self) -> list[Part]:
+    def scores(self) -> list[ScoreSplit]:
         return split(self.guesses.score, self.member, self.scale)
 
     @cached_property
@@ -191,11 +191,11 @@ class Judged:
         return intervals.mean_change(split(changes, self.member, blind.scale))
 
     @cached_property
-    def told(self) -> list[Part]:
+    def told(self) -> list[ScoreSplit]:
         return [_best_threshold_decisions(part) for part in self.scores]
 
     @cached_property
-    def says(self) -> list[Part]:
+    def says(self) -> list[ScoreSplit]:
         return split(self.guesses.says_member, self.member, self.scale)
 
 

@@ -101,7 +101,7 @@ def as_learner(thing: Any, **settings: Any) -> Learner:
     if isinstance(thing, str) and thing.lower() in _NAMES:
         return _made(_NAMES[thing.lower()], settings)
     if isinstance(thing, type):
-        raise InputError(f"{thing.__name__} is a class: pass {thing.__name__}(), with its settings.")
+        raise InputError(f"{thing.__name__} is a class: pass {thing.__name__}(), with its settings")
     made = None
     if isinstance(thing, Learner):
         made = thing
@@ -113,10 +113,10 @@ def as_learner(thing: Any, **settings: Any) -> Learner:
         what = repr(thing) if isinstance(thing, str) else f"a {type(thing).__name__}"
         raise InputError(
             f"{what} is not a learner: pass 'ridge', 'logistic' or 'mlp', a learner of leakscope.learners, or a "
-            "scikit-learn estimator."
+            "scikit-learn estimator"
         )
     if settings:
-        raise InputError(f"{made.name} has its settings already: leave {', '.join(settings)} out, or set them there.")
+        raise InputError(f"{made.name} has its settings already: leave {', '.join(settings)} out, or set them there")
     return made
 
 
@@ -124,7 +124,7 @@ def _made(name: str, settings: dict[str, Any]) -> Learner:
     kind = getattr(import_module(f"leakscope.learners.{_HOMES[name]}"), name)
     known = [field.name for field in fields(kind) if field.init and field.repr] if is_dataclass(kind) else []
     if unknown := [setting for setting in settings if setting not in known]:
-        raise InputError(f"{name} has no setting {unknown[0]!r}: it has {', '.join(known)}.")
+        raise InputError(f"{name} has no setting {unknown[0]!r}: it has {', '.join(known)}")
     learner: Learner = kind(**settings)
     return learner
 

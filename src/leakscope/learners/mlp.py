@@ -114,7 +114,7 @@ class MLP:
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:
-                raise InputError(f"{name} is {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}.")
+                raise InputError(f"{name} is {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}")
         for name in ("steps", "batch"):
             check_count(name, getattr(self, name))
         check_number("l2", self.l2, least=0)
@@ -189,7 +189,7 @@ class MLP:
         records, targets = np.array(X, np.float32), self._targets(y)
         sizes = [len(drawn) for drawn in indices]
         if 0 in sizes:
-            raise InputError("a training set is empty: a network needs 1 record or more.")
+            raise InputError("a training set is empty: a network needs 1 record or more")
         models: list[Weights] = [np.empty(0, np.float32)] * len(sizes)
         for size in set(sizes):
             alike = [model for model, other in enumerate(sizes) if other == size]
@@ -248,7 +248,7 @@ class MLP:
         if self.task == "regression":
             return 1
         if self.classes is None:
-            raise InputError("the number of classes is not known: use the learner that prepare(X, y) gives.")
+            raise InputError("the number of classes is not known: use the learner that prepare(X, y) gives")
         return self.classes - 1
 
     def _shapes(self, inputs: int) -> list[Shape]:
@@ -259,7 +259,7 @@ class MLP:
         if model.shape != (needed,):
             raise InputError(
                 f"for records of {inputs} columns this network has parameters of shape ({needed},), not {model.shape}: "
-                "give the columns that it was trained on."
+                "give the columns that it was trained on"
             )
 
     def _targets(self, y: NDArray[Any]) -> NDArray[np.float32]:
@@ -443,10 +443,10 @@ def _check_finite(models: list[Weights]) -> None:
     diverged = sum(not np.isfinite(model).all() for model in models)
     if diverged:
         raise InputError(
-            f"the training of {diverged} of {len(models)} networks diverged: lower rate, or standardise X and y."
+            f"the training of {diverged} of {len(models)} networks diverged: lower rate, or standardise X and y"
         )
 
 
 def _check_range(values: Floats, what: str) -> None:
     if (largest := np.abs(values).max()) > LARGEST:
-        raise InputError(f"the {what} reach {largest:.1g}, too large for 32-bit arithmetic: rescale them.")
+        raise InputError(f"the {what} reach {largest:.1g}, too large for 32-bit arithmetic: rescale them")

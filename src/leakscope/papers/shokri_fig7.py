@@ -13,7 +13,7 @@ import numpy as np
 from leakscope.core.arrays import Booleans, Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import auc, proportion
-from leakscope.core.ranking import Part, Ranking
+from leakscope.core.ranking import Ranking, ScoreSplit
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
@@ -81,7 +81,7 @@ def _sizes(drawn: Study) -> Sizes:
 
 def _aucs(drawn: Sizes) -> Aucs:
     rest = drawn.members[~drawn.revealed]
-    both = [auc(Ranking.of([Part(part, drawn.nonmembers)])) for part in (drawn.members, rest) if len(part)]
+    both = [auc(Ranking.of([ScoreSplit(part, drawn.nonmembers)])) for part in (drawn.members, rest) if len(part)]
     return Aucs(both[0], both[1] if len(both) > 1 else None)
 
 

@@ -1,5 +1,5 @@
-"""Retraining: which record is in which training set, and the models that are trained so, in parallel and cached."""
+"""Designs of training sets, and retraining on them in parallel with a cache."""
 
-from leakscope.worlds.training import Worlds, leave_one_out, random_sets, retrain, with_and_without
+from leakscope.worlds.training import TrainingSets, leave_one_out, random_sets, retrain, with_and_without
 
-__all__ = ["Worlds", "leave_one_out", "random_sets", "retrain", "with_and_without"]
+__all__ = ["TrainingSets", "leave_one_out", "random_sets", "retrain", "with_and_without"]

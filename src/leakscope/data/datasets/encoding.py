@@ -1,4 +1,4 @@
-"""Tables of text and numbers turned into tables of numbers, with levels and ranges taken from the whole table."""
+"""Encodings of tables: one-hot, integer codes and principal components, with levels and ranges of the whole table."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 def one_hot(
     table: pd.DataFrame, categorical: Collection[str], rows: NDArray[np.intp] | slice = slice(None)
 ) -> pd.DataFrame:
-    """Indicators for the categorical columns and min-max scaling to [0, 1] for the others.
+    """Encode categorical columns as indicators, and scale the others to [0, 1] by minimum and maximum.
 
-    A level becomes a column ``name=level``; a column of just two levels becomes one, for the later level in sorted
-    order. A missing value has a zero in every column. Only ``rows`` are returned, by default all; levels, minimum and
-    maximum are those of the whole table.
+    A level becomes a column ``name=level``; a column of two levels becomes one, for the later level in sorted order. A
+    missing value is zero in every column. Only ``rows`` are returned, by default all; levels, minimum and maximum are
+    those of the whole table.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def one_hot(
 
 
 def integer_codes(table: pd.DataFrame, categorical: Collection[str]) -> pd.DataFrame:
-    """Each categorical column as the rank of its level in sorted order; a missing value is the level ``?``.
+    """Encode categorical columns as the rank of the level in sorted order; a missing value is the level ``?``.
 
     Examples
     --------
@@ -58,10 +58,10 @@ def integer_codes(table: pd.DataFrame, categorical: Collection[str]) -> pd.DataF
 
 
 def principal_components(table: pd.DataFrame, count: int) -> pd.DataFrame:
-    """The scores on the first principal components of the standardised columns, largest variance first.
+    """Return the scores on the first principal components of the standardised columns, largest variance first.
 
-    Every column is brought to mean 0 and variance 1 first. The largest loading of each component is positive, so that
-    the signs don't depend on the linear-algebra library.
+    Columns are standardised to mean 0 and variance 1. The largest loading of each component is positive, so that the
+    signs do not depend on the linear-algebra library.
 
     Examples
     --------
@@ -80,5 +80,5 @@ def principal_components(table: pd.DataFrame, count: int) -> pd.DataFrame:
 
 
 def of_columns(names: Collection[str], table: pd.DataFrame) -> tuple[str, ...]:
-    """The columns of a prepared table that were made from the named raw columns."""
+    """Return the columns of a prepared table that derive from the named raw columns."""
     return tuple(column for column in table.columns if column.split("=")[0] in names)

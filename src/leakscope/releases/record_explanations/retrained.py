@@ -24,7 +24,7 @@ from leakscope.learners import Learner, as_learner
 from leakscope.learners.linear import read_records
 from leakscope.releases.record_explanations.linear_models import read_columns
 from leakscope.releases.record_explanations.logistic import first_of_equals, two_classes
-from leakscope.worlds.training import Progress, Worlds, retrain
+from leakscope.worlds.training import Progress, TrainingSets, retrain
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,10 +117,10 @@ def retrain_without_each(
     first = first_of_equals(features, codes)
     distinct, place = np.unique(first, return_inverse=True)
     ready.check(table, targets, len(codes) - 1)
-    worlds = Worlds(len(codes), len(distinct) + 1, partial(_all_but, len(codes), distinct), _one_stream)
-    seen = retrain(ready, table, targets, worlds, _packed, seed=seed, workers=workers, progress=progress)
+    sets = TrainingSets(len(codes), len(distinct) + 1, partial(_all_but, len(codes), distinct), _one_stream)
+    seen = retrain(ready, table, targets, sets, _packed, seed=seed, workers=workers, progress=progress)
     # Written by this very call and kept nowhere, so there is nobody who could have put code in.
-    models = [pickle.loads(world["model"].tobytes()) for world in seen]
+    models = [pickle.loads(observed["model"].tobytes()) for observed in seen]
     return Retrained(
         learner=ready,
         models=tuple(models[:-1]),
@@ -131,17 +131,17 @@ def retrain_without_each(
     )
 
 
-def _all_but(records: int, left_out: Indices, world: int) -> Indices:
+def _all_but(records: int, left_out: Indices, number: int) -> Indices:
     """All records but one; in the last world all."""
     everyone = np.arange(records, dtype=np.intp)
-    return everyone if world == len(left_out) else np.delete(everyone, left_out[world])
+    return everyone if number == len(left_out) else np.delete(everyone, left_out[number])
 
 
-def _one_stream(world: int) -> int:  # noqa: ARG001
+def _one_stream(number: int) -> int:  # noqa: ARG001
     return 0
 
 
-def _packed(model: Any, world: int, indices: Indices) -> dict[str, NDArray[np.uint8]]:  # noqa: ARG001
+def _packed(model: Any, number: int, indices: Indices) -> dict[str, NDArray[np.uint8]]:  # noqa: ARG001
     """The whole model as numbers, which is what is kept of a world."""
     import cloudpickle  # type: ignore[import-untyped]
 

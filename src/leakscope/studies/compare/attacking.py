@@ -19,7 +19,7 @@ from leakscope.attacks import ATTACKS, explanation_attacks, reference_attacks
 from leakscope.attacks import membership_explanation_references as of_explanations
 from leakscope.attacks.membership_label_only import label_only
 from leakscope.attacks.protocol import Attack
-from leakscope.core.ranking import Part, split
+from leakscope.core.ranking import ScoreSplit, split
 from leakscope.evaluation.design import Design
 from leakscope.evaluation.evaluate import EvaluationCase, evaluate
 from leakscope.evaluation.references import fit_of_members, observe_version
@@ -63,7 +63,7 @@ class Outcome:
     """What the attacks found on one version: risks that hold for all versions at once, and the scores of each attack by half."""
 
     careful: tuple[Risk, ...]
-    scores: tuple[list[Part], ...]
+    scores: tuple[list[ScoreSplit], ...]
     trials: tuple[JudgedAttack, ...]
     fit: Fit | None
 

@@ -22,7 +22,7 @@ import numpy as np
 from leakscope.core.arrays import Floats
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import normal_quantile, placements_in_order
-from leakscope.core.ranking import Part, Ranking
+from leakscope.core.ranking import Ranking, ScoreSplit
 
 #: Draws behind the quantile of the largest standardised difference; its own error is then about 0.02.
 DRAWS = 4000
@@ -50,7 +50,7 @@ class PairedAucs:
         return Estimate(value, low, high, self.confidence, n=self.records, method="DeLong, paired, max-t")
 
 
-def pair_aucs(scores: Sequence[Sequence[Part]], confidence: float = 0.95, seed: int = 0) -> PairedAucs:
+def pair_aucs(scores: Sequence[Sequence[ScoreSplit]], confidence: float = 0.95, seed: int = 0) -> PairedAucs:
     """Compare AUCs of several scores of the same records, given by stratum as `split` gives them.
 
     Examples

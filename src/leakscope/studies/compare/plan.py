@@ -13,7 +13,7 @@ from leakscope.core.failures import describe
 from leakscope.core.result import NotRun
 from leakscope.defenses import DEFENSES, Defended, Defense, find
 from leakscope.defenses.defense import gives_labels_only, say_labels
-from leakscope.models.target import Learner, Target
+from leakscope.models.target import Target, TrainingRecipe
 from leakscope.studies.compare.result import AS_IT_IS, Described
 
 
@@ -56,7 +56,7 @@ class Planned(Described):
         """What leaves of a model's answers, as a function of them."""
         return partial(self.shown, target)
 
-    def learner(self, target: Target) -> Learner | None:
+    def learner(self, target: Target) -> TrainingRecipe | None:
         """What trains it, and its controls and reference models: versions with the same learner share them."""
         return target.learner if self.made.learner is None else self.made.learner
 
