@@ -15,7 +15,18 @@ from leakscope.causal.counting import count_table
 from leakscope.causal.membership import Pair, try_membership
 from leakscope.core.errors import InputError
 from leakscope.papers import tople, tople_fig3a, tople_fig3b, tople_tab1, tople_tab2
-from leakscope.papers.tople import NETWORK, SHIFTED, SORTED, TABLE, UNSORTED, Effort, P, Point, Trial, draw_world
+from leakscope.papers.tople import (
+    NETWORK,
+    SHIFTED,
+    SORTED,
+    TABLE,
+    UNSORTED,
+    AttackEffort,
+    AttackTrial,
+    P,
+    PlanDraws,
+    draw_data,
+)
 from leakscope.papers.tople_findings import separation, within
 from leakscope.papers.work import Work
 
@@ -26,7 +37,7 @@ around = partial(deciding.around, half=0.005)
 
 
 def test_a_world_has_two_samples_and_as_many_test_records_for_each():
-    world = draw_world("sachs", 1000, [P, SHIFTED], draw=0, seed=0)
+    world = draw_data("sachs", 1000, [P, SHIFTED], draw=0, seed=0)
     assert [len(sample) for sample in world.samples] == [600, 600]
     assert {law: len(records) for law, records in world.outsiders.items()} == {"P": 800, "P*": 800}
     assert world.label not in world.columns
@@ -38,7 +49,7 @@ def test_a_world_has_two_samples_and_as_many_test_records_for_each():
 
 def test_a_world_depends_on_seed_and_draw_alone():
     one, same, other, later = (
-        draw_world("sachs", 300, laws, draw, seed)
+        draw_data("sachs", 300, laws, draw, seed)
         for laws, draw, seed in (([P, SHIFTED], 0, 0), ([SHIFTED], 0, 0), ([P, SHIFTED], 1, 0), ([P, SHIFTED], 0, 1))
     )
     for number in (0, 1):
@@ -54,7 +65,7 @@ def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
     network = load_network("sachs")
     truth = network.tables["Akt"]
     laws = [P, tople.Law("noise 1", 1.0), SHIFTED]
-    world = draw_world("sachs", 40_000, laws, draw=0, seed=2)
+    world = draw_data("sachs", 40_000, laws, draw=0, seed=2)
     levels = [*world.levels, len(world.classes)]
     shares = []
     for law in laws:
@@ -70,7 +81,7 @@ def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
 
 def test_no_noise_is_p():
     """The standard error of a share of 3,000 is 0.01 at most: distances of five shares stay below 0.05 if the law is one."""
-    world = draw_world("child", 5000, [tople.Law("noise 0", 0.0), SHIFTED], draw=0, seed=0)
+    world = draw_data("child", 5000, [tople.Law("noise 0", 0.0), SHIFTED], draw=0, seed=0)
     column = world.parents[0]
     first, plain, shifted = (
         np.bincount(part.X[:, column], minlength=5) / len(part)
@@ -81,7 +92,7 @@ def test_no_noise_is_p():
 
 def test_of_the_table_against_p_star_the_shares_of_the_parents_are_all_there_is_to_find():
     """Its outputs tell the configuration of the parents: accuracy 1/2 + TV/2 of the two laws of it, control and all."""
-    world = draw_world("child", 30_000, [P, SHIFTED], draw=0, seed=0)
+    world = draw_data("child", 30_000, [P, SHIFTED], draw=0, seed=0)
     (column,) = world.parents
     shares = [
         np.bincount(part.X[:, column], minlength=5) / len(part) for part in (*world.samples, world.outsiders["P*"])
@@ -98,10 +109,10 @@ def test_of_the_table_against_p_star_the_shares_of_the_parents_are_all_there_is_
 
 
 def test_attackers_learn_from_what_the_trial_says():
-    world = draw_world("sachs", 200, [P, SHIFTED], draw=0, seed=0)
-    assert world.known(Trial("P*", SORTED)) is None
-    assert world.known(Trial("P*", SORTED, "P")) == [world.strangers["P"]]
-    assert world.known(Trial("P*", SORTED, "P and P*")) == [world.strangers["P"], world.strangers["P*"]]
+    world = draw_data("sachs", 200, [P, SHIFTED], draw=0, seed=0)
+    assert world.known(AttackTrial("P*", SORTED)) is None
+    assert world.known(AttackTrial("P*", SORTED, "P")) == [world.strangers["P"]]
+    assert world.known(AttackTrial("P*", SORTED, "P and P*")) == [world.strangers["P"], world.strangers["P*"]]
 
 
 def test_sorted_confidences_do_not_know_the_names_of_classes():
@@ -114,7 +125,7 @@ def test_sorted_confidences_do_not_know_the_names_of_classes():
         for order in ([0, 1, 2, 3], [2, 0, 3, 1])
     )
     np.testing.assert_array_equal(one, other)
-    names = {name: Effort(1, 1, 1).attack(name).name for name in (SORTED, UNSORTED)}
+    names = {name: AttackEffort(1, 1, 1).attack(name).name for name in (SORTED, UNSORTED)}
     assert len(set(names.values())) == 2
 
 
@@ -122,13 +133,13 @@ def test_sorted_confidences_do_not_know_the_names_of_classes():
 
 
 def plan_of(trials=(), size=400, network="sachs"):
-    return tople.Plan(network, size, tople.table_and_network, dict.fromkeys((TABLE, NETWORK), trials))
+    return tople.DrawPlan(network, size, tople.table_and_network, dict.fromkeys((TABLE, NETWORK), trials))
 
 
 def test_attacks_change_nothing_about_the_models():
     """So the models of Figure 3a are those of Figure 3b."""
-    effort = Effort(steps=20, attack_steps=10, judged=100)
-    trials = (Trial("P", tople.BOUNDED), Trial("P*", tople.TREE))
+    effort = AttackEffort(steps=20, attack_steps=10, judged=100)
+    trials = (AttackTrial("P", tople.BOUNDED), AttackTrial("P*", tople.TREE))
     bare, attacked = (tople.look(plan_of(given), 0, effort, 0) for given in ((), trials))
     assert bare.accuracy == attacked.accuracy
     assert not bare.found
@@ -140,9 +151,9 @@ def test_attacks_change_nothing_about_the_models():
 
 
 def test_workers_and_order_change_nothing():
-    effort = Effort(steps=5, attack_steps=5, judged=80)
+    effort = AttackEffort(steps=5, attack_steps=5, judged=80)
     steps = []
-    plans = [plan_of((Trial("P*", tople.BOUNDED),), size) for size in (200, 300)]
+    plans = [plan_of((AttackTrial("P*", tople.BOUNDED),), size) for size in (200, 300)]
     work = Work(SimpleNamespace(ID="test"), {}, 3, lambda *step: steps.append(step), 1)
     points = tople.over_draws(work, plans, 2, effort)
     assert steps == [("test", number, 4) for number in (1, 2, 3, 4)]
@@ -172,8 +183,8 @@ def test_the_interval_over_draws_covers():
 
 
 def test_accuracies_stay_between_zero_and_one():
-    answers = [tople.Answer({(TABLE, "P"): around(value)}, {}, {}) for value in (0.99, 0.7)]
-    found = Point(plan_of(), answers).accuracy(TABLE, "P")
+    answers = [tople.DrawFigures({(TABLE, "P"): around(value)}, {}, {}) for value in (0.99, 0.7)]
+    found = PlanDraws(plan_of(), answers).accuracy(TABLE, "P")
     assert (found.low, found.high) == (0.0, 1.0)
 
 
@@ -190,8 +201,8 @@ def test_a_statement_is_open_where_an_interval_holds_the_limit(high, outcome):
 
 def point_of(size, figures, readings=()):
     """A point of made-up numbers: (kind, law) to attack and control; ``readings``: other trials with theirs."""
-    found = {(kind, Trial(law, SORTED)): values for (kind, law), values in figures.items()} | dict(readings)
-    answer = tople.Answer(
+    found = {(kind, AttackTrial(law, SORTED)): values for (kind, law), values in figures.items()} | dict(readings)
+    answer = tople.DrawFigures(
         {(kind, law): around(0.8 if law != "P*" else 0.7) for kind in (TABLE, NETWORK) for law in ("S", "P", "P*")},
         {
             key: {"attack": around(one), "control": around(two), "excess": around(one - two)}
@@ -199,7 +210,7 @@ def point_of(size, figures, readings=()):
         },
         {"P": around(0.5), "P*": around(0.95)},
     )
-    return Point(plan_of(size=size, network="child"), [answer] * 3)
+    return PlanDraws(plan_of(size=size, network="child"), [answer] * 3)
 
 
 def like_the_paper(size):
@@ -227,13 +238,13 @@ def outcomes(claims):
 
 
 def test_what_is_membership_is_told_from_what_tells_p_from_p_star():
-    words = separation(point_of(50_000, like_the_paper(50_000)), NETWORK, Trial("P*", SORTED), "50K")
+    words = separation(point_of(50_000, like_the_paper(50_000)), NETWORK, AttackTrial("P*", SORTED), "50K")
     for part in ("0.300 [0.297, 0.303]", "0.150 [0.147, 0.153]", "0.950 [0.947, 0.953]"):
         assert part in words
 
 
 def test_the_closest_reading_is_the_one_nearest_to_the_papers_numbers():
-    best = Trial("P*", UNSORTED, "P")
+    best = AttackTrial("P*", UNSORTED, "P")
     readings = {
         (kind, trial): ((0.79 if kind == NETWORK else 0.51) if trial == best else 0.9, 0.5)
         for kind in (NETWORK, TABLE)
@@ -277,12 +288,12 @@ def test_table_2_tries_every_addition():
 @pytest.mark.parametrize("draws", [1, 0, True, 2.5])
 def test_one_draw_gives_no_interval(draws):
     with pytest.raises(InputError, match="draws"):
-        tople.over_draws(Work(tople_tab1, {}), [plan_of()], draws, Effort(1, 1, 40))
+        tople.over_draws(Work(tople_tab1, {}), [plan_of()], draws, AttackEffort(1, 1, 40))
 
 
 def test_networks_that_are_not_there_and_sizes_too_small_are_one_sentence():
     with pytest.raises(InputError, match="'asia'"):
-        draw_world("asia", 100, [P], draw=0, seed=0)
-    plan = plan_of((Trial("P", tople.BOUNDED),), size=30)
+        draw_data("asia", 100, [P], draw=0, seed=0)
+    plan = plan_of((AttackTrial("P", tople.BOUNDED),), size=30)
     with pytest.raises(InputError, match=r"\b18\b"):
-        tople.look(plan, 0, Effort(1, 1, 40), 0)
+        tople.look(plan, 0, AttackEffort(1, 1, 40), 0)

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from leakscope.attacks import learned
-from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING
 from leakscope.causal.irm import IRM
 from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
 from leakscope.papers import tople_tab3
+from leakscope.papers.colored_mnist import NOISE, TEST, TRAINING
 from leakscope.papers.work import Work
 
 FEW = {
@@ -158,7 +158,7 @@ def found(irm=(70, 69, 53), erm=(87, 16, 66), excess=0.0, with_label=0.0):
         values = {figure: around(value) for figure, value in figures.items()}
         attacks = {("confidences", law): values | {"blind": around(63)} for law in ("P*", "P")}
         attacks["label and confidences", "P*"] = values | {"together": around(with_label)}
-        kinds[name] = tople_tab3.Found(around(train), around(test), attacks)
+        kinds[name] = tople_tab3.ColoredMeans(around(train), around(test), attacks)
     return kinds
 
 
@@ -185,8 +185,8 @@ def test_what_shows_membership_allows_for_all_that_is_looked_at():
     """Eight excesses: intervals at 1 - 0.05 / 8, so that one in twenty runs has any that is wrong."""
     draws = [0.001, 0.003, 0.005]
     keys = [(attacker, law) for attacker in ("confidences", "label and confidences") for law in ("P*", "P")]
-    answers = [tople_tab3.Answer((0.7, 0.6), dict.fromkeys(keys, (0.5 + draw, 0.5, draw))) for draw in draws]
-    blind = [tople_tab3.Answer((), dict.fromkeys(keys, (0.6,))) for _ in draws]
+    answers = [tople_tab3.ColoredFigures((0.7, 0.6), dict.fromkeys(keys, (0.5 + draw, 0.5, draw))) for draw in draws]
+    blind = [tople_tab3.ColoredFigures((), dict.fromkeys(keys, (0.6,))) for _ in draws]
     values = tople_tab3._over_draws(answers, blind).attacks["confidences", "P"]
     assert (values["excess"].confidence, values["together"].confidence) == (0.95, 1 - 0.05 / 8)
     assert values["excess"].value == values["together"].value == pytest.approx(0.3)

@@ -15,15 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from leakscope.attacks import explanation_network
-from leakscope.attacks.protocol import Attack, Evidence, Guesses
+from leakscope.attacks import Attack, Evidence, Guesses, explanation_network
 from leakscope.core.estimate import Estimate
 from leakscope.core.intervals import normal_quantile
 from leakscope.core.result import Claim
 from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, Group, attack_figure
-from leakscope.papers.shokri_targets import Source, accuracy, gain
+from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, StoppedNetworks, attack_figure
+from leakscope.papers.shokri_targets import OverfitData, accuracy, gain
 from leakscope.papers.trends import Trend, every, trend
 from leakscope.papers.work import Work
 
@@ -82,7 +81,7 @@ def _by_loss(evidence: Evidence, rng: np.random.Generator) -> Guesses:  # noqa: 
     return Guesses(-loss, (loss <= values[np.argmax(right)]).astype(np.float64))
 
 
-def _findings(source: Source, targets: dict[float, Group]) -> list[Claim]:
+def _findings(source: OverfitData, targets: dict[float, StoppedNetworks]) -> list[Claim]:
     name, most = source.name, max(targets)
     answers = targets[most].answers
     return [
@@ -93,7 +92,7 @@ def _findings(source: Source, targets: dict[float, Group]) -> list[Claim]:
     ]
 
 
-def _growth(name: str, targets: dict[float, Group]) -> list[Claim]:
+def _growth(name: str, targets: dict[float, StoppedNetworks]) -> list[Claim]:
     """Observation 4.1: the accuracy of every attack rises with the gap; and are the curves that rise straight?"""
     series = {attack: [accuracy(group.answers[attack]) for group in targets.values()] for attack in SCENARIOS}
     ways = {attack: trend(points) for attack, points in series.items()}

@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from leakscope.attacks import explanation_network, explanation_norm, learned_explanation
-from leakscope.attacks.protocol import Attack
+from leakscope.attacks import Attack, explanation_network, explanation_norm, learned_explanation
 from leakscope.core import intervals
 from leakscope.core.estimate import Estimate
 from leakscope.core.result import Claim

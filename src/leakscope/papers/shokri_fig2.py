@@ -14,8 +14,8 @@ from leakscope.attacks import explanation_network, explanation_norm
 from leakscope.core.result import Claim
 from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, Group, attack_figure
-from leakscope.papers.shokri_targets import Source, accuracy, auc, gain
+from leakscope.papers.shokri_curves import CONTROL, NO_NUMBERS, Answers, StoppedNetworks, attack_figure
+from leakscope.papers.shokri_targets import OverfitData, accuracy, auc, gain
 from leakscope.papers.work import Work
 
 ID = "shokri-fig2"
@@ -57,7 +57,7 @@ def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epoch
     )  # fmt: skip
 
 
-def _findings(source: Source, targets: dict[float, Group]) -> list[Claim]:
+def _findings(source: OverfitData, targets: dict[float, StoppedNetworks]) -> list[Claim]:
     """Both statements at the largest gap of a set; open where no attack on the gradient beats a guess."""
     gap, answers = max(targets), targets[max(targets)].answers
     leaks = any(accuracy(answers[name]).low > 0.5 for name in (NETWORK, TREE))

@@ -25,7 +25,7 @@ from leakscope.papers import shokri_curves
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.shokri_curves import NO_NUMBERS, STATE, cases, drawing, not_reached, settings, state
 from leakscope.papers.shokri_dimensions import magnitude
-from leakscope.papers.shokri_targets import Case, Stopped, over_targets, watch
+from leakscope.papers.shokri_targets import OverfitCase, Stopped, over_targets, watch
 from leakscope.papers.trends import between
 from leakscope.papers.work import Work
 
@@ -172,7 +172,7 @@ def _curves(points: Mapping[float, Mapping[str, Estimate]]) -> dict[str, list[tu
     return {pair: [(gap, magnitude(measured[pair])) for gap, measured in points.items()] for pair in PAIRS}
 
 
-def _findings(found: Sequence[Case], points: Sequence[Mapping[float, Mapping[str, Estimate]]]) -> list[Claim]:
+def _findings(found: Sequence[OverfitCase], points: Sequence[Mapping[float, Mapping[str, Estimate]]]) -> list[Claim]:
     """At the largest gap of each set: are there correlations, and is that between the two signals weak?"""
     findings = []
     for case, by_gap in zip(found, points, strict=True):

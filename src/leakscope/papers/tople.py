@@ -27,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack
+from leakscope.attacks import Attack
 from leakscope.core import intervals
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
@@ -66,7 +66,7 @@ class Law(NamedTuple):
 P, SHIFTED = Law("P", 0.0), Law("P*", math.inf)
 
 
-class Trial(NamedTuple):
+class AttackTrial(NamedTuple):
     """An attack against outsiders of a law, by an attacker who learned from outsiders of some laws."""
 
     law: str
@@ -74,7 +74,7 @@ class Trial(NamedTuple):
     learned_from: str = "same"
 
 
-class Effort(NamedTuple):
+class AttackEffort(NamedTuple):
     """Steps of the models and of the attack networks, how many of these start, and members judged at most."""
 
     steps: int
@@ -94,7 +94,7 @@ class Effort(NamedTuple):
 
 
 @dataclass(frozen=True)
-class World:
+class SampledData:
     """One draw: samples of P that a pair of models trains on, outsiders by law, and others that an attacker learns from.
 
     ``choices`` is a seed for what a model of this draw leaves to chance, such as wrong parents.
@@ -110,51 +110,51 @@ class World:
     strangers: Mapping[str, Records]
     choices: np.random.SeedSequence
 
-    def known(self, trial: Trial) -> list[Records] | None:
+    def known(self, trial: AttackTrial) -> list[Records] | None:
         """Outsiders that the attacker of a trial learns from; None if they are drawn like the judged ones."""
         laws = {"same": None, "P": [P.name], "P and P*": [P.name, SHIFTED.name]}[trial.learned_from]
         return None if laws is None else [self.strangers[law] for law in laws]
 
     def table(self, extra: Sequence[int] = (), name: str = TABLE) -> Any:
         """The table of the label given its parents and some more columns."""
-        from leakscope.causal.kinds import TableKind
+        from leakscope.causal import TableKind
 
         return TableKind((*self.parents, *extra), self.levels, name)
 
     def network(self, steps: int, on_parents: bool = False) -> Any:
         """The network 128-512-128 on all columns, or on the parents alone."""
-        from leakscope.causal.kinds import NetworkKind
+        from leakscope.causal import NetworkKind
 
         columns = self.parents if on_parents else tuple(range(len(self.columns)))
         return NetworkKind(columns, self.levels, ON_PARENTS if on_parents else NETWORK, steps=steps)
 
 
-def table_and_network(world: World, effort: Effort) -> list[Any]:
+def table_and_network(world: SampledData, effort: AttackEffort) -> list[Any]:
     """The paper's two kinds of model."""
     return [world.table(), world.network(effort.steps)]
 
 
-def all_kinds(world: World, effort: Effort) -> list[Any]:
+def all_kinds(world: SampledData, effort: AttackEffort) -> list[Any]:
     """The paper's two kinds of model, and between them the network on the parents alone."""
     return [world.table(), world.network(effort.steps, on_parents=True), world.network(effort.steps)]
 
 
 @dataclass(frozen=True)
-class Plan:
+class DrawPlan:
     """What is done in every draw of a network and size: which models, and by the name of a model, which trials."""
 
     network: str
     size: int
-    kinds: Callable[[World, Effort], list[Any]]
-    trials: Mapping[str, tuple[Trial, ...]]
+    kinds: Callable[[SampledData, AttackEffort], list[Any]]
+    trials: Mapping[str, tuple[AttackTrial, ...]]
     laws: tuple[Law, ...] = (P, SHIFTED)
 
 
-class Answer(NamedTuple):
+class DrawFigures(NamedTuple):
     """One draw: accuracy of a model by law, S for its sample; attack, control and excess by trial; the blind attacker."""
 
     accuracy: dict[tuple[str, str], Estimate]
-    found: dict[tuple[str, Trial], dict[str, Estimate]]
+    found: dict[tuple[str, AttackTrial], dict[str, Estimate]]
     blind: dict[str, Estimate]
 
     def gap(self, kind: str, law: str) -> Estimate:
@@ -163,25 +163,25 @@ class Answer(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Point:
+class PlanDraws:
     """All draws of a plan."""
 
-    plan: Plan
-    answers: Sequence[Answer]
+    plan: DrawPlan
+    answers: Sequence[DrawFigures]
 
     def accuracy(self, kind: str, law: str) -> Estimate:
         """Share of records whose label a kind of model predicts."""
         return self.over_draws(lambda answer: answer.accuracy[kind, law], 0.0, 1.0)
 
     def gap(self, kind: str, law: str) -> Estimate:
-        """See `Answer.gap`."""
+        """See `DrawFigures.gap`."""
         return self.over_draws(lambda answer: answer.gap(kind, law))
 
     def gap_difference(self, one: str, other: str, law: str) -> Estimate:
         """The gap of one kind of model minus that of another."""
         return self.over_draws(lambda answer: intervals.difference(answer.gap(one, law), answer.gap(other, law)))
 
-    def attack(self, kind: str, trial: Trial, figure: str = "attack") -> Estimate:
+    def attack(self, kind: str, trial: AttackTrial, figure: str = "attack") -> Estimate:
         """Accuracy of an attack, of its control, or the excess."""
         least = -1.0 if figure == "excess" else 0.0
         return self.over_draws(lambda answer: answer.found[kind, trial][figure], least, 1.0)
@@ -190,7 +190,7 @@ class Point:
         """Accuracy of the attacker who never asks the model."""
         return self.over_draws(lambda answer: answer.blind[law], 0.0, 1.0)
 
-    def further(self, one: str, other: str, trial: Trial) -> Estimate:
+    def further(self, one: str, other: str, trial: AttackTrial) -> Estimate:
         """Accuracy of the attack on one kind of model minus that on another."""
         return self.over_draws(
             lambda answer: intervals.difference(
@@ -199,7 +199,7 @@ class Point:
         )
 
     def over_draws(
-        self, figure: Callable[[Answer], Estimate], least: float = -math.inf, most: float = math.inf
+        self, figure: Callable[[DrawFigures], Estimate], least: float = -math.inf, most: float = math.inf
     ) -> Estimate:
         """Mean over draws of a figure that lies between two numbers."""
         found = pooled([figure(answer) for answer in self.answers])
@@ -235,16 +235,17 @@ def seed_of(*parts: int | str) -> np.random.SeedSequence:
     return np.random.SeedSequence([part if isinstance(part, int) else zlib.crc32(part.encode()) for part in parts])
 
 
-def draw_world(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -> World:
+def draw_data(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -> SampledData:
     """Draw the samples of a world; it depends on the network, the size, the draw and the seed alone.
 
     Examples
     --------
-    >>> world = draw_world("child", 1000, [P, SHIFTED], draw=0, seed=0)
+    >>> world = draw_data("child", 1000, [P, SHIFTED], draw=0, seed=0)
     >>> [len(sample) for sample in world.samples], len(world.outsiders["P*"]), world.columns[world.parents[0]]
     ([600, 600], 800, 'ChestXray')
     """
-    from leakscope.causal import NETWORKS, load_network, perturb, redraw, sampling
+    from leakscope.causal import NETWORKS, load_network, perturb, redraw
+    from leakscope.causal import draw as draw_codes
 
     network, label = load_network(key), NETWORKS[key.lower()].label
     place, base = network.place[label], (seed, key, size, draw)
@@ -255,11 +256,11 @@ def draw_world(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -
         moved = (
             redraw(network, [label], shift) if math.isinf(law.noise) else perturb(network, [label], law.noise, shift)
         )
-        codes = sampling.draw(moved, count, seed_of(*base, law.name, *what))
+        codes = draw_codes(moved, count, seed_of(*base, law.name, *what))
         return Records(np.delete(codes, place, axis=1), codes[:, place].astype(np.int64), np.arange(count))
 
     columns = tuple(name for name in network.names if name != label)
-    return World(
+    return SampledData(
         label=label,
         columns=columns,
         levels=tuple(len(network.levels[name]) for name in columns),
@@ -272,11 +273,11 @@ def draw_world(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -
     )
 
 
-def look(plan: Plan, draw: int, effort: Effort, seed: int) -> Answer:
+def look(plan: DrawPlan, draw: int, effort: AttackEffort, seed: int) -> DrawFigures:
     """Train the pairs of models of one draw, and try everything on them."""
-    from leakscope.causal.membership import Pair, try_blind, try_membership
+    from leakscope.causal import Pair, try_blind, try_membership
 
-    world = draw_world(plan.network, plan.size, plan.laws, draw, seed)
+    world = draw_data(plan.network, plan.size, plan.laws, draw, seed)
     base = (seed, plan.network, plan.size, draw)
     attacked = dict.fromkeys(trial.law for trials in plan.trials.values() for trial in trials)
     blind = {
@@ -285,7 +286,7 @@ def look(plan: Plan, draw: int, effort: Effort, seed: int) -> Answer:
         ).accuracy
         for law in attacked
     }
-    answer = Answer({}, {}, blind)
+    answer = DrawFigures({}, {}, blind)
     for kind in plan.kinds(world, effort):
         models = _trained(kind, world, base)
         answer.accuracy.update(_accuracies(kind.name, models, world))
@@ -303,7 +304,7 @@ def look(plan: Plan, draw: int, effort: Effort, seed: int) -> Answer:
     return answer
 
 
-def _trained(kind: Any, world: World, base: tuple[int | str, ...]) -> list[Any]:
+def _trained(kind: Any, world: SampledData, base: tuple[int | str, ...]) -> list[Any]:
     """A pair of models; figures share worlds, so pairs are kept for those that this process makes next."""
     key = (kind, *base)
     if key not in _PAIRS:
@@ -313,7 +314,7 @@ def _trained(kind: Any, world: World, base: tuple[int | str, ...]) -> list[Any]:
     return _PAIRS[key]
 
 
-def _accuracies(name: str, models: Sequence[Any], world: World) -> dict[tuple[str, str], Estimate]:
+def _accuracies(name: str, models: Sequence[Any], world: SampledData) -> dict[tuple[str, str], Estimate]:
     """Over both models of a pair, each on its own sample and on its half of the outsiders of each law."""
     found: dict[tuple[str, str], Estimate] = {}
     for law in ("S", *world.outsiders):
@@ -329,9 +330,9 @@ def _accuracies(name: str, models: Sequence[Any], world: World) -> dict[tuple[st
 # --- over draws ---------------------------------------------------------------------------------------------------------
 
 
-def over_draws(work: Work, plans: Sequence[Plan], draws: int, effort: Effort) -> list[Point]:
+def over_draws(work: Work, plans: Sequence[DrawPlan], draws: int, effort: AttackEffort) -> list[PlanDraws]:
     """All draws of every plan."""
     check_count("draws", draws, FEWEST_DRAWS)
     jobs, seed = [(plan, draw) for plan in plans for draw in range(draws)], work.seed
     answers = iter(work.each(jobs, lambda job: look(*job, effort, seed), cost=lambda job: job[0].size))
-    return [Point(plan, [next(answers) for _ in range(draws)]) for plan in plans]
+    return [PlanDraws(plan, [next(answers) for _ in range(draws)]) for plan in plans]

@@ -15,7 +15,17 @@ import numpy as np
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
-from leakscope.papers.tople import NETWORK, SORTED, TABLE, TREE, Effort, Plan, Point, Trial, World
+from leakscope.papers.tople import (
+    NETWORK,
+    SORTED,
+    TABLE,
+    TREE,
+    AttackEffort,
+    AttackTrial,
+    DrawPlan,
+    PlanDraws,
+    SampledData,
+)
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_bars, attack_rows, separations, title_of, within
 from leakscope.papers.work import Work
 
@@ -35,14 +45,14 @@ QUICK = tople.QUICK | {"networks": ("child", "sachs"), "climbed": 600}
 WRONG = 2  # columns beside the parents
 LEARNED = "learned causal"
 KINDS = (TABLE, LEARNED, NETWORK)
-ON_SHIFTED = Trial("P*", SORTED)
-TRIALS = (ON_SHIFTED, Trial("P*", TREE))
+ON_SHIFTED = AttackTrial("P*", SORTED)
+TRIALS = (ON_SHIFTED, AttackTrial("P*", TREE))
 
 
 def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int, **effort: int) -> Reproduction:
     """Attack the three kinds of model on each network, and climb."""
-    steps = Effort(**effort)
-    plans = [Plan(key, size, _kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
+    steps = AttackEffort(**effort)
+    plans = [DrawPlan(key, size, _kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
     points = tople.over_draws(work, plans, draws, steps)
     counts = [
         [_true_parents(point, climbed, work.seed, no_children) for no_children in (False, True)] for point in points
@@ -61,19 +71,19 @@ def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int
     )
 
 
-def _kinds(world: World, effort: Effort) -> list[object]:
+def _kinds(world: SampledData, effort: AttackEffort) -> list[object]:
     others = [column for column in range(len(world.columns)) if column not in world.parents]
     wrong = np.random.default_rng(world.choices).choice(others, WRONG, replace=False)
     return [world.table(), world.table(wrong.tolist(), LEARNED), world.network(effort.steps)]
 
 
-def _true_parents(point: Point, rows: int, seed: int, no_children: bool) -> int:
+def _true_parents(point: PlanDraws, rows: int, seed: int, no_children: bool) -> int:
     """In how many draws hill climbing gives the label its true parents."""
-    from leakscope.causal.climbing import learned_parents
+    from leakscope.causal import learned_parents
 
     hits = 0
     for draw in range(len(point.answers)):
-        world = tople.draw_world(point.plan.network, point.plan.size, [], draw, seed)
+        world = tople.draw_data(point.plan.network, point.plan.size, [], draw, seed)
         sample = world.samples[0]
         codes = np.column_stack([sample.X[:rows], sample.y[:rows]])
         found = learned_parents(
@@ -83,7 +93,7 @@ def _true_parents(point: Point, rows: int, seed: int, no_children: bool) -> int:
     return hits
 
 
-def _findings(points: Sequence[Point], counts: Sequence[Sequence[int]], draws: int) -> list[Claim]:
+def _findings(points: Sequence[PlanDraws], counts: Sequence[Sequence[int]], draws: int) -> list[Claim]:
     climbed = {
         f"{title_of(point)}, draws with the true parents, {how}": exact(count)
         for point, found in zip(points, counts, strict=True)

@@ -1,7 +1,7 @@
 r"""[tople2020, Table 3]: colored digits, a model that minimises risk (ERM) and one that asks for invariance (IRM).
 
 Both are trained on images of which 10 % (first environment) and 20 % (second) have the colour that goes against their label,
-and tested on images of which 90 % do. The label follows the digit's shape with 75 % (`causal.colored_mnist`).
+and tested on images of which 90 % do. The label follows the digit's shape with 75 % (`papers.colored_mnist`).
 
 The paper's attack tells training images from test images by the model's confidences. These two sets differ in more than
 membership: in the colours. So beside it stand, as in `causal.membership`,
@@ -41,11 +41,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leakscope.attacks import confidence_network, learned
-from leakscope.attacks.protocol import Attack
-from leakscope.causal.colored_mnist import NOISE, TEST, TRAINING, Colored, environments, load_digits
-from leakscope.causal.irm import IRM, InvariantModel
-from leakscope.causal.membership import Pair, try_membership
+from leakscope.attacks import Attack, confidence_network, learned
+from leakscope.causal import IRM, InvariantModel, Pair, try_membership
 from leakscope.core import intervals
 from leakscope.core.checks import check_count
 from leakscope.core.estimate import Estimate
@@ -54,6 +51,7 @@ from leakscope.data.records import Records
 from leakscope.models.adapters import function_model
 from leakscope.models.model import Model
 from leakscope.papers import panels
+from leakscope.papers.colored_mnist import NOISE, TEST, TRAINING, Colored, environments, load_digits
 from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, statement
 from leakscope.papers.trends import less
 from leakscope.papers.work import Work
@@ -89,14 +87,14 @@ CLOSE = 3.0  # points of percent
 Key = tuple[str, str]  # attack and law of the outsiders
 
 
-class Answer(NamedTuple):
+class ColoredFigures(NamedTuple):
     """What one draw says of one kind of model: accuracies, and by attack and law what `SAID` names, or blind accuracies."""
 
     accuracy: tuple[float, ...]
     attacks: dict[Key, tuple[float, ...]]
 
 
-class Found(NamedTuple):
+class ColoredMeans(NamedTuple):
     """The same over all draws, in percent, with the blind attacker, and with the excess at a joint confidence ("together")."""
 
     train: Estimate
@@ -115,7 +113,7 @@ def run(
     attacks, seed = _attacks(attack_steps), work.seed
     names = (*KINDS, "blind")
 
-    def one(job: int) -> Answer:
+    def one(job: int) -> ColoredFigures:
         number, name = job // len(names), names[job % len(names)]
         dealt = _deal(images, digits, size, outsiders, np.random.default_rng([seed, number]))
         rng = np.random.default_rng([seed, number, job])
@@ -179,7 +177,7 @@ def _deal(images: Any, digits: Any, size: int, outsiders: int, rng: np.random.Ge
     return Dealt(dealt[:2], (dealt[2:4], dealt[4:6]), dealt[6], dealt[7:])
 
 
-def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> Answer:
+def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> ColoredFigures:
     """Train two models that share all but their members, and attack each with the other as control."""
     training = [[_joined(parts) for parts in zip(dealt.shared, members, strict=True)] for members in dealt.own]
     fitted = [learner.fit(seen, rng) for seen in training]
@@ -192,7 +190,7 @@ def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.
         for name, part in zip(attacks, found, strict=True):
             told[name, law] = (part.accuracy.value, part.control_accuracy.value, part.excess_accuracy.value)
     sides = ([_joined(seen) for seen in training], [dealt.test] * 2)
-    return Answer(tuple(_accuracy(learner, fitted, side) for side in sides), told)
+    return ColoredFigures(tuple(_accuracy(learner, fitted, side) for side in sides), told)
 
 
 def _accuracy(learner: IRM, fitted: Sequence[InvariantModel], sides: Sequence[Colored]) -> float:
@@ -209,14 +207,14 @@ def _model(learner: IRM, fitted: InvariantModel) -> Model:
     )
 
 
-def _tell_apart(network: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> Answer:
+def _tell_apart(network: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> ColoredFigures:
     """Accuracy of a network that tells members from outsiders by the image, and by the label where the attack has it."""
     members = _records([*dealt.own[0], *dealt.own[1]])
     told: dict[Key, tuple[float, ...]] = {}
     for law, others in _outsiders(dealt).items():
         for name, attack in attacks.items():
             told[name, law] = (_blind(network, members, others, attack.uses_labels, rng),)
-    return Answer((), told)
+    return ColoredFigures((), told)
 
 
 def _blind(network: IRM, members: Records, others: Records, label: bool, rng: np.random.Generator) -> float:
@@ -253,7 +251,7 @@ def _records(parts: Sequence[Colored]) -> Records:
 # --- over draws -------------------------------------------------------------------------------------------------------
 
 
-def _over_draws(answers: Sequence[Answer], blind: Sequence[Answer]) -> Found:
+def _over_draws(answers: Sequence[ColoredFigures], blind: Sequence[ColoredFigures]) -> ColoredMeans:
     """Means over draws in percent, with Student's interval."""
     train, test = (_mean(values) for values in zip(*(answer.accuracy for answer in answers), strict=True))
     attacks = {}
@@ -264,14 +262,14 @@ def _over_draws(answers: Sequence[Answer], blind: Sequence[Answer]) -> Found:
         by_name = dict(zip((*SAID, "blind"), columns, strict=True))
         attacks[key] = {name: _mean(values) for name, values in by_name.items()}
         attacks[key]["together"] = _mean(by_name["excess"], 1 - 0.05 / (len(KINDS) * len(answers[0].attacks)))
-    return Found(train, test, attacks)
+    return ColoredMeans(train, test, attacks)
 
 
 def _mean(values: Sequence[float], confidence: float = 0.95) -> Estimate:
     return intervals.mean(100 * np.array(values), confidence)
 
 
-def _rows(name: str, kind: Found) -> list[list[Cell]]:
+def _rows(name: str, kind: ColoredMeans) -> list[list[Cell]]:
     train, test, attack = STATED[name]
     rows: list[list[Cell]] = []
     for (attacker, law), values in kind.attacks.items():
@@ -283,7 +281,7 @@ def _rows(name: str, kind: Found) -> list[list[Cell]]:
     return rows
 
 
-def _compared(found: Mapping[str, Found]) -> list[PaperNumber]:
+def _compared(found: Mapping[str, ColoredMeans]) -> list[PaperNumber]:
     """The paper's numbers; ours may miss them by `CLOSE` points beyond the interval."""
     pairs = []
     for name, kind in found.items():
@@ -294,7 +292,7 @@ def _compared(found: Mapping[str, Found]) -> list[PaperNumber]:
     return pairs
 
 
-def _statements(found: Mapping[str, Found]) -> list[Claim]:
+def _statements(found: Mapping[str, ColoredMeans]) -> list[Claim]:
     """The paper's statement, and whether any of the attack is membership."""
     invariant, plain = (found[name].attacks["confidences", "P*"]["attack"] for name in KINDS)
     shown = dict(zip(KINDS, (invariant, plain), strict=True))
@@ -304,7 +302,7 @@ def _statements(found: Mapping[str, Found]) -> list[Claim]:
     ]
 
 
-def _membership(name: str, kind: Found) -> Claim:
+def _membership(name: str, kind: ColoredMeans) -> Claim:
     """Decide whether the attack shows membership, or only that training and test images differ."""
     excess = {
         f"{attacker}, {law} (points)": part["together"].finite() for (attacker, law), part in kind.attacks.items()
@@ -313,7 +311,7 @@ def _membership(name: str, kind: Found) -> Claim:
     return Claim("shows_membership", {"model": name}, "yes" if found.low > 0 else "inconclusive", excess)
 
 
-def _figures(found: Mapping[str, Found]) -> list[panels.Panel]:
+def _figures(found: Mapping[str, ColoredMeans]) -> list[panels.Panel]:
     accuracy = panels.bars(
         "Accuracy of the models", ["training", "test"],
         {name: [kind.train, kind.test] for name, kind in found.items()},
@@ -322,7 +320,7 @@ def _figures(found: Mapping[str, Found]) -> list[panels.Panel]:
     return [accuracy, *(_attack_panel(found, one) for one in dict.fromkeys(key[0] for key in found["IRM"].attacks))]
 
 
-def _attack_panel(found: Mapping[str, Found], attacker: str) -> panels.Panel:
+def _attack_panel(found: Mapping[str, ColoredMeans], attacker: str) -> panels.Panel:
     places = [(name, law) for name in found for law in LAWS]
     stated = [STATED[name][2] if (attacker, law) == ("confidences", "P*") else None for name, law in places]
     title = f"Attack on {attacker}: training images against those of the test (P*) or fresh ones (P)"

@@ -54,7 +54,7 @@ QUICK = {
 SETS = ("causes", "all", "others")
 
 
-class Setting(NamedTuple):
+class SensitivitySetting(NamedTuple):
     """One row of the table."""
 
     part: Literal["exact", "sampled"]
@@ -64,7 +64,7 @@ class Setting(NamedTuple):
     l2: float
 
 
-class Found(NamedTuple):
+class Sensitivities(NamedTuple):
     """Sensitivities and bounds by set of features, (rounds, 3), and the number of parameters of each set."""
 
     moves: Floats
@@ -83,9 +83,14 @@ def run(
     """Measure the sensitivities of the three sets of features in every setting."""
     few, seed = effort["few"], work.seed
     settings = [
-        *(Setting("exact", world, "ridge", few // 2, l2) for world in worlds if world in GAUSSIAN for l2 in penalties),
         *(
-            Setting("sampled", world, learner, size, l2)
+            SensitivitySetting("exact", world, "ridge", few // 2, l2)
+            for world in worlds
+            if world in GAUSSIAN
+            for l2 in penalties
+        ),
+        *(
+            SensitivitySetting("sampled", world, learner, size, l2)
             for world in worlds
             for learner in (("ridge",) if world in GAUSSIAN else ("ridge", "logistic"))
             for size in sizes
@@ -141,7 +146,7 @@ def _features(causes: Floats, others: Floats, rng: np.random.Generator) -> list[
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _cell(setting: Setting, swaps: int, rounds: int, few: int, seed: int) -> Found:
+def _cell(setting: SensitivitySetting, swaps: int, rounds: int, few: int, seed: int) -> Sensitivities:
     """All rounds of one setting; the records of a round are the same for every penalty and learner."""
     from leakscope.bounds.sensitivity import sensitivity
     from leakscope.learners import Logistic, Ridge
@@ -158,10 +163,10 @@ def _cell(setting: Setting, swaps: int, rounds: int, few: int, seed: int) -> Fou
             given = partial(sensitivity, learner, table, y, setting.size, norm=1, swaps=swaps, seed=number, workers=1)
             moves[number, column] = given(method=setting.part).value
             bounds[number, column] = given(method="bound").value
-    return Found(moves, bounds, tuple(table.shape[1] + 1 for table in tables))  # with the intercept
+    return Sensitivities(moves, bounds, tuple(table.shape[1] + 1 for table in tables))  # with the intercept
 
 
-def _row(setting: Setting, cell: Found) -> list[Cell]:
+def _row(setting: SensitivitySetting, cell: Sensitivities) -> list[Cell]:
     sensitivities = [geometric(cell.moves[:, column]) for column in range(3)]
     ratios = [cell.ratio(0, 1), cell.ratio(2, 1), cell.ratio(0, 1, "bounds")]
     root = float(np.sqrt(cell.parameters[0] / cell.parameters[1]))
@@ -177,12 +182,12 @@ def geometric(values: Floats, confidence: float = 0.95) -> Estimate:
     return Estimate(value, min(low, value), max(high, value), confidence, n=found.n, method="Student, of logarithms")
 
 
-def _ratios(found: Sequence[Found], first: int, second: int, of: str = "moves") -> list[Estimate]:
+def _ratios(found: Sequence[Sensitivities], first: int, second: int, of: str = "moves") -> list[Estimate]:
     """Ratios in all settings, with simultaneous intervals."""
     return [cell.ratio(first, second, of, 1 - 0.05 / len(found)) for cell in found]
 
 
-def _statements(settings: Sequence[Setting], found: Sequence[Found]) -> list[Claim]:
+def _statements(settings: Sequence[SensitivitySetting], found: Sequence[Sensitivities]) -> list[Claim]:
     """Whether ε_c ≤ ε_a: refuted by one setting in which it is significantly above."""
     ratios = _ratios(found, 0, 1)
     less, more = sides(ratios)
@@ -193,11 +198,11 @@ def _statements(settings: Sequence[Setting], found: Sequence[Found]) -> list[Cla
     return [statement("ε of the causal learner is not above that of the associational one", holds, told)]
 
 
-def _place(at: Setting) -> str:
+def _place(at: SensitivitySetting) -> str:
     return f"{at.world}, {at.learner}, n = {at.size}, l2 = {at.l2:g}"
 
 
-def _notes(settings: Sequence[Setting], found: Sequence[Found]) -> list[str]:
+def _notes(settings: Sequence[SensitivitySetting], found: Sequence[Sensitivities]) -> list[str]:
     less, more = sides(_ratios(found, 0, 1))
     notes = [f"ε_c is significantly below ε_a in {len(less)} of {len(found)} settings, and above in {len(more)}."]
     if more:
@@ -222,7 +227,7 @@ def sides(ratios: Sequence[Estimate]) -> tuple[list[int], list[int]]:
     return below, [number for number, ratio in enumerate(ratios) if ratio.low > 1]
 
 
-def _figure(settings: Sequence[Setting], found: Sequence[Found]) -> panels.Panel:
+def _figure(settings: Sequence[SensitivitySetting], found: Sequence[Sensitivities]) -> panels.Panel:
     """The ratio against the training records, for ridge regression at the middle penalty."""
     penalties = sorted({setting.l2 for setting in settings})
     middle = penalties[len(penalties) // 2]

@@ -71,7 +71,7 @@ CAUSAL, ON_CAUSES, ON_ALL, NETWORK, ON_OTHERS, NOTHING = ENSEMBLES = (
 )  # fmt: skip
 
 
-class Setting(NamedTuple):
+class VoteSetting(NamedTuple):
     """What one draw is made of."""
 
     network: str
@@ -79,7 +79,7 @@ class Setting(NamedTuple):
     teachers: int
 
 
-class Effort(NamedTuple):
+class VoteEffort(NamedTuple):
     """Sizes that all settings share."""
 
     gammas: tuple[float, ...]
@@ -90,7 +90,7 @@ class Effort(NamedTuple):
     steps: int
 
 
-class Found(NamedTuple):
+class VoteCosts(NamedTuple):
     """What the draws of one setting gave: ε (draws, ensembles, γ), and the rest (draws, ensembles)."""
 
     epsilon: Floats
@@ -109,8 +109,8 @@ def run(
     work: Work, networks: Sequence[str], laws: Sequence[str], teachers: Sequence[int], draws: int, **sizes: Any
 ) -> Reproduction:
     """Train the ensembles on every draw, and count what their votes cost."""
-    settings = [Setting(network, law, count) for network in networks for law in laws for count in teachers]
-    effort = Effort(**sizes)
+    settings = [VoteSetting(network, law, count) for network in networks for law in laws for count in teachers]
+    effort = VoteEffort(**sizes)
     found = _measure(work, settings, effort, draws)
     measured = ("epsilon", "causal/this", "agreement", "accuracy", "accuracy_shifted")
     return work.result(
@@ -136,7 +136,7 @@ class Drawn(NamedTuple):
     shifted: NDArray[np.uint8]
 
 
-def _draw(setting: Setting, effort: Effort, seed: np.random.SeedSequence) -> Drawn:
+def _draw(setting: VoteSetting, effort: VoteEffort, seed: np.random.SeedSequence) -> Drawn:
     from leakscope.causal import draw, load_network, redraw
 
     label = setting.network.partition("/")[2]
@@ -156,8 +156,7 @@ def _draw(setting: Setting, effort: Effort, seed: np.random.SeedSequence) -> Dra
 
 def _tables(drawn: Drawn, ensemble: str) -> tuple[Any, list[tuple[NDArray[Any], NDArray[Any]]]]:
     """The columns an ensemble uses, and (X, y) of records, queries, fresh and shifted records."""
-    from leakscope.causal import one_hot
-    from leakscope.causal.table_model import CausalTable
+    from leakscope.causal import CausalTable, one_hot
 
     network, label = drawn.network, drawn.network.place[drawn.label]
     parents = network.parents[drawn.label]
@@ -177,7 +176,7 @@ def _tables(drawn: Drawn, ensemble: str) -> tuple[Any, list[tuple[NDArray[Any], 
 # --- measuring --------------------------------------------------------------------------------------------------------
 
 
-def _measure(work: Work, settings: Sequence[Setting], effort: Effort, draws: int) -> list[Found]:
+def _measure(work: Work, settings: Sequence[VoteSetting], effort: VoteEffort, draws: int) -> list[VoteCosts]:
     seed = work.seed
     answers = work.each(
         [(setting, number) for setting in settings for number in range(draws)],
@@ -185,21 +184,21 @@ def _measure(work: Work, settings: Sequence[Setting], effort: Effort, draws: int
         cost=lambda job: job[0].teachers,
     )
     return [
-        Found(
+        VoteCosts(
             *(np.array([[one[part] for one in draw] for draw in answers[start : start + draws]]) for part in range(5))
         )
         for start in range(0, len(answers), draws)
     ]
 
 
-def _one_draw(setting: Setting, effort: Effort, number: int, seed: int) -> list[list[Floats]]:
+def _one_draw(setting: VoteSetting, effort: VoteEffort, number: int, seed: int) -> list[list[Floats]]:
     """For every ensemble: ε by γ, ε whatever the votes by γ, agreement, and the student's two accuracies."""
     place = (seed, list(NETWORKS).index(setting.network), ("P", "mixture").index(setting.law), number)
     drawn = _draw(setting, effort, np.random.SeedSequence(place))  # the same for any number of teachers
     return [_ensemble(drawn, name, setting.teachers, effort, number) for name in ENSEMBLES]
 
 
-def _ensemble(drawn: Drawn, name: str, teachers: int, effort: Effort, number: int) -> list[Any]:
+def _ensemble(drawn: Drawn, name: str, teachers: int, effort: VoteEffort, number: int) -> list[Any]:
     from leakscope.bounds.pate import epsilons, pate, student
     from leakscope.learners import MLP
 
@@ -217,7 +216,7 @@ def _ensemble(drawn: Drawn, name: str, teachers: int, effort: Effort, number: in
     return [dependent, independent, found.agreement.value, *right]
 
 
-def _rows(setting: Setting, cell: Found, effort: Effort) -> list[list[Cell]]:
+def _rows(setting: VoteSetting, cell: VoteCosts, effort: VoteEffort) -> list[list[Cell]]:
     from leakscope.core.intervals import mean
 
     rows: list[list[Cell]] = []
@@ -236,7 +235,7 @@ def _rows(setting: Setting, cell: Found, effort: Effort) -> list[list[Cell]]:
     return rows
 
 
-def _decide(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> dict[str, Any]:
+def _decide(settings: Sequence[VoteSetting], found: Sequence[VoteCosts], effort: VoteEffort) -> dict[str, Any]:
     """Where the causal ensemble costs less or more, by simultaneous intervals, and what controls do."""
     places = [
         (setting, cell, place)
@@ -274,7 +273,7 @@ def _decide(settings: Sequence[Setting], found: Sequence[Found], effort: Effort)
     }
 
 
-def _figure(settings: Sequence[Setting], found: Sequence[Found], effort: Effort) -> panels.Panel:
+def _figure(settings: Sequence[VoteSetting], found: Sequence[VoteCosts], effort: VoteEffort) -> panels.Panel:
     """ε of the four ensembles at the student's γ, or at the last one."""
     from leakscope.core.intervals import mean
 

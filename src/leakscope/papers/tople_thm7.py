@@ -25,7 +25,7 @@ from leakscope.models.model import Model
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, Reproduction, statement
 from leakscope.papers.work import Work
-from leakscope.studies.attributes.result import AttributeFinding, AttributeSide
+from leakscope.studies.attributes import AttributeFinding, AttributeSide
 
 ID = "tople-thm7"
 TITLE = "Attribute inference: what a model adds to guessing a cause and another feature"
@@ -49,7 +49,7 @@ TABLE, NETWORK, ROUNDED = "causal table", "network", "two-digit network"
 RAREST = 0.02
 
 
-class Case(NamedTuple):
+class AttributeCase(NamedTuple):
     """One feature guessed by one attacker with one model."""
 
     network: str
@@ -68,7 +68,7 @@ class Case(NamedTuple):
         return f"{self.feature} of {self.network}, {self.model}, {self.attacker}"
 
 
-class _Effort(NamedTuple):
+class AttributeEffort(NamedTuple):
     networks: tuple[str, ...]
     roles: tuple[str, ...]
     size: int
@@ -81,7 +81,7 @@ class _Effort(NamedTuple):
 def run(work: Work, networks: Sequence[str], roles: Sequence[str], **effort: int) -> Reproduction:
     """Train both models on each network's records and measure every case."""
     confidence = 1 - 0.05 / (len(networks) * 3 * 3 * len(roles))
-    given = _Effort(tuple(networks), tuple(roles), **effort, seed=work.seed, confidence=confidence)
+    given = AttributeEffort(tuple(networks), tuple(roles), **effort, seed=work.seed, confidence=confidence)
     cases = [case for part in work.each(range(len(networks)), partial(_study, given)) for case in part]
     figures = ("advantage", "gain", "gain_auc", "control", "beyond_control")
     return work.result(
@@ -100,7 +100,7 @@ def run(work: Work, networks: Sequence[str], roles: Sequence[str], **effort: int
 # --- one network ------------------------------------------------------------------------------------------------------
 
 
-def _study(effort: _Effort, number: int) -> list[Case]:
+def _study(effort: AttributeEffort, number: int) -> list[AttributeCase]:
     """Draw, train and attack for one network."""
     from leakscope.causal import NETWORKS, draw, load_network
     from leakscope.studies.attributes import attribute_inference
@@ -124,7 +124,7 @@ def _study(effort: _Effort, number: int) -> list[Case]:
                     model, X[size:], y[size:], names.index(feature), known=known, knows_label=False,
                     digits=digits, confidence=effort.confidence, seed=effort.seed,
                 )  # fmt: skip
-                cases.append(Case(NETWORKS[name].title, title, feature, role, attacker, risk.records))
+                cases.append(AttributeCase(NETWORKS[name].title, title, feature, role, attacker, risk.records))
     return cases
 
 
@@ -182,12 +182,12 @@ def _models(
     ]
 
 
-def _row(case: Case, found: AttributeFinding, figures: Sequence[str]) -> list[Cell]:
+def _row(case: AttributeCase, found: AttributeFinding, figures: Sequence[str]) -> list[Cell]:
     cells: list[Cell] = [case.network, case.model, case.role, case.feature, case.attacker, found.attack]
     return [*cells, case.found.baseline_advantage, *(getattr(found, figure) for figure in figures)]
 
 
-def _statements(cases: Sequence[Case]) -> list[Claim]:
+def _statements(cases: Sequence[AttributeCase]) -> list[Claim]:
     """Whether the causal table gains anything about what is no cause, for an attacker with and without its causes."""
     found = []
     for knows, who in ((True, "who knows all other features"), (False, "who does not know the causes")):
@@ -200,7 +200,7 @@ def _statements(cases: Sequence[Case]) -> list[Claim]:
     return found
 
 
-def _notes(cases: Sequence[Case]) -> list[str]:
+def _notes(cases: Sequence[AttributeCase]) -> list[str]:
     """How often each model reveals a feature to an attacker who knows all others."""
     notes = []
     for model, role, what in (
@@ -217,12 +217,12 @@ def _notes(cases: Sequence[Case]) -> list[str]:
     return notes
 
 
-def _most(cases: Sequence[Case]) -> str:
+def _most(cases: Sequence[AttributeCase]) -> str:
     best = max(cases, key=lambda case: case.best.gain.value)
     return f"{write(best.best.gain, 'signed')} ({best.place})"
 
 
-def _figure(cases: Sequence[Case], role: str) -> panels.Panel:
+def _figure(cases: Sequence[AttributeCase], role: str) -> panels.Panel:
     """The largest gain of any attack, by network, model and attacker."""
     chosen = {(case.network, case.model, case.attacker): case for case in cases if case.role == role}
     places = list(dict.fromkeys(case.network for case in cases))
