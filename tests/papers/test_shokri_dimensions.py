@@ -40,8 +40,8 @@ def test_points_are_corners_plus_mixed_normals_as_written():
         for row in range(10):
             expected = corner + A.T.astype(np.float64) @ z[row]
             np.testing.assert_allclose(ours[10 * code + row], expected, atol=1e-5)
-    anew = rng.random(30) < 0.01
-    np.testing.assert_array_equal(labels[~anew], np.repeat(np.arange(3), 10)[~anew])
+    redrawn = rng.random(30) < 0.01
+    np.testing.assert_array_equal(labels[~redrawn], np.repeat(np.arange(3), 10)[~redrawn])
 
 
 @pytest.mark.parametrize("numbers", [1 << 22, 8 * 3])
@@ -218,7 +218,7 @@ def test_the_statements_of_figure_14_follow_the_rows():
 
 
 def norms(rng, shift, count=800):
-    """Norms of members around one, those of others around 1 + shift, with a tree that cuts in the middle."""
+    """Norms of members around one, those of non-members around 1 + shift, with a tree that cuts in the middle."""
     member = np.repeat([True, False], count)
     values = rng.normal(1 + shift * ~member, 0.3).clip(0.01)
     decision = ((values < 1 + shift / 2) if shift >= 0 else (values > 1 + shift / 2)).astype(float)

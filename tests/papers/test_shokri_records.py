@@ -1,4 +1,4 @@
-"""Record-based explanations made anew: the shared steps against literal ones, every table and figure, and the paper's Adult."""
+"""Record explanations reproduced: the shared steps against literal ones, every table and figure, and the paper's Adult."""
 
 import re
 from dataclasses import replace

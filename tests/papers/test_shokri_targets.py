@@ -134,7 +134,7 @@ def test_a_network_is_stopped_at_the_first_look_that_reaches_the_gap():
     first[0.0] = max((n for n, by in enumerate(over[:before]) if by <= shokri_targets.NO_GAP), default=None)
     reached = [gap for gap in gaps if first[gap] is not None]
     assert [stopped.wanted for stopped in found] == reached
-    assert {0.1, 0.2, 0.3} <= set(reached)  # this world overfits
+    assert {0.1, 0.2, 0.3} <= set(reached)  # this data set overfits
     assert 0.95 not in reached
     for stopped in found:
         epochs, train, test, network = looks[first[stopped.wanted]]

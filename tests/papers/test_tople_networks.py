@@ -1,4 +1,4 @@
-"""The experiments of tople2020, section 4.1: worlds, means over draws, the rules that decide statements, and bad settings."""
+"""The experiments of tople2020, section 4.1: sampled data, means over draws, the rules that decide statements, and bad settings."""
 
 import math
 from functools import partial
@@ -33,18 +33,18 @@ from leakscope.papers.work import Work
 around = partial(deciding.around, half=0.005)
 
 
-# --- worlds -------------------------------------------------------------------------------------------------------------
+# --- sampled data -------------------------------------------------------------------------------------------------------
 
 
 def test_a_world_has_two_samples_and_as_many_test_records_for_each():
-    world = draw_data("sachs", 1000, [P, SHIFTED], draw=0, seed=0)
-    assert [len(sample) for sample in world.samples] == [600, 600]
-    assert {law: len(records) for law, records in world.outsiders.items()} == {"P": 800, "P*": 800}
-    assert world.label not in world.columns
-    assert [world.columns[place] for place in world.parents] == ["Erk", "PKA"]
-    assert world.samples[0].X.shape[1] == len(world.columns) == len(world.levels) == 10
-    assert (world.samples[0].X != world.samples[1].X).any()
-    assert (world.outsiders["P"].X != world.strangers["P"].X).any()
+    drawn = draw_data("sachs", 1000, [P, SHIFTED], draw=0, seed=0)
+    assert [len(sample) for sample in drawn.samples] == [600, 600]
+    assert {law: len(records) for law, records in drawn.nonmembers.items()} == {"P": 800, "P*": 800}
+    assert drawn.label not in drawn.columns
+    assert [drawn.columns[place] for place in drawn.parents] == ["Erk", "PKA"]
+    assert drawn.samples[0].X.shape[1] == len(drawn.columns) == len(drawn.levels) == 10
+    assert (drawn.samples[0].X != drawn.samples[1].X).any()
+    assert (drawn.nonmembers["P"].X != drawn.learned_nonmembers["P"].X).any()
 
 
 def test_a_world_depends_on_seed_and_draw_alone():
@@ -54,10 +54,10 @@ def test_a_world_depends_on_seed_and_draw_alone():
     )
     for number in (0, 1):
         np.testing.assert_array_equal(one.samples[number].X, same.samples[number].X)
-    np.testing.assert_array_equal(one.outsiders["P*"].X, same.outsiders["P*"].X)
-    for world in (other, later):
-        assert (one.samples[0].X != world.samples[0].X).any()
-        assert (one.outsiders["P*"].X != world.outsiders["P*"].X).any()
+    np.testing.assert_array_equal(one.nonmembers["P*"].X, same.nonmembers["P*"].X)
+    for drawn in (other, later):
+        assert (one.samples[0].X != drawn.samples[0].X).any()
+        assert (one.nonmembers["P*"].X != drawn.nonmembers["P*"].X).any()
 
 
 def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
@@ -65,12 +65,12 @@ def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
     network = load_network("sachs")
     truth = network.tables["Akt"]
     laws = [P, tople.Law("noise 1", 1.0), SHIFTED]
-    world = draw_data("sachs", 40_000, laws, draw=0, seed=2)
-    levels = [*world.levels, len(world.classes)]
+    drawn = draw_data("sachs", 40_000, laws, draw=0, seed=2)
+    levels = [*drawn.levels, len(drawn.classes)]
     shares = []
     for law in laws:
-        records = world.outsiders[law.name]
-        counts = count_table(np.column_stack([records.X, records.y]), 10, world.parents, levels)
+        records = drawn.nonmembers[law.name]
+        counts = count_table(np.column_stack([records.X, records.y]), 10, drawn.parents, levels)
         totals = counts.sum(axis=1, keepdims=True)
         error = np.sqrt(truth * (1 - truth) / totals)
         assert (np.abs(counts / totals - truth) <= 4.5 * error + 1 / totals).all()
@@ -81,26 +81,26 @@ def test_the_label_keeps_its_table_under_every_law_and_the_rest_moves():
 
 def test_no_noise_is_p():
     """The standard error of a share of 3,000 is 0.01 at most: distances of five shares stay below 0.05 if the law is one."""
-    world = draw_data("child", 5000, [tople.Law("noise 0", 0.0), SHIFTED], draw=0, seed=0)
-    column = world.parents[0]
+    drawn = draw_data("child", 5000, [tople.Law("noise 0", 0.0), SHIFTED], draw=0, seed=0)
+    column = drawn.parents[0]
     first, plain, shifted = (
         np.bincount(part.X[:, column], minlength=5) / len(part)
-        for part in (world.samples[0], world.outsiders["noise 0"], world.outsiders["P*"])
+        for part in (drawn.samples[0], drawn.nonmembers["noise 0"], drawn.nonmembers["P*"])
     )
     assert 0.5 * np.abs(plain - first).sum() < 0.05 < 0.5 * np.abs(shifted - first).sum()
 
 
 def test_of_the_table_against_p_star_the_shares_of_the_parents_are_all_there_is_to_find():
     """Its outputs tell the configuration of the parents: accuracy 1/2 + TV/2 of the two laws of it, control and all."""
-    world = draw_data("child", 30_000, [P, SHIFTED], draw=0, seed=0)
-    (column,) = world.parents
+    drawn = draw_data("child", 30_000, [P, SHIFTED], draw=0, seed=0)
+    (column,) = drawn.parents
     shares = [
-        np.bincount(part.X[:, column], minlength=5) / len(part) for part in (*world.samples, world.outsiders["P*"])
+        np.bincount(part.X[:, column], minlength=5) / len(part) for part in (*drawn.samples, drawn.nonmembers["P*"])
     ]
     best = 0.5 + 0.125 * sum(np.abs(shares[number] - shares[2]).sum() for number in (0, 1))
-    models = world.table().train(world.samples, world.classes, np.random.SeedSequence(0))
+    models = drawn.table().train(drawn.samples, drawn.classes, np.random.SeedSequence(0))
     attack = learned("probabilities", "confidences", "tree")
-    (found,) = try_membership(Pair(tuple(models), world.samples), world.outsiders["P*"], [attack], most=20_000)
+    (found,) = try_membership(Pair(tuple(models), drawn.samples), drawn.nonmembers["P*"], [attack], most=20_000)
     error = math.sqrt(best * (1 - best) / 40_000)
     assert best > 0.55
     assert found.accuracy.value == pytest.approx(best, abs=6 * error)  # of the attack, and of what it is held against
@@ -109,10 +109,13 @@ def test_of_the_table_against_p_star_the_shares_of_the_parents_are_all_there_is_
 
 
 def test_attackers_learn_from_what_the_trial_says():
-    world = draw_data("sachs", 200, [P, SHIFTED], draw=0, seed=0)
-    assert world.known(AttackTrial("P*", SORTED)) is None
-    assert world.known(AttackTrial("P*", SORTED, "P")) == [world.strangers["P"]]
-    assert world.known(AttackTrial("P*", SORTED, "P and P*")) == [world.strangers["P"], world.strangers["P*"]]
+    drawn = draw_data("sachs", 200, [P, SHIFTED], draw=0, seed=0)
+    assert drawn.known(AttackTrial("P*", SORTED)) is None
+    assert drawn.known(AttackTrial("P*", SORTED, "P")) == [drawn.learned_nonmembers["P"]]
+    assert drawn.known(AttackTrial("P*", SORTED, "P and P*")) == [
+        drawn.learned_nonmembers["P"],
+        drawn.learned_nonmembers["P*"],
+    ]
 
 
 def test_sorted_confidences_do_not_know_the_names_of_classes():

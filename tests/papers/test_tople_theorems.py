@@ -1,4 +1,4 @@
-"""Theorems 3 and 4 of tople2020: the worlds are what they say, the claims follow the intervals, and small runs hold together."""
+"""Theorems 3 and 4 of tople2020: the data follow their definitions, the claims follow the intervals, and small runs are consistent."""
 
 import math
 
@@ -80,7 +80,7 @@ def test_theorem_3_on_little_data():
     for name in ("causes/all", "others/all", "bounds"):
         low, value, high = (table[f"{name}{end}"] for end in ("_low", "", "_high"))
         assert (low.gt(0) & (low <= value) & (value <= high)).all()
-    ratios = table[table["part"] == "sampled"].set_index(["world", "size"])["causes/all"]
+    ratios = table[table["part"] == "sampled"].set_index(["data", "size"])["causes/all"]
     assert ratios["Gaussian with a sharp child", 60].min() > 1 > ratios["Sachs/Akt", 60].max()
 
 

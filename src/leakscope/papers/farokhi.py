@@ -73,7 +73,7 @@ class SweepEffort(NamedTuple):
 
     @property
     def seen(self) -> str:
-        """What the adversary of the leakage sees."""
+        """Name what the adversary of the leakage sees."""
         return "parameters" if self.space == "parameters" else "output at the record"
 
 
@@ -92,8 +92,8 @@ class SweepPoint(NamedTuple):
         sizes = np.abs(self.experiment.advantages)
         return float(sizes.min()), *self.experiment.quartiles(), float(sizes.max())
 
-    def adversaries(self) -> list[Estimate | None]:
-        """What each adversary achieves: likelihood ratio, threshold, fixed threshold."""
+    def attacks(self) -> list[Estimate | None]:
+        """Give the advantage of each adversary of the paper: likelihood ratio, threshold, fixed threshold."""
         found = (getattr(self.leakage, "attack", None), getattr(self.experiment, "advantage", None))
         return [*found, self.fixed]
 

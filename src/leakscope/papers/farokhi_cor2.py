@@ -1,4 +1,4 @@
-r"""[farokhi2020, Theorem 4 and Corollary 2]: how fast leakage falls with noise, and what differential privacy then buys.
+r"""[farokhi2020, Theorem 4 and Corollary 2]: how fast leakage falls with noise, and what differential privacy then changes.
 
 Theorem 4 says :math:`\rho(\theta + tw) = \rho(\theta) - O(t)` for noise of standard deviation t, and from it Corollary 2 that
 (ε, δ)-differential privacy takes :math:`O(\log^{1/2}(1/\delta)/\epsilon)` off. The proof uses de Bruijn's identity with t as
@@ -7,7 +7,7 @@ the standard deviation; the identity is in the *variance*. So the fall begins as
 
 *slope*: small noise, the fall :math:`\rho(0) - \rho(t)` on the same draws, and its slope on logarithmic axes.
 *privacy*: the noise that makes ridge regression (ε, δ)-private, by Proposition 1 for ε < 1, where it holds, and by the
-analytic Gaussian mechanism from there on; leakage and advantage beside :math:`(e^\epsilon - 1 + 2\delta)/(e^\epsilon + 1)`,
+analytic Gaussian mechanism from there on; leakage and advantage next to :math:`(e^\epsilon - 1 + 2\delta)/(e^\epsilon + 1)`,
 the advantage that (ε, δ) allows. The sensitivity is that bound which strong convexity gives, over all training sets.
 """
 
@@ -124,25 +124,25 @@ def _fall(before: SweepPoint, after: SweepPoint) -> Estimate:
 def _statements(
     order: Estimate | None, guarantees: Sequence[PrivateNoise], private: Sequence[SweepPoint]
 ) -> list[Claim]:
-    """The order of the fall, whether leakage falls with stronger privacy, and whether adversaries keep below its ceiling."""
+    """The order of the fall, whether leakage falls with stronger privacy, and whether attacks stay below its ceiling."""
     pairs = list(zip(guarantees, private, strict=True))
     series = [(f"ε = {given.epsilon:g}", point.leakage.rho_kl) for given, point in pairs]
     above = {
         f"ε = {given.epsilon:g}": found
         for given, point in pairs
-        for found in point.adversaries()
+        for found in point.attacks()
         if found is not None and found.low > given.ceiling
     }
     as_printed = None if order is None or order.low <= BETWEEN <= order.high else order.high < BETWEEN
     return [
         statement("the fall of the leakage begins as t", as_printed, {"power of t": order}),
         follows("leakage with growing ε", "rises", series),
-        statement("no adversary exceeds the advantage that (ε, δ) allows", not above, above),
+        statement("no attack exceeds the advantage that (ε, δ) allows", not above, above),
     ]
 
 
 def _figure(deviations: Sequence[float], falls: Sequence[Estimate]) -> panels.Panel:
-    """The fall against the noise, beside lines of slope 1 and 2 through its first point."""
+    """The fall against the noise, with lines of slope 1 and 2 through its first point."""
     first = falls[0].value
     guides = {
         f"{name} through the first point": [(at, exact(first * (at / deviations[0]) ** power)) for at in deviations]

@@ -1,15 +1,15 @@
 """What the reproductions of shokri2019, section 5, have in common: the data, one training set with all its models, and
-how a number is held against the paper's.
+how a number is compared with the paper's.
 
 The paper leaves open what our reading fills in, and `READING` says so in every reproduction:
 
 * The weight of the penalty is not stated. Ours is l2 = 1, scikit-learn's default; for the hospital data also less,
   with which more of the paper's numbers come out.
 * Adult and the hospital data are one-hot, numbers scaled to [0, 1] by the whole set, hospital classes balanced; 2,000
-  training records are drawn from all of it, and as many of the others are what an attacker or a test may use.
+  training records are drawn from all of it, and as many of the remaining records are the holdout.
 * The third set of the paper, Inception-v3 features of dogs and fish, is used where its two files are in the mirror folder
   or the cache. Where they are not, raw pixels of CIFAR-100 stand in, fish against large carnivores: it has more columns
-  than records too, but nothing else in common, and its numbers are not held against the paper's.
+  than records too, but nothing else in common, and its numbers are not compared with the paper's.
 
 Intervals over draws are Student's, for the mean over training sets that are drawn from one data set. Draws of 2,000 from
 48,842 share one record in twenty-four; draws of 1,600 from 2,000 pictures share four in five, and their interval says

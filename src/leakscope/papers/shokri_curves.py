@@ -1,7 +1,7 @@
 """What Figures 1, 2 and 3 of shokri2019 share: the sets, and curves against the degree of overfitting.
 
 Intervals are over records, for the networks that were trained: records of several draws are pooled, and compared within
-each. They say nothing of how much another start of the training would change.
+each. They do not cover the variation over training runs.
 """
 
 from __future__ import annotations

@@ -6,11 +6,11 @@ informative and one corner of a hypercube per class. A record of class c is
 .. math:: x = v_c + A_c^\top z, \qquad z \sim N(0, I_n), \quad (A_c)_{ij} \sim U(-1, 1), \quad v_c \in \{-1, 1\}^n,
 
 with a corner :math:`v_c` and a matrix :math:`A_c` for each class, drawn once; the label of one record in a hundred is
-drawn anew. They are made here, in a third of the memory and time. A feature so has variance n/3, and a class its
-own covariance: what is called the number of features is the scale of the inputs too, and it saturates tanh.
+redrawn. They are generated here, in a third of the memory and time. A feature so has variance n/3, and a class its
+own covariance: the number of features also sets the scale of the inputs, and it saturates tanh.
 
 Half of the records train the network and half test it. ‖∇c(x)‖₁ is the 1-norm of the gradient of the predicted class's
-probability. Its correlation with membership (1 for members, 0 for others) is Pearson's, 0 where all norms are equal; the
+probability. Its correlation with membership (1 for members, 0 for non-members) is Pearson's, 0 where all norms are equal; the
 AUC is that of −‖∇c‖₁, which large norms of few records don't move.
 
 The paper leaves open what our reading fills in:
@@ -91,8 +91,8 @@ def draw_points(features: int, classes: int, points: int, rng: np.random.Generat
             mixing = 2 * rng.random((features, columns.stop - start), np.float32) - 1
             np.matmul(z, mixing, out=X[rows, columns])
         X[rows] += corner
-    anew = rng.random(points) < RANDOM_LABELS
-    y[anew] = rng.integers(classes, size=int(anew.sum()))
+    redrawn = rng.random(points) < RANDOM_LABELS
+    y[redrawn] = rng.integers(classes, size=int(redrawn.sum()))
     return X, y
 
 
@@ -112,7 +112,7 @@ def _corners(features: int, classes: int, rng: np.random.Generator) -> Points:
 def measure(
     features: int, classes: int, sizes: Sequence[Size], effort: DimensionEffort, seed: int
 ) -> dict[Size, list[NetworkFigures]]:
-    """Draw data, train networks of each size on halves of them, and look at members and others; all sizes see the same."""
+    """Draw data, train networks of each size on halves of them, and measure members and non-members; all sizes see the same."""
     from leakscope.learners import MLP
 
     rng = np.random.default_rng([seed, features, classes])

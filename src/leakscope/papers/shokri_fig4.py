@@ -1,8 +1,8 @@
-"""[shokri2019, Figure 4, section 4.5]: the 1-norm of SmoothGrad by number of samples, for members and others.
+"""[shokri2019, Figure 4, section 4.5]: the 1-norm of SmoothGrad by number of samples, for members and non-members.
 
 SmoothGrad averages gradients at k points x + δ with δ ~ N(0, σ²I); with no noisy sample it is the gradient. The paper does
-not state its σ: several are tried. Two things are looked at: the AUC of −‖φ‖₁, which is below one half where members have
-the *larger* norms, and the accuracy of a decision tree on the norm, which finds either but less surely. The tree is fitted on
+not state its σ: several are used. There are two measures: the AUC of −‖φ‖₁, which is below one half where members have
+the *larger* norms, and the accuracy of a decision tree on the norm, which finds either with less power. The tree is fitted on
 one half of the records and judged on the other.
 
 Intervals are over records, for these networks: records of different networks are pooled, and compared within each.
@@ -35,7 +35,7 @@ TITLE = "The 1-norm of SmoothGrad, by number of samples and size of the noise"
 PAPER = {
     "source": "Shokri, Strobel and Zick 2019, section 4.5 and Figure 4",
     "statement": (
-        "One noisy sample brings the 1-norms of members and others so close that the attack fails; averaging over more "
+        "One noisy sample brings the 1-norms of members and non-members so close that the attack fails; averaging over more "
         "samples brings all norms down."
     ),
     "numbers": "The extracted text of the paper has no numbers of this figure, nor the size of the noise.",
@@ -55,7 +55,7 @@ QUICK = {"gap": 0.25, "sigmas": (0.2, 1.0), "samples": (1, 5), "records": 300, "
 COLUMNS = [
     "target", "gap", "σ", "samples", "auc", "tree",
     *("members", "members_25", "members_75"),
-    *("others", "others_25", "others_75"),
+    *("nonmembers", "nonmembers_25", "nonmembers_75"),
 ]  # fmt: skip
 
 
@@ -88,7 +88,7 @@ class SmoothGradRow(NamedTuple):
     gap: float
     setting: SmoothGradSetting
     members: Floats
-    others: Floats
+    nonmembers: Floats
     auc: Estimate
     tree: Estimate
 
@@ -96,7 +96,7 @@ class SmoothGradRow(NamedTuple):
         sigma = self.setting.sigma if self.setting.samples else None
         return [
             self.target, self.gap, sigma, self.setting.samples, self.auc, self.tree,
-            *_quartiles(self.members), *_quartiles(self.others),
+            *_quartiles(self.members), *_quartiles(self.nonmembers),
         ]  # fmt: skip
 
 
@@ -158,7 +158,7 @@ def _rows(name: str, answers: Sequence[TargetNorms], settings: Sequence[SmoothGr
                 gap=float(np.mean([gap for _, gap, _ in answers])),
                 setting=setting,
                 members=np.concatenate([one.norms[one.member] for one in found]),
-                others=np.concatenate([one.norms[~one.member] for one in found]),
+                nonmembers=np.concatenate([one.norms[~one.member] for one in found]),
                 auc=auc(together),
                 tree=accuracy(pool([one.tree for one in found])),
             )
@@ -186,7 +186,7 @@ def _statements(rows: Sequence[SmoothGradRow]) -> list[Claim]:
             said = f"{name}, σ = {sigma:g}: the attack fails with one noisy sample"
             found.append(statement(said, _fails(first), _told(first)))
             # E‖mean of k gradients‖₁ falls with k by the triangle inequality; medians need not
-            drops.append(mean(np.concatenate([first.members - last.members, first.others - last.others])))
+            drops.append(mean(np.concatenate([first.members - last.members, first.nonmembers - last.nonmembers])))
         least = min(drops, key=lambda drop: drop.value)
         said = f"{name}: {noisy[-1].setting.samples} samples instead of one reduce the mean norm"
         found.append(statement(said, every([between(drop, 0.0) for drop in drops]), {"smallest reduction": least}))
@@ -201,7 +201,7 @@ def _ends(noisy: Sequence[SmoothGradRow]) -> Iterator[tuple[float, SmoothGradRow
 
 
 def _fails(row: SmoothGradRow) -> bool:
-    """Whether neither the tree nor the order of the norms, either way round, tells members."""
+    """Whether neither the tree nor the order of the norms, either way round, distinguishes members."""
     return row.tree.low <= 0.5 and row.auc.low <= 0.5 <= row.auc.high
 
 
@@ -256,7 +256,7 @@ def _figures(name: str, rows: Sequence[SmoothGradRow]) -> list[panels.Panel]:
             [str(row.setting.samples) for row in shown_here],
             {
                 "members": [median(row.members) for row in shown_here],
-                "others": [median(row.others) for row in shown_here],
+                "non-members": [median(row.nonmembers) for row in shown_here],
             },
             x_label="Noisy samples (0: the gradient)",
             y_label="Median of the 1-norm",

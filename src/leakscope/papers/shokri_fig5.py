@@ -1,4 +1,4 @@
-"""[shokri2019, Figure 5, section 4.4]: does the gradient's 1-norm tell membership, by number of features and classes."""
+"""[shokri2019, Figure 5, section 4.4]: does the gradient's 1-norm reveal membership, by number of features and classes."""
 
 from __future__ import annotations
 

@@ -7,7 +7,7 @@ kept at the first look that reaches it. An untrained network has no gap either, 
 most `NO_GAP` before `FIRST_GAP` is reached. A gap that is not reached in the epochs allowed is left out. The records that
 the test accuracy is taken from are the non-members that the attack is judged on, as in the paper.
 
-The attacker knows the membership of half of the records and is asked about the other half, then the other way round; the
+The attacker knows the membership of half of the records and scores the other half, then the reverse; the
 paper's figure is the accuracy on equally many members and non-members, which is :math:`\tfrac12 + \tfrac12` advantage.
 
 The paper leaves open what our reading fills in, and `READING` says so in every reproduction:

@@ -46,7 +46,7 @@ def run(work: Work, sizes: Sequence[int], draws: int, **effort: int) -> Reproduc
 
 
 def findings(points: Sequence[PlanDraws]) -> list[Claim]:
-    """The statements that the sizes at hand can test."""
+    """Decide the statements that these sizes can test."""
     small = [(short(point.plan.size), point) for point in points if point.plan.size <= SMALL]
     large = [(short(point.plan.size), point) for point in points if point.plan.size >= LARGE]
     every = [(short(point.plan.size), point) for point in points]

@@ -1,10 +1,10 @@
-"""[tople2020, Figure 3b]: attack accuracy on Child/XrayReport by size, with blind attacker, control and excess.
+"""[tople2020, Figure 3b]: attack accuracy on Child/XrayReport by size, with blind baseline, control and excess.
 
 At every size the paper's attack, bounded loss, and a tree that also knows the label attack the causal table and the network,
-against outsiders of P and of P*. At some sizes, those that the paper has numbers for, all readings of the paper's attack are
-tried: confidences sorted or as they stand, and attackers who learned from outsiders of P*, of P, or of both. The reading is
-closest whose figures are nearest to 0.8 for the network and 0.6 at most for the table at 50K, and to 0.5 for the table at
-100K. There the network on the parents alone stands beside them.
+against non-members of P and of P*. At the sizes for which the paper has numbers, all readings of the paper's attack run:
+confidences sorted or unsorted, and attackers who learned from non-members of P*, of P, or of both. The closest reading is the
+one whose accuracies are nearest to 0.8 for the network and at most 0.6 for the table at 50K, and to 0.5 for the table at
+100K. At these sizes the network on the parents alone is attacked too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from leakscope.papers.trends import Series, follows
 from leakscope.papers.work import Work
 
 ID = "tople-fig3b"
-TITLE = "Child: attack accuracy against outsiders of P and P*, by size of the data"
+TITLE = "Child: attack accuracy against non-members of P and P*, by size of the data"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, section 4.1 and Figure 3b",
     "statement": (
@@ -88,15 +88,15 @@ def _plan(size: int, all_readings: bool) -> DrawPlan:
     if not all_readings:
         return DrawPlan("child", size, tople.table_and_network, {TABLE: BASE, NETWORK: BASE})
 
-    def kinds(world: tople.SampledData, effort: tople.AttackEffort) -> list[object]:
-        return [*tople.table_and_network(world, effort), world.network(effort.steps, on_parents=True)]
+    def kinds(drawn: tople.SampledData, effort: tople.AttackEffort) -> list[object]:
+        return [*tople.table_and_network(drawn, effort), drawn.network(effort.steps, on_parents=True)]
 
     trials = (*BASE, AttackTrial("P", UNSORTED), *READINGS)
     return DrawPlan("child", size, kinds, {TABLE: trials, NETWORK: trials, ON_PARENTS: BASE})
 
 
 def findings(points: Sequence[PlanDraws]) -> list[Claim]:
-    """The statements of the paper that the sizes at hand can test, for its attack."""
+    """Decide the statements of the paper that these sizes can test, for its attack."""
 
     def curve(kind: str, trial: AttackTrial, least: int = 0, most: int | None = None) -> Series:
         chosen = [point for point in points if least <= point.plan.size <= (most or point.plan.size)]

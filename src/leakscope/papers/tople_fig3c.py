@@ -1,7 +1,7 @@
 """[tople2020, Figure 3c]: attack accuracy on Child/XrayReport at 100K records, by how far P* is from P.
 
 Uniform draws from [0, noise] are added to every probability but those of the label given its parents, and rows divided by
-their sum. Within a draw the worlds go one way as the noise grows, and all of them meet the same models.
+their sum. Within a draw, P* moves in one direction as the noise grows, and the models are the same.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ CLOSE = 0.05  # to one half
 
 
 def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: int) -> Reproduction:
-    """Attack the models of each draw with outsiders of every noise."""
+    """Attack the models of each draw with non-members of every noise."""
     laws = {noise: Law(f"noise {noise:g}", float(noise)) for noise in sorted(set(noises))}
     trials = tuple(AttackTrial(law.name, attack) for law in laws.values() for attack in (SORTED, BOUNDED))
     plan = DrawPlan("child", size, table_and_network, {TABLE: trials, NETWORK: trials}, tuple(laws.values()))

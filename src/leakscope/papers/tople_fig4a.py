@@ -1,7 +1,7 @@
 """[tople2020, Figure 4a]: accuracy of the models trained on 60K records of each of the four networks.
 
-The network on the parents alone stands between: what it lacks to the table is the kind of model, what it lacks to the
-network on all columns is the choice of columns.
+The network on the parents alone separates two effects: it differs from the table in the kind of model, and from the network
+on all columns in the choice of columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""[tople2020, Figure 4b]: attack accuracy against outsiders of P and P*, for models trained on 60K records of four networks.
+"""[tople2020, Figure 4b]: attack accuracy against non-members of P and P*, for models trained on 60K records of four networks.
 
-Beside the paper's attack stand bounded loss and a tree that also knows the label, and beside the two models the network on
-the parents alone; every figure comes with blind attacker, control and excess.
+Bounded loss and a tree that also knows the label run next to the paper's attack, and the network on the parents alone is
+attacked next to the two models. Every accuracy comes with blind baseline, control and excess.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_bars, attack_
 from leakscope.papers.work import Work
 
 ID = "tople-fig4b"
-TITLE = "Four networks: attack accuracy against outsiders of P and P*"
+TITLE = "Four networks: attack accuracy against non-members of P and P*"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, section 4.1 and Figure 4b",
     "statement": (
@@ -52,7 +52,7 @@ def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: in
 
 
 def findings(points: Sequence[PlanDraws]) -> list[Claim]:
-    """Whether nothing is found against P, and more of the network than of the table against P*."""
+    """Decide whether nothing is found against P, and more of the network than of the table against P*."""
     near = {
         kind: [(title_of(point), point.attack(kind, AttackTrial("P", SORTED))) for point in points]
         for kind in (TABLE, NETWORK)

@@ -1,9 +1,9 @@
 """[tople2020, Figure 4c]: attack accuracy against P* on true causal, learned causal and associational models.
 
 "Learned causal" is, as in the paper, the table of the label given its true parents and two other columns, hand-crafted errors
-of learning; which two the paper does not say, and each draw takes two at random. Beside it, what hill climbing itself finds
-in the first training sample (`causal.climbing`): the paper says, the true parents. Data can't tell a parent of the label from
-a child where no collider orients the arc, so it climbs a second time with the arcs out of the label forbidden.
+of learning. The paper does not state which two; each draw takes two at random. Hill climbing itself also runs on the first
+training sample (`causal.climbing`); the paper states that it finds the true parents. Data do not distinguish a parent of the
+label from a child where no collider orients the arc, so it runs a second time with the arcs out of the label forbidden.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ PAPER = {
 FULL = tople.FULL | {"networks": tople.FOUR, "climbed": 20_000}
 QUICK = tople.QUICK | {"networks": ("child", "sachs"), "climbed": 600}
 
-WRONG = 2  # columns beside the parents
+WRONG = 2  # columns in addition to the parents
 LEARNED = "learned causal"
 KINDS = (TABLE, LEARNED, NETWORK)
 ON_SHIFTED = AttackTrial("P*", SORTED)
@@ -71,10 +71,10 @@ def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int
     )
 
 
-def _kinds(world: SampledData, effort: AttackEffort) -> list[object]:
-    others = [column for column in range(len(world.columns)) if column not in world.parents]
-    wrong = np.random.default_rng(world.choices).choice(others, WRONG, replace=False)
-    return [world.table(), world.table(wrong.tolist(), LEARNED), world.network(effort.steps)]
+def _kinds(drawn: SampledData, effort: AttackEffort) -> list[object]:
+    others = [column for column in range(len(drawn.columns)) if column not in drawn.parents]
+    wrong = np.random.default_rng(drawn.choices).choice(others, WRONG, replace=False)
+    return [drawn.table(), drawn.table(wrong.tolist(), LEARNED), drawn.network(effort.steps)]
 
 
 def _true_parents(point: PlanDraws, rows: int, seed: int, no_children: bool) -> int:
@@ -83,13 +83,13 @@ def _true_parents(point: PlanDraws, rows: int, seed: int, no_children: bool) -> 
 
     hits = 0
     for draw in range(len(point.answers)):
-        world = tople.draw_data(point.plan.network, point.plan.size, [], draw, seed)
-        sample = world.samples[0]
+        drawn = tople.draw_data(point.plan.network, point.plan.size, [], draw, seed)
+        sample = drawn.samples[0]
         codes = np.column_stack([sample.X[:rows], sample.y[:rows]])
         found = learned_parents(
-            codes, (*world.columns, world.label), (*world.levels, len(world.classes)), world.label, no_children=no_children
+            codes, (*drawn.columns, drawn.label), (*drawn.levels, len(drawn.classes)), drawn.label, no_children=no_children
         )  # fmt: skip
-        hits += set(found) == {world.columns[column] for column in world.parents}
+        hits += set(found) == {drawn.columns[column] for column in drawn.parents}
     return hits
 
 

@@ -1,6 +1,6 @@
 """Tables and findings of the experiments in `papers.tople`: what each draw gave, and whether a statement of the paper holds.
 
-A finding is a rule over intervals: it holds, it does not, or the intervals can't tell, and then it is open.
+A finding is a rule over intervals: it holds, it does not hold, or it is inconclusive.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ At = TypeVar("At")
 LAWS = {"S": "training set", "P": "Test(P)", "P*": "Test(P*)"}
 ACCURACY_COLUMNS = ["network", "size", "model", *LAWS, "draws"]
 ATTACK_COLUMNS = [
-    "network", "size", "model", "outsiders", "attack", "learned_from", "accuracy", "least",
+    "network", "size", "model", "nonmembers", "attack", "learned_from", "accuracy", "least",
     "most", *("control", "excess", "blind"), "draws",
 ]  # fmt: skip
 
@@ -43,7 +43,7 @@ def accuracy_rows(points: Sequence[PlanDraws], kinds: Sequence[str]) -> list[lis
 
 
 def attack_rows(points: Sequence[PlanDraws]) -> list[list[Cell]]:
-    """All trials of all points: accuracy with its extreme draws, control, excess, and the blind attacker."""
+    """All trials of all points: accuracy with its extreme draws, control, excess, and the blind baseline."""
     rows: list[list[Cell]] = []
     for point in points:
         for kind, trial in point.answers[0].found:
@@ -60,7 +60,7 @@ def attack_rows(points: Sequence[PlanDraws]) -> list[list[Cell]]:
 def attack_series(
     places: Sequence[tuple[At, PlanDraws, AttackTrial]], kinds: Sequence[str], blind: bool = True
 ) -> dict[str, list[tuple[At, Estimate]]]:
-    """Accuracy of the attack and of its control on each kind of model, and of the blind attacker, at named places."""
+    """Accuracy of the attack and of its control on each kind of model, and of the blind baseline, at named places."""
     series = {
         f"{kind}{of}": [(at, point.attack(kind, trial, figure)) for at, point, trial in places]
         for kind in kinds
@@ -79,7 +79,7 @@ def attack_lines(
         x_label=x_label,
         y_label="Attack accuracy",
         goal=0.5,
-        goal_label="a coin",
+        goal_label="random guess",
         log_x=log_x,
         log_y=False,
     )
@@ -95,7 +95,7 @@ def attack_bars(
 
 
 def within(name: str, series: Series, low: float = -math.inf, high: float = math.inf) -> Claim:
-    """Decide whether all of a series lies between two numbers: open where an interval holds one of them.
+    """Decide whether all of a series lies between two numbers: inconclusive where an interval contains one of them.
 
     Examples
     --------

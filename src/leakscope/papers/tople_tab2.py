@@ -53,9 +53,9 @@ def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: i
     names = _names(additions)
     models = [name for group in names.values() for name in group]
 
-    def kinds(world: SampledData, effort: AttackEffort) -> list[object]:
-        tables = [world.table(extra, _name(world.columns, extra)) for extra in _extras(world, additions)]
-        return [*tables, world.network(effort.steps)]
+    def kinds(drawn: SampledData, effort: AttackEffort) -> list[object]:
+        tables = [drawn.table(extra, _name(drawn.columns, extra)) for extra in _extras(drawn, additions)]
+        return [*tables, drawn.network(effort.steps)]
 
     steps = AttackEffort(**effort)
     plan = DrawPlan("sachs", size, kinds, dict.fromkeys(models, (ON_SHIFTED,)))
@@ -72,8 +72,8 @@ def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: i
     )  # fmt: skip
 
 
-def _extras(world: SampledData, additions: Sequence[int]) -> list[tuple[int, ...]]:
-    others = [column for column in range(len(world.columns)) if column not in world.parents]
+def _extras(drawn: SampledData, additions: Sequence[int]) -> list[tuple[int, ...]]:
+    others = [column for column in range(len(drawn.columns)) if column not in drawn.parents]
     return [extra for count in (0, *additions) for extra in combinations(others, count)]
 
 
@@ -83,10 +83,10 @@ def _name(columns: Sequence[str], extra: Sequence[int]) -> str:
 
 def _names(additions: Sequence[int]) -> dict[str, list[str]]:
     """Group to the names of its models."""
-    world = tople.draw_data("sachs", 10, [], draw=0, seed=0)
+    drawn = tople.draw_data("sachs", 10, [], draw=0, seed=0)
     groups: dict[str, list[str]] = {}
-    for extra in _extras(world, additions):
-        groups.setdefault(ADDED[len(extra)], []).append(_name(world.columns, extra))
+    for extra in _extras(drawn, additions):
+        groups.setdefault(ADDED[len(extra)], []).append(_name(drawn.columns, extra))
     return {**groups, "network": [NETWORK]}
 
 

@@ -4,22 +4,22 @@ Both are trained on images of which 10 % (first environment) and 20 % (second) h
 and tested on images of which 90 % do. The label follows the digit's shape with 75 % (`papers.colored_mnist`).
 
 The paper's attack tells training images from test images by the model's confidences. These two sets differ in more than
-membership: in the colours. So beside it stand, as in `causal.membership`,
+membership: in the colours. So these are measured too, as in `causal.membership`:
 
-- **blind**: a network that sees the image (and the label, beside an attack that does) and never a model;
-- **control**: the same attack on a model of the same kind that never saw the members: other images of the same
-  environments stood in their place in its training;
-- **excess** = attack - control, on the same images: what the training set gave away;
-- the attack against **fresh** images of the training environments (P), where only membership is left to be told.
+- **blind**: a network that sees the image (and the label, where the attack sees it) and no model;
+- **control**: the same attack on a model of the same kind that was not trained on the members: other images of
+  the same environments replaced them in its training;
+- **excess** = attack - control, on the same images: what membership adds;
+- the attack against **fresh** images of the training environments (P), where only membership differs.
 
-How far the colours alone can take anybody is known. With ē = 0.15 the mean share of flipped colours in the training and
+The accuracy that the colours alone allow is known. With ē = 0.15 the mean share of flipped colours in the training and
 e = 0.9 in the test, colour and label are equal with probability 1 - ē and 1 - e, and colour and digit with a(ē) and a(e),
 a(e) = 0.75 (1 - e) + 0.25 e. The best test of one bit is right with probability ½ + ½ · difference:
 
 .. math:: \tfrac12 + \tfrac12 |e - \bar e| = 0.875 \text{ with the label}, \qquad
           \tfrac12 + \tfrac12 |a(\bar e) - a(e)| = 0.6875 \text{ without.}
 
-Numbers are means over draws, with Student's interval. Each draw deals all images of MNIST anew: to a training set that two
+Numbers are means over draws, with Student's interval. Each draw deals all images of MNIST: to a training set that two
 models of each kind share, to the members of each of the two, a ninth of its training set, which the other never sees, to the
 test and to the fresh images. Each model is the control of the other (`causal.membership`).
 
@@ -27,10 +27,10 @@ The schedule is not the published one (Arjovsky et al.: 501 steps on all 50,000 
 some 46 Tflop for each model: 800 batches of 2,500 from each environment and two layers of 128 take 1.6. It was chosen, among
 some forty, by how near the accuracies of the two models come to the paper's, those in the test environment included; how much
 colour IRM still uses depends on the moment at which the penalty sets in, and on the number of images. So these accuracies
-are no independent finding. The attacks had no part in the choice. ERM has no penalty at any step; in the published code it
+are no independent finding. The attacks played no part in the choice. ERM has no penalty at any step; in the published code it
 has one of weight 1 until the annealing ends.
 
-Eight excesses are looked at. Whether one shows membership is said by intervals that hold for all of them together.
+There are eight excesses. Whether one shows membership is decided by simultaneous intervals.
 """
 
 from __future__ import annotations
@@ -69,11 +69,11 @@ LEGEND = (
 )
 STATED = {"IRM": (70.0, 69.0, 53.0), "ERM": (87.0, 16.0, 66.0)}
 FULL = {
-    "size": 22_500, "outsiders": 10_000, "draws": 6, "steps": 800, "anneal": 250, "widths": (128, 128), "attack_steps": 5000,
+    "size": 22_500, "nonmembers": 10_000, "draws": 6, "steps": 800, "anneal": 250, "widths": (128, 128), "attack_steps": 5000,
     "blind_steps": 300,
 }  # fmt: skip
 QUICK = FULL | {
-    "size": 1000, "outsiders": 400, "draws": 2, "steps": 40, "anneal": 20, "widths": (32, 32), "attack_steps": 100,
+    "size": 1000, "nonmembers": 400, "draws": 2, "steps": 40, "anneal": 20, "widths": (32, 32), "attack_steps": 100,
     "blind_steps": 20,
 }  # fmt: skip
 
@@ -84,7 +84,7 @@ SAID = ("attack", "control", "excess")
 TUNED = "The schedule was chosen by the accuracies of the models, not by the attacks."
 CLOSE = 3.0  # points of percent
 
-Key = tuple[str, str]  # attack and law of the outsiders
+Key = tuple[str, str]  # attack and law of the non-members
 
 
 class ColoredFigures(NamedTuple):
@@ -95,7 +95,7 @@ class ColoredFigures(NamedTuple):
 
 
 class ColoredMeans(NamedTuple):
-    """The same over all draws, in percent, with the blind attacker, and with the excess at a joint confidence ("together")."""
+    """The same over all draws, in percent, with the blind baseline, and with the simultaneous interval of the excess ("together")."""
 
     train: Estimate
     test: Estimate
@@ -103,7 +103,7 @@ class ColoredMeans(NamedTuple):
 
 
 def run(
-    work: Work, size: int, outsiders: int, draws: int, attack_steps: int, blind_steps: int, **training: Any
+    work: Work, size: int, nonmembers: int, draws: int, attack_steps: int, blind_steps: int, **training: Any
 ) -> Reproduction:
     """Train two models of each kind in every draw, and attack them."""
     check_count("draws", draws, 2)
@@ -115,7 +115,7 @@ def run(
 
     def one(job: int) -> ColoredFigures:
         number, name = job // len(names), names[job % len(names)]
-        dealt = _deal(images, digits, size, outsiders, np.random.default_rng([seed, number]))
+        dealt = _deal(images, digits, size, nonmembers, np.random.default_rng([seed, number]))
         rng = np.random.default_rng([seed, number, job])
         if name == "blind":
             return _tell_apart(blind, dealt, attacks, rng)
@@ -126,7 +126,7 @@ def run(
     found = {name: _over_draws(by_name[name], by_name["blind"]) for name in KINDS}
     return work.result(
         settings={
-            "images": 2 * size, "outsiders": outsiders, "draws": draws, **training, "batch": BATCH, "penalty": PENALTY,
+            "images": 2 * size, "nonmembers": nonmembers, "draws": draws, **training, "batch": BATCH, "penalty": PENALTY,
             "l2": L2, "rate": RATE, "label_noise": NOISE, "flipped_colours": [*TRAINING, TEST],
             "attack_steps": attack_steps, "blind": blind.name,
             "best_by_colour": {"without label": 100 * best_by_colour(False), "with label": 100 * best_by_colour(True)},
@@ -168,11 +168,11 @@ class Dealt(NamedTuple):
     fresh: list[Colored]
 
 
-def _deal(images: Any, digits: Any, size: int, outsiders: int, rng: np.random.Generator) -> Dealt:
-    """``size`` training images in each environment; as many members of each model as there are outsiders for it."""
-    own = outsiders // 4
+def _deal(images: Any, digits: Any, size: int, nonmembers: int, rng: np.random.Generator) -> Dealt:
+    """``size`` training images in each environment; as many members of each model as there are non-members for it."""
+    own = nonmembers // 4
     flips = (*TRAINING, *TRAINING, *TRAINING, TEST, *TRAINING)
-    sizes = (size - own, size - own, own, own, own, own, outsiders, 2 * own, 2 * own)
+    sizes = (size - own, size - own, own, own, own, own, nonmembers, 2 * own, 2 * own)
     dealt = environments(images, digits, flips, sizes, rng)
     return Dealt(dealt[:2], (dealt[2:4], dealt[4:6]), dealt[6], dealt[7:])
 
@@ -184,7 +184,7 @@ def _measure(learner: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.
     samples = [_records(members) for members in dealt.own]
     pair = Pair((_model(learner, fitted[0]), _model(learner, fitted[1])), (samples[0], samples[1]))
     told: dict[Key, tuple[float, ...]] = {}
-    for law, others in _outsiders(dealt).items():
+    for law, others in _nonmembers(dealt).items():
         seeds = np.random.SeedSequence(int(rng.integers(2**63)))
         found = try_membership(pair, others, [*attacks.values()], seed=seeds)
         for name, part in zip(attacks, found, strict=True):
@@ -197,7 +197,7 @@ def _accuracy(learner: IRM, fitted: Sequence[InvariantModel], sides: Sequence[Co
     return float(np.mean([learner.accuracy(model, *side).value for model, side in zip(fitted, sides, strict=True)]))
 
 
-def _outsiders(dealt: Dealt) -> dict[str, Records]:
+def _nonmembers(dealt: Dealt) -> dict[str, Records]:
     return dict(zip(LAWS, (_records([dealt.test]), _records(dealt.fresh)), strict=True))
 
 
@@ -208,10 +208,10 @@ def _model(learner: IRM, fitted: InvariantModel) -> Model:
 
 
 def _tell_apart(network: IRM, dealt: Dealt, attacks: Mapping[str, Attack], rng: np.random.Generator) -> ColoredFigures:
-    """Accuracy of a network that tells members from outsiders by the image, and by the label where the attack has it."""
+    """Accuracy of a network that distinguishes members from non-members by the image, and by the label where the attack has it."""
     members = _records([*dealt.own[0], *dealt.own[1]])
     told: dict[Key, tuple[float, ...]] = {}
-    for law, others in _outsiders(dealt).items():
+    for law, others in _nonmembers(dealt).items():
         for name, attack in attacks.items():
             told[name, law] = (_blind(network, members, others, attack.uses_labels, rng),)
     return ColoredFigures((), told)
@@ -327,5 +327,5 @@ def _attack_panel(found: Mapping[str, ColoredMeans], attacker: str) -> panels.Pa
     return panels.bars(
         title, [f"{name} against {law}" for name, law in places],
         {part: [found[name].attacks[attacker, law][part] for name, law in places] for part in ("attack", "blind", "control")},
-        x_label="Model and non-members", y_label="Right decisions (%; a coin: 50)", paper={"attack": stated},
+        x_label="Model and non-members", y_label="Accuracy (%; random guess: 50)", paper={"attack": stated},
     )  # fmt: skip

@@ -3,17 +3,17 @@ r"""[tople2020, Theorem 4]: does a vote of causal teachers cost less privacy tha
 Teachers that share no record answer queries by :math:`\arg\max_k\{n_k + \mathrm{Lap}(2/\gamma)\}`; the data-dependent ε of
 `leakscope.bounds.pate` is small where they agree. The records come from P alone, or from a mixture of P and laws with the same
 :math:`P(Y \mid X_C)` and all other tables redrawn, as the theorem says; queries come from the same law. Four ensembles: the table
-of Y given its parents; multinomial logistic regression on the parents, which tells the choice of columns from the kind of model;
+of Y given its parents; multinomial logistic regression on the parents, which separates the choice of columns from the kind of model;
 the same on all columns; and a small network on all columns. Every column is one of zeros and ones for each level.
 
-Two more tell causality from having few parameters: logistic regression on **as many variables that are no causes**, and the table
-of **no columns**, whose teachers vote for the most frequent class. Where one class is clearly that, they agree without looking:
-ε measures agreement, and a model that knows nothing can have the least.
+Two more separate causality from having few parameters: logistic regression on **as many variables that are no causes**, and the table
+of **no columns**, whose teachers vote for the most frequent class. Where one class is clearly that, they agree whatever the query:
+ε measures agreement, and a model without information can have the least.
 
 A student learns from the noisy labels of one γ, and is judged on fresh records of the same law and of a new P*. Intervals are
 over draws of all data, and ε is compared draw by draw. Akt and XrayReport are leaves of their networks; Erk has the child Akt,
-which an associational teacher can use and a causal one can not. The data-dependent ε is for this comparison: it tells of the
-votes, and is not to be published.
+which an associational teacher can use and a causal one can not. The data-dependent ε is for this comparison only: it depends on the
+votes, so it must not be published.
 """
 
 from __future__ import annotations
@@ -143,11 +143,11 @@ def _draw(setting: VoteSetting, effort: VoteEffort, seed: np.random.SeedSequence
     network = load_network(NETWORKS[setting.network])
     tables, rows, order, last = seed.spawn(4)
     others = [redraw(network, [label], child) for child in tables.spawn(effort.environments)]
-    worlds = [network] if setting.law == "P" else [network, *others[:-1]]
+    networks = [network] if setting.law == "P" else [network, *others[:-1]]
     sizes = (effort.records, effort.queries, TEST)
-    each = -(-sum(sizes) // len(worlds))
+    each = -(-sum(sizes) // len(networks))
     codes = np.concatenate(
-        [draw(world, each, child) for world, child in zip(worlds, rows.spawn(len(worlds)), strict=True)]
+        [draw(one, each, child) for one, child in zip(networks, rows.spawn(len(networks)), strict=True)]
     )
     codes = codes[np.random.default_rng(order).permutation(len(codes))[: sum(sizes)]]
     records, queries, fresh = np.split(codes, np.cumsum(sizes)[:-1])

@@ -1,13 +1,13 @@
-r"""[tople2020, Def. 8 and Theorem 7]: does a causal model keep features that are no causes to itself?
+r"""[tople2020, Def. 8 and Theorem 7]: does a causal model reveal features that are no causes?
 
-On the four Bayesian networks, the causal table and the associational network are asked about fresh records, and attackers
-who see the answer guess a feature: a cause of the label, the other feature that tells most about that cause (*near*), and the
-one that tells least (*far*). Three attackers: one who knows all other features, one who knows all but a cause, and one who
-has the answer alone. The network's answers come with all digits, and with two. What counts is the gain over the same
-attacker without the model (`leakscope.studies.attributes`, which says why the theorem holds for the first attacker and not for the
+On the four Bayesian networks, the causal table and the associational network are queried with fresh records, and attackers
+who see the output infer a feature: a cause of the label, the other feature with the most information about that cause (*near*),
+and the one with the least (*far*). Three attackers: one who knows all other features, one who knows all but a cause, and one who
+has the answer alone. The network's outputs have all digits, or two. The measure is the gain over the same attacker
+without the model (`leakscope.studies.attributes`, which states why the theorem holds for the first attacker and not for the
 others). None of the labels has children in its network.
 
-All intervals of a gain hold together: their confidence is 1 - 0.05 / number of cases.
+The intervals of all gains are simultaneous: their confidence is 1 - 0.05 / number of cases.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ RAREST = 0.02
 
 
 class AttributeCase(NamedTuple):
-    """One feature guessed by one attacker with one model."""
+    """One feature inferred by one attacker with one model."""
 
     network: str
     model: str
@@ -129,7 +129,7 @@ def _study(effort: AttributeEffort, number: int) -> list[AttributeCase]:
 
 
 def _features(X: NDArray[np.uint8], names: Sequence[str], causes: Sequence[str]) -> dict[str, str]:
-    """The first cause, and of the features that are none the two that tell most and least about it; name by role."""
+    """The first cause, and of the features that are none the two with the most and least information about it; name by role."""
     from sklearn.metrics import mutual_info_score
 
     cause = X[:, names.index(causes[0])]
@@ -148,7 +148,7 @@ def _rarest(column: NDArray[np.uint8]) -> float:
 
 
 def _attackers(names: Sequence[str], causes: Sequence[str], feature: str) -> dict[str, list[int]]:
-    """Column numbers that each attacker knows; where the feature is the only cause, one attacker falls away."""
+    """Column numbers that each attacker knows; where the feature is the only cause, one attacker is left out."""
     others = [place for place, name in enumerate(names) if name != feature]
     lacking = next((names.index(cause) for cause in causes if cause != feature), None)
     found = {ALL: others, BUT_ONE: [place for place in others if place != lacking], ANSWER: []}
