@@ -8,7 +8,7 @@ from refusals import check_refused
 from leakscope.causal import named
 from leakscope.causal.advantages import advantage_by_size, all_configurations, worst_case_advantage
 from leakscope.causal.climbing import bic, climb, learned_parents, parent_confidence
-from leakscope.causal.colored_mnist import environments
+from leakscope.papers.colored_mnist import environments
 from leakscope.causal.counting import fit_table, fit_tables
 from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy
 from leakscope.causal.invariance import invariant_features

@@ -18,10 +18,10 @@ from leakscope.data import datasets
 from leakscope.models.provenance import code_digest
 from leakscope.papers.reproduction import Reproduction
 from leakscope.record.schema import validate
-from leakscope.worlds.cache import Cache, open_cache
+from leakscope.worlds import Cache, open_cache
 
 
-class Entry(NamedTuple):
+class FinishedResult(NamedTuple):
     """Where the result of one reproduction with one set of settings is kept."""
 
     cache: Cache
@@ -29,7 +29,7 @@ class Entry(NamedTuple):
     synthetic: bool
 
     @classmethod
-    def of(cls, folder: Path, name: str, settings: Mapping[str, Any]) -> Entry:
+    def of(cls, folder: Path, name: str, settings: Mapping[str, Any]) -> FinishedResult:
         """The entry for these settings, which hold ``synthetic``."""
         known = json.dumps([name, settings, versions(), code_digest()], sort_keys=True, default=repr)
         key = hashlib.sha256(known.encode()).hexdigest()[:32]

@@ -17,7 +17,7 @@ from leakscope.core.ranking import Ranking, ScoreSplit
 from leakscope.core.result import Claim
 from leakscope.papers import panels, shokri
 from leakscope.papers.reproduction import Reproduction, statement
-from leakscope.papers.shokri import Case, Study
+from leakscope.papers.shokri import InfluenceCase, Study
 from leakscope.papers.trends import between
 from leakscope.papers.work import Work
 from leakscope.releases.record_explanations import RecordExplanation
@@ -99,7 +99,7 @@ def _figure(name: str, drawn: Sizes) -> panels.Panel:
     return panels.histograms(name, positive, x_label="Largest |influence| on the record")
 
 
-def _statements(case: Case, both: Aucs) -> list[Claim]:
+def _statements(case: InfluenceCase, both: Aucs) -> list[Claim]:
     """Similar if the AUC's interval stays close to 0.5; different if that of the rest excludes 0.5."""
     similar = between(both.all, 0.5 - SIMILAR, 0.5 + SIMILAR)
     apart = None if both.rest is None or both.rest.low <= 0.5 <= both.rest.high else True

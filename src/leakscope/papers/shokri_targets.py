@@ -7,7 +7,7 @@ kept at the first look that reaches it. An untrained network has no gap either, 
 most `NO_GAP` before `FIRST_GAP` is reached. A gap that is not reached in the epochs allowed is left out. The records that
 the test accuracy is taken from are the non-members that the attack is judged on, as in the paper.
 
-The attacker knows the membership of half of the records and is asked about the other half, then the other way round; the
+The attacker knows the membership of half of the records and scores the other half, then the reverse; the
 paper's figure is the accuracy on equally many members and non-members, which is :math:`\tfrac12 + \tfrac12` advantage.
 
 The paper leaves open what our reading fills in, and `READING` says so in every reproduction:
@@ -29,7 +29,7 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from leakscope.attacks.protocol import Attack, Guesses
+from leakscope.attacks import Attack, Guesses
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats
 from leakscope.core.errors import InputError, MissingExtraError
@@ -38,7 +38,7 @@ from leakscope.core.ranking import Scale, split
 from leakscope.data.records import Records
 from leakscope.evaluation.crossfit import Sample, cross_guess, scale_of
 from leakscope.evaluation.risk import Judged
-from leakscope.models.target import Model
+from leakscope.models.model import Model
 from leakscope.papers.work import Work
 from leakscope.releases.release import observe
 
@@ -56,7 +56,7 @@ READING = (
 )
 
 
-class Training(NamedTuple):
+class NetworkTraining(NamedTuple):
     """How a network is trained, and how often an epoch its accuracies are looked at.
 
     ``widths`` are the neurons of each hidden layer, or the filters of the two convolutions. Half a look an epoch is one
@@ -69,7 +69,7 @@ class Training(NamedTuple):
     batch: int = 64
 
 
-class Source(NamedTuple):
+class OverfitData(NamedTuple):
     """A data set of the paper, or what stands in for it, as it is stored; `draw` gives records as a network takes them."""
 
     key: str
@@ -78,7 +78,7 @@ class Source(NamedTuple):
     y: NDArray[np.int64]
     classes: int
     size: int
-    training: Training
+    training: NetworkTraining
     stands_in: str = ""
 
     @property
@@ -112,12 +112,12 @@ class Stopped(NamedTuple):
 
 _BITS = (1024, 512, 256)
 #: The sets of [shokri2019, Table 1], and how their networks are trained.
-SETS: dict[str, tuple[str, Training]] = {
-    "purchase100": ("Purchase", Training(_BITS, epochs=40, looks=10)),
-    "texas100": ("Texas", Training(_BITS, epochs=60, looks=4)),
-    "cifar100": ("CIFAR-100", Training((16, 32), epochs=60, looks=0.5)),
-    "diabetes130": ("Hospital", Training((128, 64), epochs=60, looks=2)),
-    "adult": ("Adult", Training((128, 64), epochs=60, looks=2)),
+SETS: dict[str, tuple[str, NetworkTraining]] = {
+    "purchase100": ("Purchase", NetworkTraining(_BITS, epochs=40, looks=10)),
+    "texas100": ("Texas", NetworkTraining(_BITS, epochs=60, looks=4)),
+    "cifar100": ("CIFAR-100", NetworkTraining((16, 32), epochs=60, looks=0.5)),
+    "diabetes130": ("Hospital", NetworkTraining((128, 64), epochs=60, looks=2)),
+    "adult": ("Adult", NetworkTraining((128, 64), epochs=60, looks=2)),
 }
 SIZE = 10_000  # records for training, and as many for the test
 
@@ -125,7 +125,7 @@ SIZE = 10_000  # records for training, and as many for the test
 # --- data ---------------------------------------------------------------------------------------------------------------
 
 
-def load(key: str) -> Source | None:
+def load(key: str) -> OverfitData | None:
     """One of the sets, or what stands in for it; None where it is not in the mirror folder or the cache and nothing can.
 
     ``location30`` asks for the stand-in of ``purchase100`` by its own name.
@@ -145,17 +145,17 @@ def load(key: str) -> Source | None:
     return _read(key, key, SETS[key][0])
 
 
-def _read(dataset: str, key: str, name: str, stands_in: str = "") -> Source:
+def _read(dataset: str, key: str, name: str, stands_in: str = "") -> OverfitData:
     from leakscope.data import datasets
 
     data = datasets.load(dataset, preparation="one-hot" if key in ("diabetes130", "adult") else None)
     X, y = np.asarray(data.X), np.asarray(data.y, np.int64)
     X = X.astype(np.float32) if X.dtype.kind == "f" else X  # bits and bytes stay so until they are drawn
     words = "; ".join(filter(None, [stands_in, data.stands_in]))
-    return Source(key, name, X, y, int(y.max()) + 1, min(SIZE, len(y) // 2), SETS[key][1], words)
+    return OverfitData(key, name, X, y, int(y.max()) + 1, min(SIZE, len(y) // 2), SETS[key][1], words)
 
 
-def draw(source: Source, size: int, rng: np.random.Generator) -> tuple[Records, Records]:
+def draw(source: OverfitData, size: int, rng: np.random.Generator) -> tuple[Records, Records]:
     """Members and as many non-members, as float32; images are (colour, height, width) in [0, 1]."""
     if not 1 <= size <= len(source.y) // 2:
         raise InputError(
@@ -165,7 +165,7 @@ def draw(source: Source, size: int, rng: np.random.Generator) -> tuple[Records, 
     return _records(source, order[:size]), _records(source, order[size : 2 * size])
 
 
-def _records(source: Source, rows: NDArray[np.intp]) -> Records:
+def _records(source: OverfitData, rows: NDArray[np.intp]) -> Records:
     X = source.X[rows].astype(np.float32)
     if source.is_image:
         X = np.ascontiguousarray(X.transpose(0, 3, 1, 2)) / np.float32(255)
@@ -175,7 +175,7 @@ def _records(source: Source, rows: NDArray[np.intp]) -> Records:
 # --- networks -----------------------------------------------------------------------------------------------------------
 
 
-def network(source: Source, widths: Sequence[int]) -> Any:
+def network(source: OverfitData, widths: Sequence[int]) -> Any:
     """An untrained network for the records of a source, by torch's random numbers; it gives logits."""
     from torch import nn
 
@@ -195,13 +195,13 @@ def network(source: Source, widths: Sequence[int]) -> Any:
 
 
 def targets(
-    source: Source,
+    source: OverfitData,
     gaps: Sequence[float],
     seed: int,
     *,
     number: int = 0,
     size: int | None = None,
-    training: Training | None = None,
+    training: NetworkTraining | None = None,
     to_end: bool = False,
 ) -> list[Stopped]:
     """Train one network and stop it at each of the gaps that it reaches, in their order.
@@ -236,7 +236,7 @@ def targets(
     return [kept[gap] for gap in (*sorted(gaps), None) if gap in kept]
 
 
-def _looks(source: Source, members: Records, nonmembers: Records, training: Training) -> Iterator[Stopped]:
+def _looks(source: OverfitData, members: Records, nonmembers: Records, training: NetworkTraining) -> Iterator[Stopped]:
     """Train by torch's random numbers and yield the network after every part of an epoch; it goes on changing."""
     import torch
 
@@ -347,23 +347,23 @@ def gain(first: Judged, second: Judged) -> Estimate:
 # --- over draws ---------------------------------------------------------------------------------------------------------
 
 
-class Case(NamedTuple):
+class OverfitCase(NamedTuple):
     """A data set, how many records train its networks, how they are trained, and how often."""
 
-    source: Source
+    source: OverfitData
     size: int
-    training: Training
+    training: NetworkTraining
     draws: int
 
 
-def purchase(records: int, draws: int, **training: Any) -> Case:
+def purchase(records: int, draws: int, **training: Any) -> OverfitCase:
     """Purchase, with other settings of its training; a quarter of an epoch is fine enough for large gaps."""
     source = load("purchase100")
     assert source is not None  # location30 stands in
-    return Case(source, min(records, source.size), source.training._replace(looks=4, **training), draws)
+    return OverfitCase(source, min(records, source.size), source.training._replace(looks=4, **training), draws)
 
 
-def settings_of(case: Case, **more: Any) -> dict[str, Any]:
+def settings_of(case: OverfitCase, **more: Any) -> dict[str, Any]:
     """All that the numbers of one case depend on."""
     stands_in = case.source.stands_in or "none: the data set is that of the paper"
     return {"reading": READING, "stands_in": stands_in, **more, "records": case.size, "networks": case.draws}
@@ -371,7 +371,7 @@ def settings_of(case: Case, **more: Any) -> dict[str, Any]:
 
 def over_targets(
     work: Work,
-    cases: Sequence[Case],
+    cases: Sequence[OverfitCase],
     gaps: Sequence[float],
     measure: Callable[[Stopped, np.random.Generator], Answer],
 ) -> list[list[list[tuple[Stopped, Answer]]]]:
@@ -382,7 +382,7 @@ def over_targets(
     jobs = [(case, number) for case in cases for number in range(case.draws)]
     seed = work.seed
 
-    def run(job: tuple[Case, int]) -> list[tuple[Stopped, Answer]]:
+    def run(job: tuple[OverfitCase, int]) -> list[tuple[Stopped, Answer]]:
         case, number = job
         found = targets(case.source, gaps, seed, number=number, size=case.size, training=case.training)
         rngs = [np.random.default_rng([seed, number, place]) for place in range(len(found))]

@@ -9,8 +9,7 @@ from typing import Any, TypeVar
 
 from leakscope.core.threads import one_thread
 from leakscope.papers.reproduction import Reproduction
-from leakscope.worlds.training import Progress
-from leakscope.worlds.workers import run_tasks
+from leakscope.worlds import Progress, run_tasks
 
 Job = TypeVar("Job")
 Answer = TypeVar("Answer")
