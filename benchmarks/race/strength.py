@@ -45,7 +45,7 @@ def _strength(name: str, target: Target, full: bool) -> Iterator[Line]:
     )  # fmt: skip
     tpr = max(risk.tpr_at_fpr[0.01].value for risk in found.risks)
     yield Line(f"{name}: largest TPR at 1 % FPR", tpr, target.tpr, "", at_least=True)
-    others = {f"{short}-4": risk_of(found, short).auc.value for short in ("RMIA", "BASE")}
+    others = {short: risk_of(found, short).auc.value for short in ("RMIA", "BASE")}
     others["LiRA-16"] = _lira(target, 16)
     shown = ", ".join(f"{other} {auc:.3f}" for other, auc in others.items())
     yield Line(

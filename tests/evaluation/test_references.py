@@ -75,14 +75,37 @@ def test_folds_and_halves_part_the_members_and_no_model_is_asked_about_its_own_r
     assert np.bincount(design.asked[: sample.judged], minlength=FOLDS).min() >= 48
 
 
-def test_a_half_is_asked_about_judged_members_that_it_did_not_have_and_about_all_that_are_not_judged():
+def test_a_half_is_asked_about_judged_records_of_the_other_half_and_about_all_members_that_are_not_judged():
     X, y = people(400)
     design, sample, _, judged = design_of((X[:300], y[:300]), (X[300:], y[300:]))
+    not_judged, asked_of = np.setdiff1d(np.arange(300), judged), []
     for model in design.models("half"):
         asked, trained = design.rows(model), design.draw(model)
-        not_judged = np.setdiff1d(np.arange(300), judged)
-        np.testing.assert_array_equal(np.setdiff1d(asked, not_judged), np.setdiff1d(judged[: sample.judged], trained))
+        of_judged = np.setdiff1d(asked, not_judged)
+        members = judged[: sample.judged]
+        np.testing.assert_array_equal(of_judged[of_judged < 300], np.setdiff1d(members, trained))
         assert np.isin(not_judged, asked).all()
+        assert np.sum(of_judged >= 300) == 50
+        asked_of.append(of_judged)
+    np.testing.assert_array_equal(np.sort(np.concatenate(asked_of)), np.sort(judged))
+
+
+def test_a_held_out_copy_of_a_member_is_asked_of_the_half_without_that_member():
+    X, y = people(300)
+    holdout = (np.concatenate([X[150:], X[:40]]), np.concatenate([y[150:], y[:40]]))
+    design, _, hashes, _ = design_of((X[:150], y[:150]), holdout)
+    for model in design.models("half"):
+        asked, trained = design.rows(model), design.draw(model)
+        assert not set(hashes[asked]) & set(hashes[trained])
+
+
+def test_without_folds_halves_are_not_asked_about_non_members():
+    X, y = people(400)
+    target = ls.make_target(lookup_model(X[:300], y[:300]), (X[:300], y[:300]), (X[300:], y[300:]))
+    hashes = tuple(row_hashes(side.X, side.y) for side in (target.members, target.nonmembers))
+    sample = Sample.draw(*hashes, np.random.default_rng(0))
+    design = make_design(target, sample, hashes, Numbers(4, 0, 2), 0)
+    assert all(design.rows(model).max() < 300 for model in design.models("half"))
 
 
 def test_copies_train_together_and_a_held_out_copy_is_not_trained_on_twice():
@@ -314,6 +337,18 @@ def test_the_named_are_members_up_to_the_false_discovery_rate():
     assert false / all_named < 0.1 + 4 * np.sqrt(0.1 * 0.9 / all_named)
 
 
+def test_the_half_without_a_record_does_not_distinguish_members_of_a_model_that_never_saw_them():
+    scores = []
+    for seed in range(40):
+        X, y = people(600, seed)
+        model = LogisticRegression().fit(X[400:], y[400:])
+        found = ls.audit(model, (X[:200], y[:200]), (X[200:400], y[200:400]), attacks=[rmia()], seed=seed, workers=1)
+        auc = found.risks[0].auc
+        scores.append((auc.value - 0.5) / (auc.high - auc.low) * 2 * 1.96)
+    assert abs(np.mean(scores)) < 4 / np.sqrt(len(scores))
+    assert np.std(scores) < 1.5
+
+
 @pytest.mark.parametrize("models", [4, 8])
 def test_the_interval_of_an_exposure_covers_its_mean_over_trainings(models):
     """Likelihoods are Gaussian around one mean with the record and another without it: Student's t is exact with equal variances."""
@@ -322,7 +357,7 @@ def test_the_interval_of_an_exposure_covers_its_mean_over_trainings(models):
     inside[::2] = rng.random((models // 2, 2 * n)) < 0.5
     inside[1::2] = ~inside[::2]
     likelihood = rng.normal(np.where(inside, 0.7, 0.3), 0.05)
-    fits = Fits(likelihood, np.empty((0, n)), np.empty((0, n)), ())
+    fits = Fits(likelihood, np.empty((0, n)), np.empty((0, n)), np.empty((0, n)), ())
     sample = Sample(np.arange(n), np.arange(n), n, np.arange(2 * n) % 2, np.empty(0, np.intp))
     found = exposure_by_references(sample, fits, inside, "classification", 0.9)
     assert np.mean((found.low <= 0.5) & (found.high >= 0.5)) == pytest.approx(0.9, abs=4 * math.sqrt(0.09 / n))

@@ -19,7 +19,7 @@ import numpy as np
 
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.core.ranking import Part, Ranking, Scale, Stratum, combine
+from leakscope.core.ranking import Ordered, Part, Ranking, Scale, Stratum, combine, order_scores
 
 #: A false-positive rate is measured where the non-members are expected to yield this many false alarms at it.
 FALSE_ALARMS_NEEDED = 10
@@ -60,7 +60,7 @@ def proportion(successes: int, n: int, confidence: float = 0.95, *, independent:
     return Estimate(value, *ends, confidence, n=n, method="Clopper-Pearson")
 
 
-def _clopper_pearson(successes: Floats, n: int, tail: float) -> tuple[Floats, Floats]:
+def _clopper_pearson(successes: Floats, n: int | Indices, tail: float | Floats) -> tuple[Floats, Floats]:
     """Ends of each interval; a number of successes that is not whole is one expected from picking at random."""
     from scipy import special
 
@@ -135,6 +135,11 @@ def mean_difference(parts: Sequence[Part], confidence: float = 0.95) -> Estimate
     >>> mean_difference(split(member * 1.0, member))
     1.00 [0.90, 1.00]
     """
+    return mean_differences(parts, [confidence])[0]
+
+
+def mean_differences(parts: Sequence[Part], confidences: Sequence[float]) -> list[Estimate]:
+    """`mean_difference` at several confidences."""
     used = [part for part in parts if len(part.members) and len(part.nonmembers)]
     weights = np.array([len(part.members) * len(part.nonmembers) / part.size for part in used])
     weights /= weights.sum()
@@ -144,11 +149,14 @@ def mean_difference(parts: Sequence[Part], confidence: float = 0.95) -> Estimate
         np.array([[measure(sample) for sample in pair] for pair in samples], np.float64).T
         for measure in (np.sum, lambda sample: np.sum(sample * sample), len)
     )
-    centres, halves = agresti_caffo(sums, squares, counts, confidence)
-    value, centre = float(weights @ values), float(weights @ centres)
-    half = combine(halves, weights, np.array([part.block for part in used]))
-    low, high = min(value, max(-1.0, centre - half)), max(value, min(1.0, centre + half))
-    return Estimate(value, low, high, confidence, n=sum(part.size for part in parts), method="Agresti-Caffo")
+    blocks, records, found = np.array([part.block for part in used]), sum(part.size for part in parts), []
+    for confidence in confidences:
+        centres, halves = agresti_caffo(sums, squares, counts, confidence)
+        value, centre = float(weights @ values), float(weights @ centres)
+        half = combine(halves, weights, blocks)
+        low, high = min(value, max(-1.0, centre - half)), max(value, min(1.0, centre + half))
+        found.append(Estimate(value, low, high, confidence, n=records, method="Agresti-Caffo"))
+    return found
 
 
 def agresti_caffo(sums: Floats, squares: Floats, counts: Floats, confidence: float) -> tuple[Floats, Floats]:
@@ -235,16 +243,27 @@ def paired_auc_difference(first: Sequence[Part], second: Sequence[Part]) -> Call
     >>> paired_auc_difference(scores, scores)(0.95)
     0.000 [−0.005, 0.005]
     """
-    ranking = Ranking.of(first)
+    changes = []
+    for one, other in zip(first, second, strict=True):
+        few = min(len(one.members), len(one.nonmembers)) < 2  # such strata do not count
+        placed = one[:2], one[:2]
+        if not few:
+            placed = placements_in_order(one), placements_in_order(other)
+        changes.append(Part(placed[0][0] - placed[1][0], placed[0][1] - placed[1][1], one.block))
+    return mean_change(changes)
+
+
+def mean_change(changes: Sequence[Part]) -> Callable[[float], Estimate]:
+    """The same from the differences of the placements of each record (`ranking.Stratum`)."""
+    sides = tuple(Stratum(change.members, change.nonmembers) for change in changes)
+    ranking = Ranking(sides, np.array([change.block for change in changes], np.intp))
     value, deviations = 0.0, []
-    for weight, one, other in zip(ranking.weights, first, second, strict=True):
+    for weight, change in zip(ranking.weights, changes, strict=True):
         if not weight:
             deviations.append(0.0)
             continue
-        placed = placements_in_order(one), placements_in_order(other)
-        changes = [ours - theirs for ours, theirs in zip(*placed, strict=True)]
-        value += weight * float(np.mean(changes[0]))
-        deviations.append(np.sqrt(sum(float(np.var(change, ddof=1)) / len(change) for change in changes)))
+        value += weight * float(np.mean(change.members))
+        deviations.append(np.sqrt(sum(float(np.var(side, ddof=1)) / len(side) for side in change[:2])))
     deviation = combine(np.array(deviations), ranking.weights, ranking.blocks)
     return partial(_paired_estimate, value, deviation, ranking)
 
@@ -289,31 +308,36 @@ def auc_beyond_control(
     >>> auc_beyond_control(member, (hardness + member, one), (hardness, one))(0.95)
     0.26 [0.24, 0.28]
     """
-    (ranking, ours), (rival, theirs) = (_deviations(scores, member, scale) for scores, scale in (target, control))
-    value = ranking.auc - rival.auc
+    both = [(scores, order_scores(scores, member, scale)) for scores, scale in (target, control)]
+    return difference_in_order(*((Ranking.in_order(*one), one[1]) for one in both))
+
+
+def difference_in_order(
+    target: tuple[Ranking, Sequence[Ordered]], control: tuple[Ranking, Sequence[Ordered]]
+) -> Callable[[float], Estimate]:
+    """`auc_beyond_control` from rankings and the orders that they come from."""
+    (ranking, ordered), (rival, others) = target, control
+    value, records = ranking.auc - rival.auc, ranking.members + ranking.nonmembers
     if not (ranking.weights.any() and rival.weights.any()):
-        return lambda confidence: Estimate(value, -1.0, 1.0, confidence, n=len(member), method=TOO_FEW)
+        return lambda confidence: Estimate(value, -1.0, 1.0, confidence, n=records, method=TOO_FEW)
+    ours, theirs = _deviations(ranking, ordered, records), _deviations(rival, others, records)
     squares = (ours - theirs) ** 2
     if len(np.unique(rival.blocks)) > 1:
-        squares[member] += theirs[member] ** 2
-    errors = np.array([np.sqrt(squares[rows].sum()) for rows, _ in target[1].strata()])
+        for one in ordered:
+            members = one.rows[one.member]
+            squares[members] += theirs[members] ** 2
+    errors = np.array([np.sqrt(squares[np.sort(one.rows)].sum()) for one in ordered])
     return partial(_paired_estimate, value, combine(errors, np.ones(len(errors)), ranking.blocks), ranking)
 
 
-def _deviations(scores: Floats, member: Booleans, scale: Scale) -> tuple[Ranking, Floats]:
-    """The ranking, and what each record adds to the error of its AUC: the squares add up to DeLong's variance."""
-    rows, strata, blocks = [], [], []
-    for of_stratum, block in scale.strata():
-        sides = [np.flatnonzero(of_stratum & side) for side in (member, ~member)]
-        rows.append([side[np.argsort(scores[side])] for side in sides])
-        strata.append(Stratum(*(scores[side] for side in rows[-1])))
-        blocks.append(block)
-    ranking, found = Ranking(tuple(strata), np.array(blocks, np.intp)), np.zeros(len(scores))
-    for weight, stratum, sides in zip(ranking.weights, strata, rows, strict=True):
+def _deviations(ranking: Ranking, ordered: Sequence[Ordered], records: int) -> Floats:
+    """What each record adds to the error of the AUC: the squares add up to DeLong's variance."""
+    found = np.zeros(records)
+    for weight, stratum, one in zip(ranking.weights, ranking.strata, ordered, strict=True):
         if weight:
-            for side, placed in zip(sides, stratum.placements, strict=True):
-                found[side] = weight * (placed - placed.mean()) / np.sqrt(len(side) * (len(side) - 1.0))
-    return ranking, found
+            for rows, placed in zip((one.rows[one.member], one.rows[~one.member]), stratum.placements, strict=True):
+                found[rows] = weight * (placed - placed.mean()) / np.sqrt(len(rows) * (len(rows) - 1.0))
+    return found
 
 
 def placements_in_order(part: Part) -> tuple[Floats, Floats]:
@@ -370,48 +394,76 @@ def tpr_at_fpr(ranking: Ranking, fpr: float, confidence: float = 0.95) -> Estima
 
 def tprs_at_fprs(ranking: Ranking, fprs: Sequence[float], confidence: float = 0.95) -> dict[float, Estimate]:
     """`tpr_at_fpr` at several rates, read from the sorted scores at once."""
-    m, n = ranking.members, ranking.nonmembers
-    found = {fpr: _tpr_bound(ranking, fpr, confidence) for fpr in fprs if n * fpr < FALSE_ALARMS_NEEDED}
-    carried = [fpr for fpr in fprs if fpr not in found]
-    if carried:
-        parts = [_tprs_of(part, carried, (1 - confidence) / 2) for part in ranking.strata]
-        sizes = [len(part.members) if len(part.nonmembers) else 0 for part in ranking.strata]
-        weights = np.array(sizes, dtype=np.float64) / max(sum(sizes), 1.0)
-        # Strata, then the rate and how far the interval reaches below and above it, then rates.
-        for fpr, (points, below, above) in zip(carried, np.moveaxis(np.array(parts), 0, 2).swapaxes(0, 1), strict=True):
-            value = float(weights @ points)
-            low = max(0.0, value - combine(below, weights, ranking.blocks))
-            high = min(1.0, value + combine(above, weights, ranking.blocks))
-            method = "Clopper-Pearson and order statistics, MOVER"
-            found[fpr] = Estimate(value, low, high, confidence, n=m + n, method=method)
-    return {fpr: found[fpr] for fpr in fprs}
+    return tprs_at_confidences(ranking, fprs, [confidence])[0]
 
 
-def _tprs_of(part: Stratum, fprs: Sequence[float], tail: float) -> Floats:
-    """Rates in one stratum, and how far their intervals reach below and above them, (3, rates)."""
-    m, n = len(part.members), len(part.nonmembers)
-    if not (m and n):
-        return np.repeat([[0.0], [0.0], [1.0]], len(fprs), axis=1)
-    alarms = [[fpr * n, *(_binomial_quantile(n, fpr, level) for level in (tail, 1 - tail))] for fpr in fprs]
-    value, least, most = part.rates(np.array(alarms, dtype=np.float64).T)
-    low, high = _clopper_pearson(m * value, m, tail)
+def tprs_at_confidences(
+    ranking: Ranking, fprs: Sequence[float], confidences: Sequence[float]
+) -> list[dict[float, Estimate]]:
+    """`tprs_at_fprs` at several confidences."""
+    few = [fpr for fpr in fprs if ranking.nonmembers * fpr < FALSE_ALARMS_NEEDED]
+    carried = [fpr for fpr in fprs if fpr not in few]
+    bounds, rates = _tpr_bounds(ranking, few, confidences), _tprs_of(ranking, carried, confidences)
+    return [
+        {fpr: (bound if fpr in bound else rate)[fpr] for fpr in fprs} for bound, rate in zip(bounds, rates, strict=True)
+    ]
+
+
+def _tprs_of(ranking: Ranking, fprs: Sequence[float], confidences: Sequence[float]) -> list[dict[float, Estimate]]:
+    """Rates that the non-members can carry, at each confidence."""
+    if not fprs:
+        return [{} for _ in confidences]
+    sizes = [len(part.members) if len(part.nonmembers) else 0 for part in ranking.strata]
+    weights = np.array(sizes, dtype=np.float64) / max(sum(sizes), 1.0)
+    tails = [(1 - confidence) / 2 for confidence in confidences]
+    reached = np.moveaxis(np.array([_rates_of(part, fprs, tails) for part in ranking.strata]), 0, -1)
+    m, (value, least, most) = np.maximum(sizes, 1), reached
+    low, high = _clopper_pearson(m * value, m, np.array(tails)[:, None, None])
     below = np.hypot(value - low, value - np.minimum(least, value))
     above = np.hypot(high - value, np.maximum(most, value) - value)
-    return np.stack([value, below, above])
+    below[..., np.equal(sizes, 0)], above[..., np.equal(sizes, 0)] = 0.0, 1.0
+    found, records = [], ranking.members + ranking.nonmembers
+    method = "Clopper-Pearson and order statistics, MOVER"
+    for confidence, *figures in zip(confidences, value, below, above, strict=True):
+        rates = {}
+        for fpr, point, under, over in zip(fprs, *figures, strict=True):
+            rate = float(weights @ point)
+            lower = max(0.0, rate - combine(under, weights, ranking.blocks))
+            upper = min(1.0, rate + combine(over, weights, ranking.blocks))
+            rates[fpr] = Estimate(rate, lower, upper, confidence, n=records, method=method)
+        found.append(rates)
+    return found
 
 
-def _tpr_bound(ranking: Ranking, fpr: float, confidence: float) -> Estimate:
-    """Upper bound where the threshold can't be placed; the two ways to be wrong share the error, and so do the strata."""
-    m, n = ranking.members, ranking.nonmembers
-    tail = (1 - confidence) / 2
-    caught, level = 0.0, 1 - tail / len(ranking.strata)
-    for part in ranking.strata:
-        alarms = _binomial_quantile(len(part.nonmembers), fpr, level)
-        caught += len(part.members) * part.rates(np.array([alarms], dtype=np.float64))[0]
-    high = float(_clopper_pearson(np.array([caught]), m, tail)[1][0])
-    needed = int(np.ceil(FALSE_ALARMS_NEEDED / fpr - 1e-9))
-    method = f"upper bound: false-positive rate {fpr:g} needs {needed:,} non-members, not {n:,}"
-    return Estimate(high, 0.0, high, confidence, "upper bound", n=m + n, method=method)
+def _rates_of(part: Stratum, fprs: Sequence[float], tails: Sequence[float]) -> Floats:
+    """Rates of one stratum at each tail, with the rates at the ends of the threshold's interval, (3, tails, rates)."""
+    n = len(part.nonmembers)
+    if not (len(part.members) and n):
+        return np.zeros((3, len(tails), len(fprs)))
+    ends = [[[_binomial_quantile(n, fpr, level) for fpr in fprs] for level in (tail, 1 - tail)] for tail in tails]
+    alarms = np.array([[[fpr * n for fpr in fprs], *pair] for pair in ends], dtype=np.float64)
+    return part.rates(alarms.swapaxes(0, 1))
+
+
+def _tpr_bounds(ranking: Ranking, fprs: Sequence[float], confidences: Sequence[float]) -> list[dict[float, Estimate]]:
+    """Upper bounds where the threshold can't be placed; the two ways to be wrong share the error, and so do the strata."""
+    if not fprs:
+        return [{} for _ in confidences]
+    m, n, strata = ranking.members, ranking.nonmembers, ranking.strata
+    tails, caught = [(1 - confidence) / 2 for confidence in confidences], np.zeros((len(confidences), len(fprs)))
+    for part in strata:
+        size = len(part.nonmembers)
+        alarms = [[_binomial_quantile(size, fpr, 1 - tail / len(strata)) for fpr in fprs] for tail in tails]
+        caught += len(part.members) * part.rates(np.array(alarms, dtype=np.float64))
+    _, highs = _clopper_pearson(caught, m, np.array(tails)[:, None])
+    found: list[dict[float, Estimate]] = []
+    for confidence, ends in zip(confidences, highs.tolist(), strict=True):
+        found.append({})
+        for fpr, high in zip(fprs, ends, strict=True):
+            needed = int(np.ceil(FALSE_ALARMS_NEEDED / fpr - 1e-9))
+            method = f"upper bound: false-positive rate {fpr:g} needs {needed:,} non-members, not {n:,}"
+            found[-1][fpr] = Estimate(high, 0.0, high, confidence, "upper bound", n=m + n, method=method)
+    return found
 
 
 @lru_cache(maxsize=1024)  # the same for all attacks of an audit

@@ -97,7 +97,8 @@ def combine(errors: Floats, weights: Floats, blocks: Indices) -> float:
     >>> round(combine(np.array([3.0, 3.0]), np.array([0.5, 0.5]), np.array([0, 1])), 3)
     2.121
     """
-    parts = [float(np.sum((weights * errors)[blocks == block])) for block in np.unique(blocks)]
+    weighted = weights * errors
+    parts = [float(np.sum(weighted[blocks == block])) for block in numbers_in(np.asarray(blocks, np.intp))]
     return float(np.hypot.reduce(parts))
 
 
@@ -119,15 +120,77 @@ def count_below(ordered: Floats, wanted: Floats, side: Literal["left", "right"] 
 
 
 @dataclass(frozen=True)
+class Ordered:
+    """The records of one stratum by score: their rows, which of them tie, who is a member, and the block of the stratum."""
+
+    rows: Indices
+    rank: Indices
+    member: Booleans
+    block: int
+
+    @cached_property
+    def placements(self) -> Floats:
+        """Those of `Stratum`, of members and of non-members, in the order of the records."""
+        start, end = ties(self.rank)
+        inside = np.concatenate([[0], np.cumsum(self.member)])
+        members, both = int(inside[-1]), inside[start] + inside[end]
+        below = (start + end - both) / (2 * max(1, len(self.rows) - members))
+        return np.asarray(np.where(self.member, below, 1 - both / (2 * max(1, members))))
+
+    def within(self, scale: Scale) -> list[Ordered]:
+        """The same records in the strata of another scale."""
+        kept = [(rows[self.rows], block) for rows, block in scale.strata()]
+        return [Ordered(self.rows[rows], self.rank[rows], self.member[rows], block) for rows, block in kept]
+
+
+def order_scores(scores: Floats, member: Booleans, scale: Scale) -> list[Ordered]:
+    """Sort the records of each stratum."""
+    found = []
+    for mask, block in scale.strata():
+        rows = np.flatnonzero(mask)
+        rows = rows[np.argsort(scores[rows])]
+        new = np.diff(scores[rows], prepend=scores[rows[:1]]) != 0
+        rank: Indices = np.cumsum(new).astype(np.int32 if len(new) < 2**31 else np.int64)
+        found.append(Ordered(rows, rank, member[rows], block))
+    return found
+
+
+def placed(ordered: Sequence[Ordered]) -> Floats:
+    """Placement of each record, by row."""
+    found = np.empty(sum(len(one.rows) for one in ordered))
+    for one in ordered:
+        found[one.rows] = one.placements
+    return found
+
+
+def ties(*sorted_values: Indices) -> tuple[Indices, Indices]:
+    """Where the run of equal values that each one belongs to starts, and where it ends."""
+    new = np.zeros(len(sorted_values[0]), bool)
+    new[:1] = True
+    for values in sorted_values:
+        new[1:] |= values[1:] != values[:-1]
+    starts = np.flatnonzero(new)
+    run = np.cumsum(new, dtype=np.int32 if len(new) < 2**31 else np.int64) - 1
+    ends = np.append(starts[1:], len(new)).astype(run.dtype)
+    return starts.astype(run.dtype)[run], ends[run]
+
+
+@dataclass(frozen=True)
 class Stratum:
-    """Member scores and non-member scores on one scale, each sorted once and used for every figure."""
+    """Member scores and non-member scores on one scale, each sorted once and used for every figure.
+
+    ``known`` are their placements, where they were found with the order.
+    """
 
     members: Floats
     nonmembers: Floats
+    known: tuple[Floats, Floats] | None = None
 
-    @property
+    @cached_property
     def placements(self) -> tuple[Floats, Floats]:
         """For each member the share of non-members below it, for each non-member the share of members above it."""
+        if self.known is not None:
+            return self.known
         s, t = self.members, self.nonmembers
         below = count_below(t, s)
         # t[j] is not below s[i] from j = below[i] on: counting these gives for each t the number of s that are not above.
@@ -164,7 +227,7 @@ class Stratum:
         """
         s, t = self.members, self.nonmembers
         if not len(t):
-            return np.ones(len(false_alarms))
+            return np.ones(np.shape(false_alarms))
         at = t[np.maximum(len(t) - 1 - (false_alarms + 1e-9).astype(np.intp), 0)]
         (s_from, s_to), (t_from, t_to) = (
             (np.searchsorted(x, at), np.searchsorted(x, np.nextafter(at, np.inf))) for x in (s, t)
@@ -191,6 +254,16 @@ class Ranking:
         """Sort the scores of each stratum."""
         strata = tuple(Stratum(np.sort(part.members), np.sort(part.nonmembers)) for part in parts)
         return cls(strata, np.array([part.block for part in parts], np.intp))
+
+    @classmethod
+    def in_order(cls, scores: Floats, ordered: Sequence[Ordered]) -> Ranking:
+        """The same from the records in their order."""
+        strata = []
+        for one in ordered:
+            here, sides = scores[one.rows], (one.member, ~one.member)
+            inside, outside = (one.placements[side] for side in sides)
+            strata.append(Stratum(here[sides[0]], here[sides[1]], (inside, outside)))
+        return cls(tuple(strata), np.array([one.block for one in ordered], np.intp))
 
     @cached_property
     def weights(self) -> Floats:

@@ -1,6 +1,7 @@
 """Versions of what the numbers rest on: recorded with every audit, and part of every key in the cache."""
 
 from datetime import UTC, datetime
+from functools import cache
 from importlib import metadata
 from platform import python_version
 from typing import Any
@@ -16,6 +17,12 @@ def versions() -> dict[str, str]:
     >>> sorted(versions())[:3]
     ['joblib', 'leakscope', 'numpy']
     """
+    return dict(_installed())
+
+
+@cache
+def _installed() -> dict[str, str]:
+    """The same, read once: reading it takes as long as training a small model."""
     found = {"python": python_version()}
     for name in PACKAGES:
         try:

@@ -9,7 +9,8 @@ model        trained on                                                         
 *folds*      all members without one part                                        its part of the judged members and of the
                                                                                  judged non-members (the never-trained
                                                                                  control), and the other judged members
-*halves*     half of the members                                                 all members
+*halves*     half of the members                                                 judged members of the other half, as many judged
+                                                                                 non-members, and members that are not judged
 *references* all members that are not judged, a random half of the judged        the judged records
              members and a random half of the judged non-members; the partner
              of a pair on the other halves
@@ -77,8 +78,11 @@ class Design:
     sides
         For each pair of references and each position: trains the first (0), the second (1), both or neither. A held-out copy of
         a member is had with it, but not trained on twice.
-    fold, half
+    fold
         The part of each member.
+    half
+        The part of each record. Judged non-members are dealt to the halves as members are, so that the half without it can be
+        asked about every judged record. It is -1 for other non-members, and for all of them without folds.
     asked
         The fold model that each judged record is asked of.
     """
@@ -122,20 +126,20 @@ class Design:
         if kind == "reference":
             side = self.sides[number // 2]
             return np.flatnonzero((side == number % 2) | (side == BOTH))
-        return np.flatnonzero(self.fold != number if kind == "fold" else self.half == number)
+        return np.flatnonzero(self.fold != number if kind == "fold" else self.half[: self.members] == number)
 
     def rows(self, model: int) -> Indices:
         """Records that a model is asked about; for a fold those of the control come first.
 
-        A half is asked about judged members that it was not trained on, and about all members that are not judged, whose exposure is
-        a mean over both halves.
+        A half is asked about judged records of the other half, and about all members that are not judged, whose exposure is a mean over
+        both halves.
         """
         kind = self.kind(model)
         if kind == "whole":
             return np.arange(self.records)
         if kind == "half":
-            asked = np.ones(self.members, bool)
-            asked[self.judged_members] = self.half[self.judged_members] != model - self.models("half").start
+            asked = np.arange(self.records) < self.members
+            asked[self.judged] = self.half[self.judged] == 1 - (model - self.models("half").start)
             return np.flatnonzero(asked)
         return self.judged if kind == "reference" else np.concatenate([self.control_rows(model), self.fit_rows(model)])
 
@@ -176,7 +180,7 @@ def make_design(target: Target, sample: Sample, hashes: tuple[Hashes, Hashes], n
     sides = np.full((numbers.references // 2, len(members) + len(nonmembers)), NEITHER, np.int8)
     for pair, rng in zip(sides, pairing, strict=True):
         pair[:] = _draw_pair(sample, hashes, (labels, others), rng)
-    half = _deal(members, labels, numbers.halves, halving) if numbers.halves else np.zeros(len(members), np.intp)
+    half = _draw_halves(sample, hashes, (labels, others), numbers, halving)
     fold, asked = _draw_folds(sample, hashes, (labels, others), numbers.folds, folding)
     small = (part.astype(np.int8) for part in (fold, half, asked))
     return Design(numbers, len(members), len(members) + len(nonmembers), judged, sides, *small)
@@ -195,6 +199,21 @@ def _draw_pair(
     second[alone] = _deal(nonmembers[alone], labels[1][alone], 2, rng)
     second[copied] = COPY + follow(nonmembers[copied], members, first, 0)
     return np.concatenate([first, second]).astype(np.int8)
+
+
+def _draw_halves(
+    sample: Sample, hashes: tuple[Hashes, Hashes], labels: tuple[Any, Any], numbers: Numbers, rng: np.random.Generator
+) -> Indices:
+    """The half of each record; see `Design`."""
+    members, nonmembers = hashes
+    inside, outside = np.zeros(len(members), np.intp), np.full(len(nonmembers), -1)
+    if numbers.halves:
+        inside = _deal(members, labels[0], numbers.halves, rng)
+    if numbers.halves and numbers.folds:
+        rows = sample.nonmembers
+        dealt = _deal(nonmembers[rows], labels[1][rows], numbers.halves, rng)
+        outside[rows] = follow(nonmembers[rows], members, inside, dealt)
+    return np.concatenate([inside, outside])
 
 
 def _draw_folds(

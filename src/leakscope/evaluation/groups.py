@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from leakscope.core import intervals
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.estimate import Estimate
-from leakscope.core.ranking import Scale
+from leakscope.core.ranking import Ordered, numbers_in, ties
 from leakscope.evaluation.results import GroupRisk
 
 #: Columns of the groups that every audit has: the classes of a classifier, the deciles of the labels of a regression.
@@ -73,28 +73,6 @@ class GroupColumn(NamedTuple):
     codes: Indices
 
 
-@dataclass(frozen=True)
-class Ordered:
-    """The records of one stratum by score: their rows, which of them tie, who is a member, and the block of the stratum."""
-
-    rows: Indices
-    rank: Indices
-    member: Booleans
-    block: int
-
-
-def order_scores(scores: Floats, member: Booleans, scale: Scale) -> list[Ordered]:
-    """Sort the records of each stratum."""
-    found = []
-    for mask, block in scale.strata():
-        rows = np.flatnonzero(mask)
-        rows = rows[np.argsort(scores[rows])]
-        found.append(
-            Ordered(rows, np.cumsum(np.diff(scores[rows], prepend=scores[rows[:1]]) != 0), member[rows], block)
-        )
-    return found
-
-
 def group_risks(
     ordered: Sequence[Ordered], says_member: Floats, columns: Sequence[GroupColumn], confidences: Sequence[float]
 ) -> list[tuple[GroupRisk, ...]]:
@@ -109,6 +87,7 @@ def group_risks(
     >>> one = np.zeros(80, int)
     >>> column = GroupColumn("sex", ["f", "m"], np.repeat([0, 1], 40))
     >>> scores = np.where(column.codes == 0, member, 0.0)
+    >>> from leakscope.ranking import Scale, order_scores
     >>> ((first, second),) = group_risks(order_scores(scores, member, Scale(one, one)), scores, [column], [0.95])
     >>> first.level, first.auc.value, second.auc.value, first.gap.value
     ('f', 1.0, 0.5, 0.5)
@@ -161,7 +140,7 @@ def _sums(codes: Indices, rank: Indices, a: Booleans, count: int) -> tuple[tuple
     and arrays are freed once they are used: otherwise this step would decide how much memory an audit needs.
     """
     kind = np.int32 if len(rank) < 2**28 else np.int64
-    start, end = _ties(rank)
+    start, end = ties(rank)
     below, number = _total(~a, kind), _total(a, kind)
     placed, m_from, m_above = below[start] + below[end], number[-1] - number[start], number[-1] - number[end]
     weight = _total(np.where(a, placed, 0), np.int64)
@@ -172,7 +151,7 @@ def _sums(codes: Indices, rank: Indices, a: Booleans, count: int) -> tuple[tuple
     placed, m_from, m_above, a_above = placed[order], m_from[order], m_above[order], a_above[order]
     del order
     first = np.searchsorted(code, np.arange(count + 1))
-    start, end = _ties(rank, code)
+    start, end = ties(rank, code)
     below = _total(~a, kind)
     before = below[first][code]
     least, tied = below[start] - before, below[end] - below[start]
@@ -206,18 +185,6 @@ def _sums_between(values: Indices, ends: Indices) -> Indices:
     """Sums of the values from each end to the next."""
     total = np.cumsum(values, dtype=np.int64)
     return np.diff(np.where(ends > 0, total[ends - 1], 0)) if len(total) else np.zeros(len(ends) - 1, np.int64)
-
-
-def _ties(*sorted_values: Indices) -> tuple[Indices, Indices]:
-    """Where the run of equal values that each one belongs to starts, and where it ends."""
-    new = np.zeros(len(sorted_values[0]), bool)
-    new[:1] = True
-    for values in sorted_values:
-        new[1:] |= values[1:] != values[:-1]
-    starts = np.flatnonzero(new)
-    run = np.cumsum(new, dtype=np.int32 if len(new) < 2**31 else np.int64) - 1
-    ends = np.append(starts[1:], len(new)).astype(run.dtype)
-    return starts.astype(run.dtype)[run], ends[run]
 
 
 def _variance(total: Indices, squares: Indices, count: Indices) -> Floats:
@@ -255,7 +222,7 @@ def _combined(parts: Sequence[_Placed], blocks: Indices) -> _Auc:
 
 def _combine(errors: Floats, weights: Floats, blocks: Indices) -> Floats:
     """`ranking.combine` for each group; the first axis is that of the strata."""
-    parts = [(weights * errors)[blocks == block].sum(axis=0) for block in np.unique(blocks)]
+    parts = [(weights * errors)[blocks == block].sum(axis=0) for block in numbers_in(blocks)]
     return np.asarray(np.hypot.reduce(parts))
 
 

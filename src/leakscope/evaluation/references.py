@@ -20,6 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from leakscope.attacks.membership_explanation_references import explanation_table, references_of
 from leakscope.attacks.protocol import Attack
@@ -29,7 +30,7 @@ from leakscope.core.arrays import Floats, Labels
 from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.evaluate import Control, Observed
 from leakscope.evaluation.results import Fit
-from leakscope.evaluation.training import Show, Shown, Trained, answers_in
+from leakscope.evaluation.training import Fits, Show, Shown, Trained, answers_in
 from leakscope.models.model import Model, Task
 from leakscope.models.target import Target
 from leakscope.releases.release import from_answers, needs_model
@@ -66,9 +67,15 @@ def observe_version(
         control = Control(there, design.asked, design.smallest_fold)
     if len(fits.references):
         name, inside = OTHER_REFERENCES if target.learner is None else REFERENCES, design.inside()
-        tables = {name: combine(fits.references, inside, task)}
+        tables = {name: _statistics(fits, inside, task)}
         tables |= {references_of(one): explanation_table(shown, inside) for one, shown in fits.explained.items()}
     return Observed(sides[0], sides[1], control, judged=tables)
+
+
+def _statistics(fits: Fits, inside: NDArray[np.bool_], task: Task) -> Floats:
+    """Statistics of the references and, at no cost of training, of the half without the record as one more model without it."""
+    without = np.zeros(fits.other_half.shape, bool)
+    return combine(np.concatenate([fits.references, fits.other_half]), np.concatenate([inside, without]), task)
 
 
 @dataclass(frozen=True, eq=False)

@@ -16,9 +16,20 @@ from leakscope.core import intervals
 from leakscope.core.arrays import Booleans, Floats, Indices
 from leakscope.core.checks import check_confidence, check_share
 from leakscope.core.estimate import Estimate
-from leakscope.core.ranking import Part, Ranking, Scale, best_threshold, count_below, numbers_in, split
+from leakscope.core.ranking import (
+    Ordered,
+    Part,
+    Ranking,
+    Scale,
+    best_threshold,
+    count_below,
+    numbers_in,
+    order_scores,
+    placed,
+    split,
+)
 from leakscope.data.small_groups import NOT_SHOWN
-from leakscope.evaluation.groups import GroupColumn, group_risks, order_scores
+from leakscope.evaluation.groups import GroupColumn, group_risks
 from leakscope.evaluation.results import Control, ExposedGroup, GroupRisk, Histogram, Risk, Roc
 
 FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
@@ -69,22 +80,41 @@ def score(
     parts = split(scores, member, scale)
     told = [_best_threshold_decisions(part) for part in parts]
     says = told if says_member is None else split(says_member, member, scale)
-    return _figures(Ranking.of(parts), told, says, Confidence(confidence, confidence), fprs)
+    return _figures(Ranking.of(parts), told, says, [Confidence(confidence, confidence)], fprs)[0]
 
 
 def _figures(
-    ranking: Ranking, told: Sequence[Part], says: Sequence[Part], confidence: Confidence, fprs: tuple[float, ...]
-) -> Figures:
-    """Figures from the sorted scores, the decisions at the best threshold, and the attack's own decisions."""
+    ranking: Ranking,
+    told: Sequence[Part],
+    says: Sequence[Part],
+    confidences: Sequence[Confidence],
+    fprs: tuple[float, ...],
+) -> list[Figures]:
+    """Figures at each confidence from the sorted scores, the decisions at the best threshold, and the attack's own decisions."""
     # Two halves that choose thresholds for each other depend on each other, and so do strata of one block.
     dependent = 2 * max(np.bincount(ranking.blocks))
     records = sum(part.size for part in told)
     right = sum(np.sum(part.members) + len(part.nonmembers) - np.sum(part.nonmembers) for part in told)
-    return Figures(
-        intervals.auc(ranking, confidence.auc),
-        intervals.mean_difference(says, confidence.auc),
-        intervals.proportion(round(float(right)), records, confidence.auc, independent=-(-records // dependent)),
-        intervals.tprs_at_fprs(ranking, fprs, confidence.rates),
+    shared = zip(confidences, *_common(ranking, says, confidences, fprs), strict=True)
+    return [
+        Figures(
+            auc,
+            advantage,
+            intervals.proportion(round(float(right)), records, one.auc, independent=-(-records // dependent)),
+            tprs,
+        )
+        for one, auc, advantage, tprs in shared
+    ]
+
+
+def _common(
+    ranking: Ranking, says: Sequence[Part], confidences: Sequence[Confidence], fprs: tuple[float, ...]
+) -> tuple[list[Estimate], list[Estimate], list[dict[float, Estimate]]]:
+    """AUC, advantage and true-positive rates of an attack or of a control, at each confidence."""
+    return (
+        [intervals.auc(ranking, one.auc) for one in confidences],
+        intervals.mean_differences(says, [one.auc for one in confidences]),
+        intervals.tprs_at_confidences(ranking, fprs, [one.rates for one in confidences]),
     )
 
 
@@ -134,8 +164,31 @@ class Judged:
         return split(self.guesses.score, self.member, self.scale)
 
     @cached_property
+    def ordered(self) -> list[Ordered]:
+        """The records by score: sorted once, and used for every figure."""
+        return order_scores(self.guesses.score, self.member, self.scale)
+
+    @cached_property
     def ranking(self) -> Ranking:
-        return Ranking.of(self.scores)
+        return Ranking.in_order(self.guesses.score, self.ordered)
+
+    @cached_property
+    def placed(self) -> Floats:
+        """Placement of each record (`ranking.Stratum`)."""
+        return placed(self.ordered)
+
+    def placed_within(self, scale: Scale) -> Floats:
+        """The same where other records can be compared."""
+        if np.array_equal(scale.stratum, self.scale.stratum):
+            return self.placed
+        if len(self.ordered) == 1:
+            return placed(self.ordered[0].within(scale))
+        return placed(order_scores(self.guesses.score, self.member, scale))
+
+    def beyond(self, blind: Judged) -> Callable[[float], Estimate]:
+        """AUC beyond that of the blind baseline on the same records, compared where those of the baseline can be."""
+        changes = self.placed_within(blind.scale) - blind.placed
+        return intervals.mean_change(split(changes, self.member, blind.scale))
 
     @cached_property
     def told(self) -> list[Part]:
@@ -176,18 +229,20 @@ def assess(
     judged = trial.target
     both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
     by_group = assess_groups(judged, groups, [one.auc for one in both])
-    beyond_blind = None
-    if blind is not None:
-        within_blind_halves = split(judged.guesses.score, judged.member, blind.scale)
-        beyond_blind = intervals.paired_auc_difference(within_blind_halves, blind.scores)
-        del within_blind_halves
-    beyond_control = None if trial.control is None else _beyond_control(judged, trial.control)
-    controls = _controls("never trained", trial.control, both, fprs)
-    shuffled = _controls("permuted", trial.permuted, both, fprs)
+    beyond_blind = None if blind is None else judged.beyond(blind)
+    beyond_control, unseen_model = None, None
+    if trial.control is not None:
+        unseen_model = replace(trial.control)  # what is cached in the copy goes with it
+        beyond_control = _beyond_control(judged, unseen_model)
+    controls = _controls("never trained", unseen_model, both, fprs)
+    del unseen_model
+    shuffled = _controls("permuted", None if trial.permuted is None else replace(trial.permuted), both, fprs)
     curve, bars = roc(judged.ranking), histogram(judged)
+    found = _figures(judged.ranking, judged.told, judged.says, both, fprs)
     risks = []
-    for (confidence, rates), of_groups, unseen, of_shuffled in zip(both, by_group, controls, shuffled, strict=True):
-        figures = _figures(judged.ranking, judged.told, judged.says, Confidence(confidence, rates), fprs)
+    for (confidence, rates), of_groups, unseen, of_shuffled, figures in zip(
+        both, by_group, controls, shuffled, found, strict=True
+    ):
         permuted = unseen if of_shuffled is None else of_shuffled
         assert permuted is not None
         control = permuted if unseen is None else unseen
@@ -221,9 +276,7 @@ def assess(
 
 
 def _beyond_control(target: Judged, control: Judged) -> Callable[[float], Estimate]:
-    return intervals.auc_beyond_control(
-        target.member, (target.guesses.score, target.scale), (control.guesses.score, control.scale)
-    )
+    return intervals.difference_in_order((target.ranking, target.ordered), (control.ranking, control.ordered))
 
 
 def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, Estimate]]) -> dict[float, Estimate]:
@@ -246,16 +299,8 @@ def _controls(
     """Figures of a control at each confidence; None for each where there is no control."""
     if judged is None:
         return [None] * len(confidences)
-    here = replace(judged)  # what is cached in the copy goes with it
-    return [
-        Control(
-            kind,
-            intervals.auc(here.ranking, one.auc),
-            intervals.mean_difference(here.says, one.auc),
-            intervals.tprs_at_fprs(here.ranking, fprs, one.rates),
-        )
-        for one in confidences
-    ]
+    figures = zip(*_common(judged.ranking, judged.says, confidences, fprs), strict=True)
+    return [Control(kind, auc, advantage, tprs) for auc, advantage, tprs in figures]
 
 
 def group_columns(groups: Mapping[str, NDArray[Any]]) -> list[GroupColumn]:
@@ -282,8 +327,7 @@ def assess_groups(
     if not groups:
         return [()] * len(confidences)
     columns = group_columns(groups) if isinstance(groups, Mapping) else groups
-    ordered = order_scores(judged.guesses.score, judged.member, judged.scale)
-    return group_risks(ordered, judged.guesses.says_member, columns, confidences)
+    return group_risks(judged.ordered, judged.guesses.says_member, columns, confidences)
 
 
 def most_exposed_group(
@@ -306,9 +350,8 @@ def most_exposed_group(
         rivals["beyond_control"] = _beyond_control(trial.target.take(rows), unseen)(confidence)
     if blind is not None:
         own, theirs = trial.target.take(rows), blind.take(rows)
-        within = split(own.guesses.score, own.member, theirs.scale)
         rivals["blind"] = intervals.auc(theirs.ranking, confidence)
-        rivals["beyond_blind"] = intervals.paired_auc_difference(within, theirs.scores)(confidence)
+        rivals["beyond_blind"] = own.beyond(theirs)(confidence)
     return ExposedGroup(
         risk.release, risk.attack, group.column, group.level, group.members, group.nonmembers, group.auc, **rivals
     )

@@ -61,6 +61,8 @@ class Fits:
         Fit of the judged members under each fold model, (folds, judged members); nan where it was not asked.
     halves
         Fit of the members under each half, (halves, members); nan where it was not asked.
+    other_half
+        Fit of the judged records under the half that they do not belong to, (1, judged); (0, judged) without folds and halves.
     unseen
         For each model, its answers' score on judged records that it was not trained on (``measure`` of `train`).
     explained
@@ -71,6 +73,7 @@ class Fits:
     references: Floats
     folds: Floats
     halves: Floats
+    other_half: Floats
     unseen: tuple[float, ...]
     explained: Mapping[str, Floats] = field(default_factory=dict)
 
@@ -310,9 +313,11 @@ def _fits(design: Design, found: dict[int, dict[str, Any]], versions: int) -> tu
             at = place[design.rows(model)]
             folds[row, at[at >= 0]] = found[model]["fit"][version][at >= 0]
         references = np.array([part["fit"][version] for part in kept]).reshape(-1, judged)
-        halves = np.full((design.numbers.halves, design.members), np.nan)
+        halves = np.full((design.numbers.halves, design.records), np.nan)
         for row, model in enumerate(design.models("half")):
             halves[row, design.rows(model)] = found[model]["fit"][version]
+        both = len(halves) and design.numbers.folds
+        other_half = halves[1 - design.half[design.judged], design.judged][None] if both else references[:0]
         unseen = tuple(part["unseen"][version] for part in found.values() if "unseen" in part)
-        fits.append(Fits(references, folds, halves, unseen, explained))
+        fits.append(Fits(references, folds, halves[:, : design.members], other_half, unseen, explained))
     return tuple(fits)
