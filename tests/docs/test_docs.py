@@ -8,6 +8,7 @@ import inspect
 import re
 import sys
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -22,7 +23,7 @@ from leakscope.releases.feature_explanations import METHODS
 from leakscope.releases.release import RELEASES
 
 ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
+DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "leakscope"
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
     *(path for path in sorted(DOCS.rglob("*.md")) if not {"_made", "_build"} & set(path.relative_to(DOCS).parts)),
@@ -127,6 +128,32 @@ def test_options_in_the_text_exist(page):
             assert option in EVERY_OPTION | FOREIGN, f"no command has an option {option}"
 
 
+@pages
+def test_modules_and_files_exist(page):
+    """Dotted names and files of the package; decisions and the changelog also name what is gone."""
+    text = page.read_text(encoding="utf-8")
+    if page.name == "CHANGELOG.md" or page.parent.name == "decisions":
+        return
+    for name in set(re.findall(r"(?<![\w./-])leakscope(?:\.[A-Za-z_]\w*)+", text)):
+        assert resolves(name), f"there is no {name}"
+    for name in set(re.findall(r"`((?:[\w.-]+/)+[\w-]+\.(?:py|md))`", text)):
+        assert any((folder / name).exists() for folder in (ROOT, SOURCE, SOURCE / "report", DOCS)), (
+            f"there is no {name}"
+        )
+
+
+def resolves(name):
+    """Whether a dotted name leads to a module, or to an attribute of one."""
+    value = leakscope
+    for part in name.split(".")[1:]:
+        if not hasattr(value, part):
+            if not (inspect.ismodule(value) and find_spec(f"{value.__name__}.{part}")):
+                return False
+            import_module(f"{value.__name__}.{part}")
+        value = getattr(value, part)
+    return True
+
+
 def test_every_command_is_in_the_documentation():
     together = "\n".join(page.read_text(encoding="utf-8") for page in PAGES)
     assert [name for name in COMMANDS if name and f"leakscope {name}" not in together] == []
@@ -182,7 +209,7 @@ def test_the_matrix_has_every_attack(matrix):
 
 def test_every_file_of_an_attack_is_in_the_matrix(matrix):
     together = "\n".join(matrix.values())
-    files = (ROOT / "src" / "leakscope" / "attacks").glob("[a-z]*_*.py")
+    files = (SOURCE / "attacks").glob("[a-z]*_*.py")
     missing = [path.stem for path in files if f"<leakscope.attacks.{path.stem}>" not in together]
     assert missing == []
 

@@ -13,6 +13,7 @@ from sphinx.application import Sphinx
 from leakscope.attacks.protocol import Attack
 from leakscope.evaluation import verdict
 from leakscope.evaluation.risk import Confidence
+from leakscope.report.glossary import TERMS
 from leakscope_docs import executed, mathml, modules, schema, statements
 
 
@@ -46,9 +47,16 @@ def made(folder: Path) -> dict[str, str]:
         **matrix_parts(folder / "executed"),
         "parts/api.txt": modules.api_part(),
         "parts/folders.txt": modules.folder_map(),
+        "parts/glossary.txt": glossary_part(),
         "parts/schema.txt": schema.schema_part(),
         "parts/statements.txt": statements.statement_tables(),
     }
+
+
+def glossary_part() -> str:
+    """The terms of the package's glossary in alphabetical order, each with an anchor of its own."""
+    terms = sorted(TERMS.items(), key=lambda pair: pair[0].casefold())
+    return "```{glossary}\n" + "\n".join(f"{term}\n  {meaning}\n" for term, meaning in terms) + "```\n"
 
 
 def matrix_parts(folder: Path) -> dict[str, str]:

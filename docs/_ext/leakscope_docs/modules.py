@@ -101,6 +101,7 @@ GROUPS = (
             *("core.result", "core.estimate", "core.wording", "core.*", "evaluation.results", "record.storage"),
             *("record.gate", "record.conditions", "record.policy", "record.*", "studies.diff*", "models.provenance"),
             *("report", "report.document", "report.documents", "report.documents.*", "report.charts.model"),
+            "report.glossary",
         ),
         on_one_page=True,
     ),
@@ -220,7 +221,7 @@ def describe(page: Page, marks: str) -> str:
         offers = f"\n**It offers**\n\n{name_list(names)}" if names else ""
     return (
         f"{marks} {page.title}\n\n`{page.path.relative_to(ROOT)}`\n\n"
-        f"```{{eval-rst}}\n.. automodule:: leakscope.{page.module}\n   {members}\n```\n{offers}"
+        f"```{{eval-rst}}\n.. automodule:: leakscope.{page.module}\n   {members}\n   :ignore-module-all:\n```\n{offers}"
     )
 
 

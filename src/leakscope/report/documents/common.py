@@ -10,6 +10,7 @@ from leakscope.core.result import NotRun, Outcome, Result, Scalar
 from leakscope.core.wording import SENTENCE_LENGTH, Style, name, sentence, write
 from leakscope.report.charts.model import Axis, Chart, Mark, Rule, Series
 from leakscope.report.document import Block, Details, Item, Items, KeyFigures, Table, Text, Value
+from leakscope.report.glossary import TERMS
 
 PAPERS = {
     "farokhi2020": "F. Farokhi and M. A. Kaafar: Modelling and Quantifying Membership Information Leakage in Machine Learning, 2020",
@@ -21,27 +22,6 @@ PAPERS = {
     "Yeom": "S. Yeom, I. Giacomelli, M. Fredrikson and S. Jha: Privacy Risk in Machine Learning: Analyzing the Connection to Overfitting, 2018",
     "Zarifzadeh": "S. Zarifzadeh, P. Liu and R. Shokri: Low-Cost High-Power Membership Inference Attacks, 2024",
     "Carlini": "N. Carlini, S. Chien, M. Nasr, S. Song, A. Terzis and F. Tramèr: Membership Inference Attacks From First Principles, 2022",
-}
-_TERMS = {
-    "Member": "A person whose record was in the training data.",
-    "Non-member": "A person from the same population as the members whose record was not in the training data.",
-    "Holdout": "The records of non-members that you provide.",
-    "Release": "An output made available: labels, probabilities, explanations, the parameters of the model.",
-    "Membership inference attack": "A method that scores records for membership in the training data.",
-    "TPR at 1 % FPR": "The share of members that an attack identifies (true-positive rate) if it may take 1 % of the non-members for members "
-    "(false-positive rate). Lay summaries call these false alarms.",
-    "AUC": "How often an attack ranks a random member above a random non-member: 0.5 is chance, 1 is perfect.",
-    "Advantage": "TPR minus FPR at the attack's own threshold: 0 is chance, 1 is perfect.",
-    "Never-trained control": "The same attack on a model that was not trained on the members. It should do no better than chance.",
-    "Blind baseline": "A classifier of members against non-members that does not use the model. Above chance, it shows a distribution shift.",
-    "Reference model": "A model that the audit trains in the same way on a known subset of the records.",
-    "Exposure": "A record's estimated vulnerability, from 0 to 1: with reference models, one minus the mean probability of its true label under them.",
-    "Bound": "What no attack can exceed. It follows from a proof, not from attacks.",
-    "Gap": "The AUC within a group minus the AUC of all other records.",
-    "Confidence interval": "The range that contains the true value with the stated confidence. It is in brackets after the value.",
-    "Significant": "The interval, corrected for the number of comparisons, excludes the value that means no effect.",
-    "Pareto-optimal": "No other option is at least as good in everything and better in something.",
-    "Utility": "How well a model does its task, such as its accuracy.",
 }
 _CONTENT = {
     Text: "paragraphs", KeyFigures: "figures", Table: "rows", Chart: "series", Items: "items", Details: "blocks"
@@ -125,8 +105,8 @@ def cite(pairs: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
 
 def glossary(*terms: str) -> Details:
     """Explain terms; all of them by default."""
-    chosen = terms or tuple(_TERMS)
-    return Details("Glossary", (Items(tuple(Item(_TERMS[term], term) for term in chosen), style="terms"),))
+    chosen = terms or tuple(TERMS)
+    return Details("Glossary", (Items(tuple(Item(TERMS[term], term) for term in chosen), style="terms"),))
 
 
 def not_run(left_out: Sequence[NotRun], title: str = "Not run", *, brief: bool = False) -> list[Items]:

@@ -1,0 +1,142 @@
+"""Words that user-facing text does not use, since one thing has one term: pages, reports, help, docstrings and messages."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import typer
+
+from leakscope.cli.main import app
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "leakscope"
+#: What is not written, and what is written instead. Plain English words ("others", "the rest", "try") only in the senses meant.
+WORDS = {
+    r"insiders?|outsiders?|strangers?|people never trained on|(members? \w+|from) others": "member, non-member",
+    r"(than|from|against|and) the rest|drawn alike": "holdout, all other records",
+    r"adversar(y|ies)(?! \d)|(a|an|each|every|one|best|right|wrong) (try|guess)|guesses": "attack, attacker",
+    r"shadows?|worlds?|beside": "reference model",
+    r"nothing to find": "never-trained control",
+    r"records alone|attackers? without a model": "blind baseline",
+    r"leaves? the building|(handed|hands?|handing) out": "release",
+    r"explanations? by (features?|records?)": "feature explanation, record explanation",
+    r"how exposed (somebody|someone|a person)": "exposure",
+    r"picks the right one": "AUC",
+    r"false alarms?": "false-positive rate",
+    r"prices?|who pays": "utility loss",
+    r"beats?|beaten": "dominated, Pareto-optimal",
+    r"pays? for the choice|holds? together": "simultaneous intervals, multiplicity correction",
+    r"surely|(?<!make )sure|more than chance": "significant",
+    r"so many": "sample size, the number of",
+    r"differ by themselves": "distribution shift",
+    r"anew": "reproduce, again",
+}
+BANNED = re.compile("|".join(rf"\b(?:{pattern})\b" for pattern in WORDS), re.IGNORECASE)
+#: Phrases that may stand, and why.
+EXCEPTIONS = {
+    "accepts one false alarm per 100 non-members": "`questions.md` describes the lay summary",
+    "how often the strongest attack picks the right one": "`questions.md` describes the lay summary",
+}
+#: Files whose docstrings, help or messages are not rewritten yet.
+NOT_YET = set(
+    """
+    attacks/__init__.py attacks/membership_bounded_loss.py attacks/membership_explanation_learned.py
+    attacks/membership_explanation_network.py attacks/membership_explanation_references.py
+    attacks/membership_learned.py attacks/membership_lira.py attacks/membership_record_explanation.py
+    attacks/membership_threshold.py attacks/protocol.py attacks/reconstruction_subspace.py attacks/references.py
+    bounds/any_attack.py bounds/claimed_epsilon.py bounds/epsilon.py bounds/pate.py causal/__init__.py
+    causal/advantages.py causal/climbing.py causal/counting.py causal/encoding.py causal/generalisation.py
+    causal/invariance.py causal/invariance_data.py causal/kinds.py causal/shifts.py causal/table_model.py
+    core/errors.py core/intervals.py core/ranking.py data/datasets/dataset.py data/datasets/synthetic/__init__.py
+    data/records.py defenses/adversarial.py defenses/causal_features.py defenses/components.py defenses/defense.py
+    defenses/distillation.py defenses/dropout.py defenses/early_stopping.py defenses/explained.py
+    defenses/fewer_records.py defenses/l2.py defenses/label_only.py defenses/leakage_penalty.py
+    defenses/more_data.py defenses/quantise.py defenses/query_budget.py defenses/rounded_influences.py
+    defenses/rounding.py defenses/top_classes.py defenses/top_features.py defenses/torch_training.py
+    evaluation/audited_target.py evaluation/blind_baseline.py evaluation/concluding.py evaluation/crossfit.py
+    evaluation/evaluate.py evaluation/explanation_gain.py evaluation/groups.py evaluation/membership_experiment.py
+    evaluation/results.py evaluation/risk.py evaluation/rounds.py evaluation/settings.py evaluation/training.py
+    learners/estimator.py learners/leakage_penalty.py learners/linear.py learners/mlp.py models/http_deadline.py
+    models/model.py models/target.py papers/farokhi.py papers/farokhi_cor2.py papers/shokri_dimensions.py
+    papers/shokri_fig1.py papers/shokri_fig12.py papers/shokri_fig3.py papers/shokri_fig4.py
+    papers/shokri_targets.py papers/tople.py papers/tople_fig3b.py papers/tople_fig3c.py papers/tople_fig4b.py
+    papers/tople_fig4c.py papers/tople_tab3.py papers/tople_thm3.py papers/tople_thm4.py papers/tople_thm7.py
+    releases/feature_explanations/__init__.py releases/feature_explanations/compute.py
+    releases/feature_explanations/faithfulness.py releases/feature_explanations/network.py
+    releases/feature_explanations/settings.py releases/label_stability.py releases/record_explanations/__init__.py
+    releases/record_explanations/approximate.py releases/record_explanations/explanation.py
+    releases/record_explanations/functions.py releases/record_explanations/graph.py
+    releases/record_explanations/linear_models.py releases/record_explanations/logistic.py
+    releases/record_explanations/retrained.py releases/record_explanations/revelation.py
+    releases/record_explanations/ridge.py releases/release.py report/charts/svg.py report/documents/audit_steps.py
+    studies/attributes/__init__.py studies/attributes/measures.py studies/attributes/result.py studies/audit.py
+    studies/causal/measuring.py studies/causal/run.py studies/causal/scenarios.py
+    studies/compare/record_explanations.py studies/compare/run.py studies/compare/utility.py studies/diff/beyond.py
+    studies/frontier/result.py studies/frontier/run.py toys.py worlds/cache.py worlds/training.py
+    """.split()  # noqa: SIM905
+)
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(path for path in sorted((ROOT / "docs").glob("*.md")) if path.stem not in ("changelog", "decisions")),
+    *sorted((ROOT / "docs" / "examples").glob("*.md")),
+]
+
+
+def found(text):
+    """Banned words in a text, each with its context; code, names and exceptions are left out."""
+    text = re.sub(r"^ *(```+|~~~+).*?^ *\1|^\s*(>>>|\.\.\.).*?(\n\s*\n|\Z)", "", text, flags=re.MULTILINE | re.DOTALL)
+    text = " ".join(re.sub(r"``.*?``|`[^`]*`|--[\w-]+|\[[a-z]+\d{4}[^]]*\]|\"\w+\"|\w+[=_.]\w+", "", text).split())
+    for phrase in EXCEPTIONS:
+        text = text.replace(phrase, "")
+    return [text[max(0, match.start() - 40) : match.end() + 20] for match in BANNED.finditer(text)]
+
+
+def written(path):
+    """Docstrings of what is public in a module, and the text of its error messages."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef) and not getattr(node, "name", "").startswith(
+            "_"
+        ):
+            yield ast.get_docstring(node) or ""
+        elif isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("InputError", "ResourceError")):
+            parts = (
+                part.value for argument in node.args for part in ast.walk(argument) if isinstance(part, ast.Constant)
+            )
+            yield "".join(part for part in parts if isinstance(part, str))
+
+
+def helps(command, words):
+    """Every command by name, with its help and that of its options."""
+    texts = [command.help or "", *(getattr(one, "help", None) or "" for one in command.params)]
+    yield pytest.param("\n\n".join(texts), id=words)
+    for name, inner in getattr(command, "commands", {}).items():
+        yield from helps(inner, f"{words} {name}")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_pages_use_the_terms(page):
+    indented = re.sub(r"^ {4}(?! *[-*\d]).*$", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert found(indented) == []
+
+
+@pytest.mark.parametrize("text", list(helps(typer.main.get_command(app), "leakscope")))
+def test_help_uses_the_terms(text):
+    assert found(text) == []
+
+
+@pytest.mark.parametrize("name", sorted({str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")} - NOT_YET))
+def test_docstrings_and_messages_use_the_terms(name):
+    assert [phrase for text in written(SOURCE / name) for phrase in found(text)] == []
+
+
+def test_exceptions_and_files_exist():
+    together = " ".join(" ".join(page.read_text(encoding="utf-8").split()) for page in PAGES)
+    assert [phrase for phrase in EXCEPTIONS if phrase not in together] == []
+    assert [name for name in NOT_YET if not (SOURCE / name).exists()] == []
+
+
+@pytest.mark.parametrize("text", ["It beats all.", "An adversary\nknows.", "More than chance", "Members from others."])
+def test_a_word_is_found_and_code_is_not(text):
+    assert len(found(text)) == 1
+    assert found(f"`{text}` Yeom's Adversary 1, world_size, --price, make sure\n\n>>> beside = 1\nworlds\n") == []
