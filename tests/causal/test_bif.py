@@ -8,7 +8,7 @@ import pytest
 from refusals import check_refused
 
 from leakscope.causal import NETWORKS, load_network, parse_bif, read_bif
-from leakscope.causal.named import _bundled
+from leakscope.causal.named import _FILES
 from leakscope.core.errors import InputError
 
 GARDEN = """
@@ -36,7 +36,7 @@ def test_the_tables_are_those_that_pgmpy_reads(name):
         warnings.simplefilter("ignore")
         from pgmpy.readwrite import BIFReader
 
-        model = BIFReader(string=gzip.decompress(_bundled(name).read_bytes()).decode()).get_model()
+        model = BIFReader(string=gzip.decompress((_FILES / f"{name}.bif.gz").read_bytes()).decode()).get_model()
     network = load_network(name)
     assert set(model.nodes()) == set(network.names)
     assert set(model.edges()) == {(parent, child) for child, of in network.parents.items() for parent in of}

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 from refusals import check_refused
 
-from leakscope.causal import named
 from leakscope.causal.advantages import advantage_by_size, all_configurations, worst_case_advantage
 from leakscope.causal.climbing import bic, climb, learned_parents, parent_confidence
 from leakscope.causal.colored_mnist import environments
@@ -137,13 +136,6 @@ def test_variables_that_a_network_lacks():
         check_refused(lambda ask=ask: ask("z"), "'z'")
     for graph, name in (({"Akt": ("snow",)}, "'snow'"), ({"Akt": ("Erk",), "Erk": ("Akt",)}, "'Erk'")):
         check_refused(lambda graph=graph: fit_tables(sachs, draw(sachs, 10), graph), name)
-
-
-def test_the_right_name_on_another_network(monkeypatch, tmp_path):
-    path = tmp_path / "child.bif"
-    path.write_text("variable x { type discrete [ 1 ] { a }; } probability ( x ) { table 1.0; }")
-    monkeypatch.setattr(named, "_bundled", lambda key: path)
-    check_refused(lambda: load_network("child"), "Child")
 
 
 @pytest.mark.parametrize(
