@@ -31,7 +31,7 @@ IDS = [
     *("tople-fig3a", "tople-fig3b", "tople-fig3c", "tople-fig4a", "tople-fig4b", "tople-fig4c"),
     *("tople-tab1", "tople-tab2", "tople-tab3", "tople-thm3", "tople-thm4", "tople-thm7"),
 ]
-#: Reproductions that use no data set with files: networks that come with pgmpy, or points drawn at random.
+#: Reproductions that use no data set with files: networks that come with the package, or points drawn at random.
 NO_FILES = {
     *("shokri-fig14", "shokri-fig5"),
     *(name for name in IDS if name.startswith("tople") and name != "tople-tab3"),

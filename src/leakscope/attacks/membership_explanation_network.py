@@ -35,7 +35,8 @@ from leakscope.attacks.membership_learned import thin
 from leakscope.attacks.protocol import Attack, Evidence, Guesses, Known
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_count
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
+from leakscope.core.extras import import_torch
 from leakscope.models.adapters import seeded_torch
 from leakscope.releases.feature_explanations.settings import parse
 
@@ -80,7 +81,7 @@ def explanation_network(
     sees = ["explanation"] * explained + ["prediction"] * (prediction or not explained) + ["true label"] * true_label
 
     def guess(evidence: Evidence, rng: np.random.Generator) -> Guesses:
-        import_torch()
+        import_torch("the attack network")
         known = thin(evidence.known, rng)
         classes = _count_classes(known, sees)
         scale = max(float(np.sqrt(np.mean(np.square(known.observed, dtype=np.float64)))), SMALLEST_SCALE)
@@ -98,15 +99,6 @@ def explanation_network(
         uses_labels=true_label,
         second=None if not explained else "probabilities" if prediction else "labels",
     )
-
-
-def import_torch() -> Any:
-    """Import torch, or say how to install it."""
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("the attack network", "torch") from None
-    return torch
 
 
 def attack_network(classes: int, features: int, sees: Sequence[str]) -> Any:

@@ -89,11 +89,9 @@ def causal(
 
 def read_people(path: Path, label: str, drop: str | None, *, as_text: bool) -> pd.DataFrame:
     """Read a CSV file; texts are kept as they are, so that None and NA are levels, and only empty cells are missing."""
-    from leakscope.data.tables import check_columns, read_table, read_texts, split_names
+    from leakscope.data.tables import read_tables, read_texts
 
-    table = read_table(path).copy()
-    check_columns(table, [label], path, "label")
-    check_columns(table, split_names(drop, table.columns), path, "dropped")
+    table = read_tables([path], {"label": label}, {"dropped": drop})[0][0].copy()
     texts = [name for name in table.columns if as_text or table[name].dtype.kind not in "biuf"]
     shown = read_texts(path, texts) if texts else table[[]]
     for name in texts:

@@ -91,16 +91,11 @@ def _read(
     import numpy as np
     import pandas as pd
 
-    from leakscope.data.tables import check_columns, read_table, read_texts, split_names
+    from leakscope.data.tables import read_tables, read_texts
     from leakscope.studies.scores import read_members
 
-    tables = [read_table(path) for path in files]
     named = {"score": score, "member": member, "control": control, "id": id_column}
-    chosen = {what: [name] for what, name in named.items() if name is not None}
-    chosen["group"] = split_names(groups, tables[0].columns)
-    for path, head in zip(files, tables, strict=True):
-        for what, names in chosen.items():
-            check_columns(head, names, path, what)
+    _, chosen = read_tables(files, named, {"group": groups})
     numbers = [name for name in (score, control, member) if name is not None]
     if len(set(numbers)) < len(numbers) or set(numbers) & {*chosen["group"], id_column}:
         raise InputError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -132,6 +133,40 @@ def split_names(text: str | None, columns: pd.Index[Any]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def read_tables(
+    paths: Sequence[Path], one: Mapping[str, str | None], several: Mapping[str, str | None]
+) -> tuple[list[pd.DataFrame], dict[str, list[str]]]:
+    """Read files, and check that each has the columns chosen in an option; return the tables and the names by option.
+
+    ``one`` holds options that name a column, by what the column is (``"label"``), and ``several`` those that name several,
+    separated by commas.
+    """
+    tables = [read_table(path) for path in paths]
+    names = {what: [] if name is None else [name] for what, name in one.items()}
+    names |= {what: split_names(text, tables[0].columns) for what, text in several.items()}
+    for path, table in zip(paths, tables, strict=True):
+        for what, some in names.items():
+            check_columns(table, some, path, what)
+    return tables, names
+
+
+def read_labelled(
+    paths: Sequence[Path], label: str, *, drop: str | None, id_column: str | None, groups: str | None = None
+) -> tuple[list[pd.DataFrame], list[str], dict[str, list[str]]]:
+    """Read files to learn from: as `read_tables`, with the columns that features may come from; missing labels are refused."""
+    tables, names = read_tables(paths, {"label": label, "id": id_column}, {"dropped": drop, "group": groups})
+    for path, table in zip(paths, tables, strict=True):
+        if missing := int(table[label].isna().sum()):
+            raise InputError(f"{path} has no {label!r} in {missing} records: remove these records")
+    for what, option in (("dropped", "dropped"), ("id", "the id")):
+        if label in names[what]:
+            raise InputError(f"{label!r} is the label and can't be {option}")
+    columns = [name for name in tables[0].columns if name not in {label, *names["dropped"], *names["id"]}]
+    if not columns:
+        raise InputError(f"{paths[0]} has no columns but {label!r}: there is nothing to learn from")
+    return tables, columns, names
+
+
 def _labels(table: pd.DataFrame, path: Path, label: str, model: Any) -> pd.Series[Any]:
     """Return the label column, as text if the classes of the model are text: class "1" is not the number 1."""
     classes = getattr(model, "classes_", None)
@@ -167,13 +202,9 @@ def read_sets(
     paths: tuple[Path, Path], model: Any, *, label: str, groups: str | None, id_column: str | None, drop: str | None
 ) -> Sets:
     """Read both files; groups and ids are the literal text of the files."""
-    tables = [read_table(path) for path in paths]
-    group_columns, dropped = (split_names(names, tables[0].columns) for names in (groups, drop))
-    id_columns = [] if id_column is None else [id_column]
-    for path, table in zip(paths, tables, strict=True):
-        for names, what in (([label], "label"), (group_columns, "group"), (dropped, "dropped"), (id_columns, "id")):
-            check_columns(table, names, path, what)
-    hidden = list(dict.fromkeys([label, *dropped, *id_columns]))
+    tables, names = read_tables(paths, {"label": label, "id": id_column}, {"group": groups, "dropped": drop})
+    group_columns, id_columns = names["group"], names["id"]
+    hidden = list(dict.fromkeys([label, *names["dropped"], *id_columns]))
     train, holdout = (
         (_features(table, hidden, model, group_columns), _labels(table, path, label, model))
         for path, table in zip(paths, tables, strict=True)

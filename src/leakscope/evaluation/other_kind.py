@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from leakscope.core.arrays import Floats
+from leakscope.data.encoding import as_numbers
 from leakscope.data.records import Records, join_records
-from leakscope.evaluation.blind_baseline import as_numbers
 from leakscope.models.model import Model
 from leakscope.models.target import Target, TrainingRecipe
 

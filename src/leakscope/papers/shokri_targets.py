@@ -32,8 +32,9 @@ from numpy.typing import NDArray
 from leakscope.attacks import Attack, Guesses
 from leakscope.core import intervals
 from leakscope.core.arrays import Floats
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
 from leakscope.core.estimate import Estimate
+from leakscope.core.extras import import_torch
 from leakscope.core.ranking import Scale, split
 from leakscope.data.records import Records
 from leakscope.evaluation.crossfit import Sample, cross_guess, scale_of
@@ -209,10 +210,7 @@ def targets(
     ``number`` says which draw of records and of the network's start this is. By default ``size`` is as in the paper or
     half of the set, and ``training`` the source's own. ``to_end`` adds the network at the end, with ``wanted`` None.
     """
-    try:
-        import torch  # noqa: F401
-    except ImportError:
-        raise MissingExtraError("the networks of section 4", "torch") from None
+    import_torch("the networks of section 4")
     from leakscope.models.adapters import seeded_torch
 
     if not (gaps or to_end) or not all(0 <= gap <= 1 for gap in gaps):

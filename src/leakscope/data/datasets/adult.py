@@ -14,8 +14,8 @@ import pandas as pd
 from leakscope.core.checks import check_count
 from leakscope.core.errors import InputError
 from leakscope.data.datasets.dataset import Dataset, Description
-from leakscope.data.datasets.encoding import integer_codes, of_columns, one_hot, principal_components
 from leakscope.data.datasets.store import open_payload
+from leakscope.data.encoding import integer_codes, of_columns, one_hot, principal_components
 
 NUMBERS = ("age", "fnlwgt", "education-num", "capital-gain", "capital-loss", "hours-per-week")
 COLUMNS = (
@@ -64,7 +64,7 @@ def prepare(
     if preparation == "one-hot":
         X = one_hot(table, CATEGORICAL)
     elif preparation == "codes":
-        X = integer_codes(table, CATEGORICAL)
+        X = integer_codes(table, CATEGORICAL).astype(np.int64)
         X = X if components is None else principal_components(X, components)
     return Dataset(
         description=description,

@@ -14,8 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from leakscope.data.datasets.dataset import Dataset, Description
-from leakscope.data.datasets.encoding import of_columns, one_hot
 from leakscope.data.datasets.store import open_payload
+from leakscope.data.encoding import of_columns, one_hot
 
 NUMBERS = (
     "time_in_hospital", "num_lab_procedures", "num_procedures", "num_medications", "number_outpatient",

@@ -28,7 +28,8 @@ import numpy as np
 
 from leakscope.core.arrays import Floats
 from leakscope.core.checks import check_number
-from leakscope.core.errors import InputError, MissingExtraError
+from leakscope.core.errors import InputError
+from leakscope.core.extras import import_torch
 from leakscope.core.failures import cause, describe
 from leakscope.core.threads import one_thread
 
@@ -89,7 +90,7 @@ def influence_functions(
     >>> influence_functions(line, squares, X, y, points=X, labels=y)
     array([[ 1.6, -1.6], [-1.6, 1.6]])
     """
-    _import_torch()
+    import_torch("the influence function of a network")
     if curvature not in ("hessian", "gauss-newton"):
         raise InputError(f"curvature is 'hessian' or 'gauss-newton', not {curvature!r}")
     for name, value in (("damping", damping), *([] if callable(penalty) else [("penalty", penalty)])):
@@ -115,7 +116,7 @@ class _Objective:
     def __init__(
         self, module: Any, loss: Any, penalty: Any, records: Any, targets: Any, gauss_newton: bool, damping: float
     ) -> None:
-        torch = _import_torch()
+        torch = import_torch()
         if not isinstance(module, torch.nn.Module):
             raise InputError(f"module is a trained torch.nn.Module, not a {type(module).__name__}")
         self.module = copy.deepcopy(module).to("cpu", torch.float64).eval()
@@ -135,11 +136,11 @@ class _Objective:
         return {name: part.view(shape) for (name, shape), part in zip(self.shapes.items(), parts, strict=True)}
 
     def outputs(self, theta: Any, records: Any) -> Any:
-        return _import_torch().func.functional_call(self.module, self.named(theta), (records,))
+        return import_torch().func.functional_call(self.module, self.named(theta), (records,))
 
     def gradients(self, records: Any, targets: Any, loss: Any) -> Any:
         """Gradient of the loss of each record, (records, parameters)."""
-        func = _import_torch().func
+        func = import_torch().func
 
         def of_one(theta: Any, record: Any, target: Any) -> Any:
             return loss(self.outputs(theta, record[None]), target[None]).sum()
@@ -149,7 +150,7 @@ class _Objective:
 
     def products(self, directions: Any) -> Any:
         """The matrix times each of some directions, (directions, parameters)."""
-        func = _import_torch().func
+        func = import_torch().func
         total = directions * self.damping
         for start in range(0, len(self.records), ROWS):
             records, targets = self.records[start : start + ROWS], self.targets[start : start + ROWS]
@@ -162,14 +163,14 @@ class _Objective:
 
     def _losses(self, outputs: Any, targets: Any) -> Any:
         """Sum of the losses; record by record, so that a loss that averages over its batch is right too."""
-        one = _import_torch().func.vmap(lambda output, target: self.loss(output[None], target[None]).sum())
+        one = import_torch().func.vmap(lambda output, target: self.loss(output[None], target[None]).sum())
         return one(outputs, targets).sum()
 
     def _hessian(self, records: Any, targets: Any) -> Callable[[Any], Any]:
         return _second_derivative(lambda theta: self._losses(self.outputs(theta, records), targets), self.theta)
 
     def _gauss_newton(self, records: Any, targets: Any) -> Callable[[Any], Any]:
-        func = _import_torch().func
+        func = import_torch().func
         outputs, backward = func.vjp(lambda theta: self.outputs(theta, records), self.theta)
         bend = _second_derivative(lambda values: self._losses(values, targets), outputs)
         # u ↦ Jᵀu is linear, and its own transpose is v ↦ Jv
@@ -178,7 +179,7 @@ class _Objective:
 
     def check(self, records: Any, targets: Any, loss: Any, what: str) -> None:
         """Try the module and the loss on one record, before the work begins."""
-        torch = _import_torch()
+        torch = import_torch()
         try:
             value = loss(self.outputs(self.theta, records[:1]), targets[:1])
         except Exception as error:
@@ -192,14 +193,14 @@ class _Objective:
 
 def _second_derivative(function: Callable[[Any], Any], at: Any) -> Callable[[Any], Any]:
     """What multiplies a vector by the Hessian of a function, which is symmetric: reverse over reverse mode serves."""
-    func = _import_torch().func
+    func = import_torch().func
     _, product = func.vjp(func.grad(function), at)
     return lambda v: product(v)[0]
 
 
 def _solve_explicit(objective: _Objective, right: Any) -> Any:
     """Solve for each row of ``right`` by the eigenvalues of the whole matrix."""
-    torch = _import_torch()
+    torch = import_torch()
     blocks = torch.eye(objective.size, dtype=torch.float64).split(ROWS)
     matrix = torch.cat([objective.products(block) for block in blocks])
     values, vectors = torch.linalg.eigh((matrix + matrix.T) / 2)
@@ -211,7 +212,7 @@ def _solve_explicit(objective: _Objective, right: Any) -> Any:
 
 def _solve_cg(objective: _Objective, right: Any) -> Any:
     """Solve for each row of ``right`` by conjugate gradients (Hestenes and Stiefel 1952)."""
-    torch = _import_torch()
+    torch = import_torch()
     solution, residual, direction = torch.zeros_like(right), right.clone(), right.clone()
     squared = (residual**2).sum(1)
     goal = squared * TOLERANCE**2
@@ -241,7 +242,7 @@ def _not_definite(objective: _Objective, how: str = "", missing: float = 0.0) ->
 
 def _tensors(X: Any, y: Any, what: str) -> tuple[Any, Any]:
     """Records and labels as tensors on the CPU, numbers with a fraction as float64."""
-    torch = _import_torch()
+    torch = import_torch()
     tensors = []
     for values in (X, y):
         if not isinstance(values, torch.Tensor):
@@ -256,11 +257,3 @@ def _tensors(X: Any, y: Any, what: str) -> tuple[Any, Any]:
     if not records.ndim or not labels.ndim or not len(records) or len(records) != len(labels):
         raise InputError(f"{what} have shapes {tuple(records.shape)}, {tuple(labels.shape)}: pass a label per record")
     return records, labels
-
-
-def _import_torch() -> Any:
-    try:
-        import torch
-    except ImportError:
-        raise MissingExtraError("the influence function of a network", "torch") from None
-    return torch

@@ -14,7 +14,7 @@ import pandas as pd
 from leakscope.attacks import ATTACKS, confidence_network
 from leakscope.attacks.protocol import Attack
 from leakscope.causal.bif import read_bif
-from leakscope.causal.encoding import MISSING, Task, encode
+from leakscope.causal.encoding import MISSING, encode
 from leakscope.causal.kinds import Kind
 from leakscope.causal.membership import MOST_JUDGED, Blind, Pair
 from leakscope.causal.named import NETWORKS, load_network
@@ -25,7 +25,7 @@ from leakscope.core.result import Caveat, NotRun, plain_settings
 from leakscope.core.threads import one_thread
 from leakscope.core.versions import stamp
 from leakscope.data.records import list_names
-from leakscope.models.model import Model
+from leakscope.models.model import Model, Task
 from leakscope.releases.release import Progress
 from leakscope.studies.causal.claims import decide
 from leakscope.studies.causal.extras import check_sensitive, measure_attributes, measure_noise

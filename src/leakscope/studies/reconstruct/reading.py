@@ -19,7 +19,7 @@ from leakscope.core.failures import cause
 from leakscope.core.result import Caveat
 from leakscope.data.fingerprints import row_hashes
 from leakscope.data.records import row_name
-from leakscope.data.tables import check_columns, read_table, read_texts, split_names
+from leakscope.data.tables import check_columns, read_labelled, read_texts
 from leakscope.learners.encoded_table import prepare_columns
 from leakscope.learners.linear import read_records
 from leakscope.releases.oracle import check_rounding
@@ -135,24 +135,11 @@ def read_people(
         Number of records to train on: by default all of them if there is a holdout, and otherwise 2,000, or four fifths of a smaller table.
     """
     paths = [path] if holdout is None else [path, holdout]
-    tables = [read_table(place) for place in paths]
-    grouped, dropped = split_names(groups, tables[0].columns), split_names(drop, tables[0].columns)
-    ids = [] if id_column is None else [id_column]
-    for place, table in zip(paths, tables, strict=True):
-        for names, what in (([label], "label"), (dropped, "dropped"), (ids, "id"), (grouped, "group")):
-            check_columns(table, names, place, what)
-        if missing := int(table[label].isna().sum()):
-            raise InputError(f"{place} has no {label} in {missing} records: remove these records")
-    for names, option in ((dropped, "dropped"), (ids, "the id")):
-        if label in names:
-            raise InputError(f"{label} is the label and can't be {option}")
-    count = len(tables[0])
-    columns = [name for name in tables[0].columns if name not in {label, *dropped, *ids}]
+    tables, columns, names = read_labelled(paths, label, drop=drop, id_column=id_column, groups=groups)
+    count, grouped, ids = len(tables[0]), names["group"], names["id"]
     for place, table in zip(paths[1:], tables[1:], strict=True):
         check_columns(table, columns, place, "data")
     together = pd.concat([table[columns] for table in tables], ignore_index=True)
-    if not columns:
-        raise InputError(f"{path} has no columns but {label}: there is nothing to learn from")
     X, notes = prepare_columns(together, "one-hot")
     values, labels = X.to_numpy(np.float64), pd.concat([table[label] for table in tables]).to_numpy()
     inside, outside, more = _split(count, len(labels), records, seed)

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from leakscope.core.arrays import Floats
+
+#: Wider records, such as images, are reduced to this many random projections.
+MOST_COLUMNS = 200
 
 
 def one_hot(
@@ -40,6 +46,24 @@ def one_hot(
     return pd.DataFrame(columns, index=table.index[rows])
 
 
+def finite(numbers: Floats) -> Floats:
+    """Numbers with NaN for those that are infinite."""
+    fine = np.isfinite(numbers)
+    return numbers if fine.all() else np.where(fine, numbers, np.nan)
+
+
+def numbers_of_column(column: pd.Series[Any]) -> Floats | None:
+    """Numbers and truth values of a column, with NaN for missing and infinite ones; None for a column of another kind."""
+    if not (pd.api.types.is_numeric_dtype(column) or pd.api.types.is_bool_dtype(column)):
+        return None
+    return finite(column.to_numpy(dtype=np.float64, na_value=np.nan))
+
+
+def text_codes(column: pd.Series[Any], missing: str = "?") -> tuple[NDArray[np.intp], pd.Index[Any]]:
+    """Rank of each text among the sorted texts, and these; a missing value is the text ``missing``."""
+    return pd.factorize(column.astype("str").where(column.notna(), missing), sort=True)
+
+
 def integer_codes(table: pd.DataFrame, categorical: Collection[str]) -> pd.DataFrame:
     """Encode categorical columns as the rank of the level in sorted order; a missing value is the level ``?``.
 
@@ -50,11 +74,8 @@ def integer_codes(table: pd.DataFrame, categorical: Collection[str]) -> pd.DataF
     0   20    1
     1   40    0
     """
-    coded = {
-        name: pd.factorize(column.fillna("?"), sort=True)[0] if name in categorical else column
-        for name, column in table.items()
-    }
-    return pd.DataFrame(coded, index=table.index).astype(np.int64)
+    coded = {name: text_codes(column)[0] if name in categorical else column for name, column in table.items()}
+    return pd.DataFrame(coded, index=table.index)
 
 
 def principal_components(table: pd.DataFrame, count: int) -> pd.DataFrame:
@@ -82,3 +103,40 @@ def principal_components(table: pd.DataFrame, count: int) -> pd.DataFrame:
 def of_columns(names: Collection[str], table: pd.DataFrame) -> tuple[str, ...]:
     """Return the columns of a prepared table that derive from the named raw columns."""
     return tuple(column for column in table.columns if column.split("=")[0] in names)
+
+
+def as_numbers(X: Any, rng: np.random.Generator, below: Any = None) -> Floats:
+    """Records as numbers, (n, columns), with those ``below`` under them: text becomes codes, wide records random projections.
+
+    Examples
+    --------
+    >>> as_numbers(pd.DataFrame({"a": [1.0, np.inf], "b": ["y", "x"]}), np.random.default_rng(0))
+    array([[ 1.,  1.],
+           [nan,  0.]])
+    """
+    parts = [X] if below is None else [X, below]
+    if isinstance(X, pd.DataFrame) or X.dtype.kind not in "biuf":
+        both = pd.concat([_frame(part) for part in parts], ignore_index=True)
+        parts = [np.column_stack([_numbers(both.iloc[:, column]) for column in range(both.shape[1])])]
+    else:
+        parts = [part.reshape(len(part), -1) for part in parts]
+    if parts[0].shape[1] > MOST_COLUMNS:
+        mix = rng.normal(size=(parts[0].shape[1], MOST_COLUMNS))
+        parts = [np.nan_to_num(part) @ mix for part in parts]
+    table = np.empty((sum(map(len, parts)), parts[0].shape[1]))
+    np.concatenate(parts, out=table, casting="unsafe")
+    return finite(table)
+
+
+def _frame(X: Any) -> pd.DataFrame:
+    return X if isinstance(X, pd.DataFrame) else pd.DataFrame(X.reshape(len(X), -1))
+
+
+def _numbers(column: pd.Series[Any]) -> Floats:
+    if (numbers := numbers_of_column(column)) is not None:
+        return numbers
+    # Codes in sorted order: in the order of appearance they would tell members, who come first, from the others.
+    try:
+        return pd.factorize(column, sort=True)[0].astype(np.float64)
+    except TypeError:  # lists and mixed types have no order but that of their text
+        return pd.factorize(column.map(str), sort=True)[0].astype(np.float64)
