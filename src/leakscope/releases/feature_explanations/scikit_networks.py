@@ -1,4 +1,4 @@
-"""Fully connected networks of scikit-learn, and those of our own learner, as torch modules. Needs torch."""
+"""Conversion of scikit-learn's MLPs, and of those of `learners.MLP`, to torch modules. Needs torch."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ def network_view(estimator: Any) -> NetworkView:
             f"a network with an output of {estimator.out_activation_} can't be explained: use squared_error"
         )
     if (outputs > 1 and kind == "values") or (estimator.out_activation_ == "logistic" and outputs > 1):
-        raise InputError("a network with several labels per record can't be explained: train one for each label")
+        raise InputError(
+            "a network with several labels per record can't be explained: train one network for each label"
+        )
     return NetworkView(module, kind)
 
 

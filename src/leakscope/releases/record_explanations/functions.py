@@ -7,15 +7,15 @@ The parameters θ minimise :math:`\sum_j \ell(x_j, \theta) + R(\theta)`. Without
 
 which is Koh and Liang's Eq. 2 for a record of weight −1/n, in the sign of [shokri2019, Eq. 4].
 
-This rests on θ being a minimum and H positive definite. A network is rarely at one: its Hessian has negative
-eigenvalues, and H + δI with a damping δ above the lowest of them stands in, which answers for a model held near θ by an
-added penalty. The Gauss-Newton matrix :math:`\sum_j J_j^\top (\nabla^2_{f}\ell_j)\, J_j`, with J the derivative of the
-outputs f, leaves out the curvature of the network itself, has no negative eigenvalue where the loss is convex in the
-outputs, and needs a small damping only. Everything is done in float64.
+This assumes that θ is a minimum and H positive definite. A network is rarely at a minimum: its Hessian has negative
+eigenvalues. H + δI with a damping δ above the lowest of them replaces it, as for a model that an additional penalty
+keeps near θ. The Gauss-Newton matrix :math:`\sum_j J_j^\top (\nabla^2_{f}\ell_j)\, J_j`, with J the derivative of the
+outputs f, omits the curvature of the network itself, has no negative eigenvalue if the loss is convex in the outputs,
+and needs little damping. All computations are in float64.
 
 captum 0.9's ``NaiveInfluenceFunction`` agrees to 1e-13 at full rank and takes 2 to 7 times as long (150 records and 81
 parameters, 1,000 and 971, one thread); at its default rank of 50 its rank correlation with the formula is 0.81 to 1.00.
-It drops negative eigenvalues unsaid, knows no penalty, and reads its model from a file.
+It drops negative eigenvalues silently, has no penalty, and reads its model from a file.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ from leakscope.core.threads import one_thread
 
 Curvature = Literal["hessian", "gauss-newton"]
 
-EXPLICIT = 2000  # parameters up to which the matrix is written down
+EXPLICIT = 2000  # parameters up to which the matrix is computed explicitly
 ROWS, DIRECTIONS = 1024, 64  # records, and vectors that a matrix is multiplied by, at a time
-STEPS, TOLERANCE = 2000, 1e-8  # of conjugate gradients: the most, and the residual left over beside the right side
+STEPS, TOLERANCE = 2000, 1e-8  # of conjugate gradients: largest number of steps, and relative residual
 
 
 def influence_functions(
@@ -65,20 +65,20 @@ def influence_functions(
     X, y, points, labels
         The training records and the points, each with its labels, as the module and the loss take them.
     penalty
-        Weight λ of the penalty λ/2·‖θ‖² over all parameters beside the *sum* of losses, or a function of the named
-        parameters that gives the whole penalty. A mean loss with the penalty c·‖θ‖² has λ = 2nc; there the penalty
-        weighs more when a record is gone, and each row less its mean is the influence.
+        Weight λ of the penalty λ/2·‖θ‖² over all parameters, added to the *sum* of losses, or a function of the named
+        parameters that gives the whole penalty. A mean loss with the penalty c·‖θ‖² has λ = 2nc; its penalty has more
+        weight without a record, and each row minus its mean is the influence.
     damping
-        What is added to every eigenvalue of the matrix.
+        Number that is added to every eigenvalue of the matrix.
     curvature
         ``"hessian"``, or ``"gauss-newton"`` for networks whose Hessian has negative eigenvalues.
     point_loss
-        The loss whose change is asked for, if not ``loss``.
+        The loss whose change is the influence, if not ``loss``.
 
     Notes
     -----
-    Up to 2,000 parameters the matrix is written down and decomposed; beyond, conjugate gradients solve for each point
-    with products of matrix and vector.
+    Up to 2,000 parameters, the matrix is computed and decomposed. For more parameters, conjugate gradients solve for
+    each point with matrix-vector products.
 
     Examples
     --------
@@ -92,7 +92,7 @@ def influence_functions(
     """
     import_torch("the influence function of a network")
     if curvature not in ("hessian", "gauss-newton"):
-        raise InputError(f"curvature is 'hessian' or 'gauss-newton', not {curvature!r}")
+        raise InputError(f"curvature must be 'hessian' or 'gauss-newton', not {curvature!r}")
     for name, value in (("damping", damping), *([] if callable(penalty) else [("penalty", penalty)])):
         check_number(name, value, 0)
     with one_thread():
@@ -118,7 +118,7 @@ class _Objective:
     ) -> None:
         torch = import_torch()
         if not isinstance(module, torch.nn.Module):
-            raise InputError(f"module is a trained torch.nn.Module, not a {type(module).__name__}")
+            raise InputError(f"module must be a trained torch.nn.Module, not a {type(module).__name__}")
         self.module = copy.deepcopy(module).to("cpu", torch.float64).eval()
         trained = {name: value.detach() for name, value in self.module.named_parameters() if value.requires_grad}
         if not trained:
@@ -162,7 +162,7 @@ class _Objective:
         return total + self.penalty * directions
 
     def _losses(self, outputs: Any, targets: Any) -> Any:
-        """Sum of the losses; record by record, so that a loss that averages over its batch is right too."""
+        """Sum of the losses, record by record, so that a loss that averages over its batch is correct too."""
         one = import_torch().func.vmap(lambda output, target: self.loss(output[None], target[None]).sum())
         return one(outputs, targets).sum()
 
@@ -178,21 +178,23 @@ class _Objective:
         return lambda v: backward(bend(forward(v)[0]))[0]
 
     def check(self, records: Any, targets: Any, loss: Any, what: str) -> None:
-        """Try the module and the loss on one record, before the work begins."""
+        """Try the module and the loss on one record before the computation."""
         torch = import_torch()
         try:
             value = loss(self.outputs(self.theta, records[:1]), targets[:1])
         except Exception as error:
             raise InputError(
                 f"{what} do not fit the module and the loss, which fail on the first record ({describe(error)}): "
-                "pass the shapes and types that they take"
+                "pass the shapes and types that they expect"
             ) from cause(error)
         if not isinstance(value, torch.Tensor) or value.numel() != 1:
-            raise InputError("the loss of a batch of one record is not one number: give loss(outputs, labels)")
+            raise InputError(
+                "the loss of a batch of one record is not one number: pass a function loss(outputs, labels)"
+            )
 
 
 def _second_derivative(function: Callable[[Any], Any], at: Any) -> Callable[[Any], Any]:
-    """What multiplies a vector by the Hessian of a function, which is symmetric: reverse over reverse mode serves."""
+    """Function that multiplies a vector by the (symmetric) Hessian of a function, by reverse over reverse mode."""
     func = import_torch().func
     _, product = func.vjp(func.grad(function), at)
     return lambda v: product(v)[0]
@@ -235,9 +237,9 @@ def _solve_cg(objective: _Objective, right: Any) -> Any:
 
 def _not_definite(objective: _Objective, how: str = "", missing: float = 0.0) -> InputError:
     if objective.gauss_newton:
-        return InputError(f"the Gauss-Newton matrix is not positive definite{how}: give a damping or a penalty above 0")
+        return InputError(f"the Gauss-Newton matrix is not positive definite{how}: set damping or penalty above 0")
     least = f" above {objective.damping + missing:.2g}" if missing > 0 else ""
-    return InputError(f"the Hessian is not positive definite{how}: give a damping{least}, or curvature='gauss-newton'")
+    return InputError(f"the Hessian is not positive definite{how}: set damping{least}, or curvature='gauss-newton'")
 
 
 def _tensors(X: Any, y: Any, what: str) -> tuple[Any, Any]:

@@ -1,10 +1,10 @@
-"""Leave-one-out by training again, for any learner: what influence means where nothing can be solved.
+"""Leave-one-out models by retraining, for any learner.
 
-All models draw from one stream of randomness, the model of all records among them, so that only the record tells them
-apart: a network starts from the same weights each time. The order of mini-batches is random too, and a set of one record
-less is put in another order by the same stream. So a network should train on all records in every step, with ``batch``
-at least the number of records. Otherwise the order moves its predictions too: in a trial with batches of 32 out of 150
-records by a third of what a record does, and with batches of 150 by 10⁻⁵ of it, which is rounding.
+All models use the same random numbers, so that they differ only by the record: a network starts from the same weights
+each time. The order of mini-batches is random too, and the same random numbers order a set without one record
+differently. A network should therefore train on all records in every step, with ``batch`` at least the number of
+records. Otherwise the order changes its predictions too: in an experiment with batches of 32 out of 150 records by a
+third of the effect of a record, and with batches of 150 by 10⁻⁵ of it, which is rounding.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Retrained:
     Parameters
     ----------
     learner
-        What trained the models, as it knows the data.
+        The learner that trained the models, prepared for the data.
     models
         The models, one for each set of equal records; ``models[place[i]]`` was trained without record i.
     full
@@ -69,7 +69,7 @@ class Retrained:
         return np.asarray(expit(self.learner.outputs(model, prepared)[:, 0]))
 
     def _prepared(self, points: Any) -> Any:
-        """Points as the models take them: learners read records with their labels, and want both classes."""
+        """Points in the form of the models: learners read records with labels of both classes."""
         table = read_columns(points, self._anchors.shape[1])
         labels = np.zeros(len(table) + 2, np.intp)
         labels[1] = 1
@@ -90,12 +90,12 @@ def retrain_without_each(
     Parameters
     ----------
     learner
-        A learner of `leakscope.learners`, its name, or a scikit-learn classifier. For an ``MLP`` take ``batch`` at
+        A learner of `leakscope.learners`, its name, or a scikit-learn classifier. For an ``MLP``, set ``batch`` to at
         least the number of records: see the module.
     X, y
         The training records and their labels, of two classes.
     seed
-        What is random in training; the same for all models.
+        Seed of the training; the same for all models.
     workers, progress
         As for `leakscope.worlds.training.retrain`.
 
@@ -110,7 +110,7 @@ def retrain_without_each(
     """
     trainer = as_learner(learner)
     if trainer.task != "classification":
-        raise InputError(f"{trainer.name} is trained for regression: explanations by records need a classifier")
+        raise InputError(f"{trainer.name} is trained for regression: record explanations need a classifier")
     features, labels, _ = read_records(X, y, trainer.name)
     classes, codes = two_classes(labels)
     ready, table, targets = trainer.prepare(features, codes)
@@ -119,7 +119,7 @@ def retrain_without_each(
     ready.check(table, targets, len(codes) - 1)
     sets = TrainingSets(len(codes), len(distinct) + 1, partial(_all_but, len(codes), distinct), _one_stream)
     seen = retrain(ready, table, targets, sets, _packed, seed=seed, workers=workers, progress=progress)
-    # Written by this very call and kept nowhere, so there is nobody who could have put code in.
+    # Written by this call and stored nowhere, so that unpickling is safe.
     models = [pickle.loads(observed["model"].tobytes()) for observed in seen]
     return Retrained(
         learner=ready,
