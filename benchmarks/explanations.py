@@ -1,4 +1,4 @@
-"""Explanations by features against the bare forward and backward passes that they need, on one thread.
+"""Feature explanations against the bare forward and backward passes that they need, on one thread.
 
 The bare passes are a loop over batches of our size that does nothing else: parameters need no gradient, the class is known
 where it must be, noise is drawn as we draw it. What LRP and DeepLIFT do at the activations is not in it.
@@ -35,7 +35,7 @@ def network(name: str) -> Any:
 
 
 def passes(module: Any, x: Any, code: Any = None, *, logit: bool = False) -> Any:
-    """One pass to and fro."""
+    """Run one forward and one backward pass."""
     x = x.detach().requires_grad_()
     shown = module(x) if logit else module(x).softmax(dim=1)
     own = shown.gather(1, shown.detach().argmax(dim=1, keepdim=True) if code is None else code)
@@ -43,7 +43,7 @@ def passes(module: Any, x: Any, code: Any = None, *, logit: bool = False) -> Any
 
 
 def bare(module: Any, X: np.ndarray, how: FeatureExplanation, rows: int) -> np.ndarray:
-    """What the method can't do without."""
+    """Run the passes that the method needs."""
     found = np.empty_like(X)
     many = {"integrated_gradients": how.steps, "smoothgrad": how.samples}.get(how.method, 1)
     for part in parts(len(X), max(1, rows // many)):

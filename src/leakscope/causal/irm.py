@@ -58,9 +58,16 @@ LARGEST = 1e18  # squares of larger values leave the range of float32
 
 @dataclass(frozen=True, eq=False)
 class InvariantModel:
-    """A trained network: weights (inputs, outputs) and bias of each layer, the two classes in sorted order, the columns.
+    """A network that `IRM` trained.
 
-    ``columns`` are empty where the features were an array.
+    Parameters
+    ----------
+    layers
+        Weights (inputs, outputs) and bias of each layer.
+    classes
+        The two classes in sorted order.
+    columns
+        Names of the features; empty if they were an array.
     """
 
     layers: tuple[Layer, ...]

@@ -28,7 +28,7 @@ __all__ = ["Reproduction", "reproduce", "reproductions"]
 
 
 def reproductions() -> dict[str, ModuleType]:
-    """The reproductions by id, each the module that holds it.
+    """Give the reproductions by id, each the module that defines it.
 
     Examples
     --------

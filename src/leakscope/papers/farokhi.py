@@ -86,7 +86,7 @@ class SweepPoint(NamedTuple):
     note: str = ""
 
     def box(self) -> tuple[float, ...] | None:
-        """Minimum, quartiles and maximum of the advantage over models, as the paper defines it: 2P − 1 without its sign."""
+        """Give minimum, quartiles and maximum of the advantage over models, as the paper defines it: 2P − 1 without its sign."""
         if self.experiment is None:
             return None
         sizes = np.abs(self.experiment.advantages)
@@ -98,7 +98,7 @@ class SweepPoint(NamedTuple):
         return [*found, self.fixed]
 
     def cells(self) -> list[Cell]:
-        """The row of `COLUMNS`."""
+        """Give the row of `COLUMNS`."""
         leakage, experiment = self.leakage, self.experiment
         found = [getattr(leakage, name, None) for name in ("rho_kl", "rho_kl_median", "rho_mi", "advantage_bound")]
         rho, median, mutual, bound = found
@@ -111,7 +111,7 @@ class SweepPoint(NamedTuple):
 
 
 def adult(features: int = 5) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    """Adult as [farokhi2020, 6.1] prepares it: integer codes and their first principal components."""
+    """Load Load Adult as [farokhi2020, 6.1] prepares it: integer codes and their first principal components."""
     from leakscope.data import datasets
 
     data = datasets.load("adult", preparation="codes", components=features)
@@ -119,7 +119,7 @@ def adult(features: int = 5) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
 
 
 def measure(work: Work, cases: Sequence[SweepSetting], effort: SweepEffort) -> list[SweepPoint]:
-    """Leakage and membership experiment at every point; refused where nothing can be measured at any of them."""
+    """Measure leakage and membership experiment at every point; raise an error where no point can be measured."""
     X, y = adult(max(case.features for case in cases))
     points = []
     for number, case in enumerate(cases, start=1):
@@ -133,7 +133,7 @@ def measure(work: Work, cases: Sequence[SweepSetting], effort: SweepEffort) -> l
 def _measure(
     work: Work, case: SweepSetting, X: NDArray[np.float64], y: NDArray[Any], effort: SweepEffort
 ) -> SweepPoint:
-    """One point. A refusal becomes a note: other points may be measured."""
+    """Measure one point. An input error becomes a note: other points may be measured."""
     from leakscope.evaluation.membership_experiment import membership_experiment
     from leakscope.studies.leakage import membership_leakage
 

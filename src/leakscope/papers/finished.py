@@ -30,13 +30,13 @@ class FinishedResult(NamedTuple):
 
     @classmethod
     def of(cls, folder: Path, name: str, settings: Mapping[str, Any]) -> FinishedResult:
-        """The entry for these settings, which hold ``synthetic``."""
+        """Give the entry for these settings, which include ``synthetic``."""
         known = json.dumps([name, settings, versions(), code_digest()], sort_keys=True, default=repr)
         key = hashlib.sha256(known.encode()).hexdigest()[:32]
         return cls(open_cache(folder), f"reproduction-{name}-{key}.result", bool(settings["synthetic"]))
 
     def load(self) -> Reproduction | None:
-        """The kept result; None if there is none, its file was changed, or the data have changed."""
+        """Load the kept result; None if there is none, its file was changed, or the data have changed."""
         stored = self.cache.read(self.file)
         if stored is None:
             return None
@@ -49,11 +49,11 @@ class FinishedResult(NamedTuple):
         return Reproduction(**validate(Reproduction, content["result"]))
 
     def store(self, result: Reproduction, asked: Iterable[str]) -> None:
-        """Keep a result, complete or not at all."""
+        """Write a result, complete or not at all."""
         found = {name: value for name, value in result.as_dict().items() if name not in ("kind", "schema_version")}
         content = {"data": self._digests(asked), "result": found}
         self.cache.write(self.file, json.dumps(content, allow_nan=False).encode())
 
     def _digests(self, names: Iterable[str]) -> dict[str, str]:
-        """Which copy of each data set is used now; generated data depend on the code alone."""
+        """Give the digest of each data set in use; generated data depend on the code alone."""
         return {name: "synthetic" if self.synthetic else datasets.fingerprint(name) for name in sorted(names)}

@@ -73,7 +73,7 @@ _FISH = {
 
 
 class InfluenceData(NamedTuple):
-    """A data set of the paper, or what stands in for it."""
+    """A data set of the paper, or its substitute."""
 
     key: Key
     name: str
@@ -102,11 +102,11 @@ class InfluenceCase(NamedTuple):
         return not self.source.stands_in and self.size == self.source.size
 
     def row(self, *cells: Cell, note: str | None = None) -> list[Cell]:
-        """A row of `columns`."""
+        """Give a row of `columns`."""
         return [self.source.name, self.l2, *cells, self.size, self.draws, note or self.source.stands_in or None]
 
     def stated(self, place: int, group: str = "whole set") -> float | None:
-        """What Table 2 says of a group: percent revealed for k = 1, 5, 10 (places 0, 1, 2); None if it says nothing."""
+        """Give what Table 2 states for a group: percent revealed for k = 1, 5, 10 (places 0, 1, 2); None if nothing."""
         row = TABLE_2[self.source.key].get(group) if self.is_paper else None
         return None if row is None else row[place + 1]
 
@@ -169,7 +169,7 @@ def _pictures() -> InfluenceData:
 def cases(
     size: int, draws: int, picture_draws: int, hospital_weights: Sequence[float], keys: Sequence[Key] = KEYS
 ) -> list[InfluenceCase]:
-    """The sets with the weights of the penalty; no more records are drawn than the paper does."""
+    """Give the sets with the weights of the penalty, with at most as many records as in the paper."""
     found = []
     for source in map(load, keys):
         weights = hospital_weights if source.key == "hospital" else (1.0,)
@@ -189,7 +189,7 @@ def study(case: InfluenceCase, draw: int, seed: int) -> Study:
 
 
 def over_draws(work: Work, found: Sequence[InfluenceCase], measure: Callable[[Study], Answer]) -> list[list[Answer]]:
-    """What ``measure`` says of every draw of every case."""
+    """Apply ``measure`` to every draw of every case."""
     seed = work.seed
     answers = iter(
         work.each(
@@ -202,13 +202,13 @@ def over_draws(work: Work, found: Sequence[InfluenceCase], measure: Callable[[St
 
 
 def prior(drawn: Study) -> Prior:
-    """What the paper's attackers know at most: the range of each column, and records that were not trained on."""
+    """Give what the paper's attackers know at most: the range of each column, and records that were not trained on."""
     source = drawn.case.source
     return Prior(source.X.min(axis=0), source.X.max(axis=0), drawn.holdout)
 
 
 def own_rank(drawn: Study) -> Indices:
-    """At which place of its own explanation each training record stands, from 0; the largest k if it is not shown."""
+    """Give the position of each training record in its own explanation, from 0; the largest k if it is not shown."""
     most = min(max(LEVELS), len(drawn.loo))
     records = RecordExplanation(k=most).explain(drawn.loo, drawn.X).records
     own = records == np.arange(len(records))[:, None]
@@ -216,12 +216,12 @@ def own_rank(drawn: Study) -> Indices:
 
 
 def columns(*names: str) -> list[str]:
-    """The columns of a table by case: `InfluenceCase.row`."""
+    """Give the columns of a table by case: `InfluenceCase.row`."""
     return ["data", "l2", *names, "size", "draws", "note"]
 
 
 def settings(found: Sequence[InfluenceCase], **more: Any) -> dict[str, Any]:
-    """All that the numbers depend on."""
+    """Give all that the numbers depend on."""
     stands_in = [case.source.stands_in for case in found if case.source.stands_in]
     return {
         "reading": READING,
@@ -232,24 +232,24 @@ def settings(found: Sequence[InfluenceCase], **more: Any) -> dict[str, Any]:
 
 
 def mean_share(parts: Sequence[float]) -> Estimate:
-    """Mean over draws of shares, in percent, with Student's interval kept inside 0 and 100."""
+    """Give the mean over draws of shares, in percent, with Student's interval kept inside 0 and 100."""
     found = mean(100 * np.asarray(parts, np.float64))
     return Estimate(found.value, max(0.0, found.low), min(100.0, found.high), n=found.n, method="Student, over draws")
 
 
 def mean_count(counts: Sequence[float], most: float = np.inf) -> Estimate:
-    """Mean over draws of what is counted, with Student's interval between 0 and ``most``; of one draw it has no end."""
+    """Give the mean over draws of counts, with Student's interval within 0 and ``most``; for one draw it is unbounded."""
     found = mean(np.asarray(counts, np.float64))
     high = min(found.high, most) if len(counts) > 1 else found.high
     return Estimate(found.value, max(0.0, found.low), high, n=found.n, method="Student, over draws")
 
 
 def pooled_share(hits: Sequence[int], sizes: Sequence[int], distinct: int) -> Estimate | None:
-    """Share of hits over all draws, in percent; None if there is no trial.
+    """Give the share of hits over all draws, in percent; None if there is no trial.
 
     The interval is that of Clopper and Pearson for fewer trials than there were. A record that is drawn several times
-    counts once: ``distinct`` is how many there are. And records of one draw share a model: where shares vary more between
-    draws than chance has it, the number of trials is divided by that much (the design effect of a ratio, never below 1).
+    counts once: ``distinct`` is their number. Records of one draw share a model: where shares vary more between draws
+    than by chance, the number of trials is divided by that much (the design effect of a ratio, never below 1).
 
     Examples
     --------

@@ -34,7 +34,7 @@ STATE = ["reached", "epochs", "train", "test"]
 def cases(
     keys: Sequence[str], size: int, draws: int, large_draws: int, widths: Sequence[int] = (), epochs: int | None = None
 ) -> tuple[list[OverfitCase], list[str]]:
-    """The sets that are here, and words for those that are not.
+    """Give the sets that are available, and a sentence for each of the others.
 
     At most ``size`` records train and as many test. Sets of `SIZE` training records are drawn ``large_draws`` times, and
     the others ``draws`` times. ``widths`` and ``epochs`` replace those of the set.
@@ -53,7 +53,7 @@ def cases(
 
 
 def settings(found: Sequence[OverfitCase], absent: Sequence[str], gaps: Sequence[float], **more: Any) -> dict[str, Any]:
-    """All that the numbers depend on."""
+    """Give all that the numbers depend on."""
     return {
         "reading": shokri_targets.READING,
         "stands_in": [case.source.stands_in for case in found if case.source.stands_in],
@@ -70,7 +70,7 @@ def settings(found: Sequence[OverfitCase], absent: Sequence[str], gaps: Sequence
 def not_reached(
     found: Sequence[OverfitCase], table: Sequence[Sequence[Sequence[Any]]], gaps: Sequence[float]
 ) -> list[str]:
-    """Words for the gaps that no draw of a set reached."""
+    """State the gaps that no draw of a set reached."""
     notes = []
     for case, row in zip(found, table, strict=True):
         missing = [f"{gap:g}" for gap, drawn in zip(sorted(gaps), row, strict=True) if not drawn]
@@ -92,7 +92,7 @@ class StoppedNetworks(NamedTuple):
 def by_gap(
     row: Sequence[Sequence[tuple[Stopped, Mapping[str, Judged]]]], gaps: Sequence[float]
 ) -> dict[float, StoppedNetworks]:
-    """The answers of a set by the gaps that it reached, those of all draws pooled."""
+    """Give the answers of a set by the gaps that it reached, pooled over draws."""
     groups = {}
     for gap, drawn in zip(sorted(gaps), row, strict=True):
         if drawn:
@@ -102,7 +102,7 @@ def by_gap(
 
 
 def state(drawn: Sequence[Stopped]) -> list[Cell]:
-    """Mean over draws of the gap, the epochs and the two accuracies: what the networks were, not an estimate."""
+    """Give the mean over draws of the gap, the epochs and the two accuracies; it describes these networks."""
     values = [(stopped.gap, stopped.epochs, stopped.train, stopped.test) for stopped in drawn]
     return [round(float(value), 4) for value in np.mean(values, axis=0)]
 
@@ -114,7 +114,7 @@ def _points(share: float) -> float:
 def accuracy_curves(
     groups: Mapping[float, StoppedNetworks], names: Sequence[str]
 ) -> dict[str, list[tuple[float, Estimate]]]:
-    """Accuracy of each attack against the gap, in points of a hundred above one half."""
+    """Give the accuracy of each attack against the gap, in points of a hundred above one half."""
     return {
         name: [(gap, accuracy(group.answers[name]).mapped(_points)) for gap, group in groups.items()] for name in names
     }

@@ -72,7 +72,7 @@ class NetworkFigures(NamedTuple):
 
 
 def draw_points(features: int, classes: int, points: int, rng: np.random.Generator) -> tuple[Points, Labels]:
-    """Records and labels by the law of the module, class after class.
+    """Draw records and labels by the law of the module, class by class.
 
     Examples
     --------
@@ -146,7 +146,7 @@ def measure(
 
 
 def _look(learner: Any, model: Any, X: Points, y: Labels, order: Labels, member: Booleans) -> NetworkFigures:
-    """What a network shows of the records in this order, the members first."""
+    """Measure a network on the records in this order, the members first."""
     from leakscope.releases.feature_explanations import explain
     from leakscope.releases.feature_explanations.scikit_networks import module_of
 
@@ -169,7 +169,7 @@ def _look(learner: Any, model: Any, X: Points, y: Labels, order: Labels, member:
 
 
 def correlation(values: NDArray[np.float64], member: Booleans) -> float:
-    """Pearson's coefficient of values and membership; 0 where all values are equal.
+    """Give Pearson's coefficient of values and membership; 0 where all values are equal.
 
     Examples
     --------
@@ -238,7 +238,7 @@ def figure(
 def study(
     work: Work, features: Sequence[int], classes: Sequence[int], sizes: Sequence[Size], effort: DimensionEffort
 ) -> list[DimensionRow]:
-    """A row for every size, number of classes and number of features, in this order."""
+    """Give a row for every size, number of classes and number of features, in this order."""
     jobs = [(count, k) for k in classes for count in sorted(features) if k <= 2**count]
     seed = work.seed
     answers = work.each(jobs, lambda job: measure(*job, sizes, effort, seed), cost=lambda job: job[0])
@@ -246,7 +246,7 @@ def study(
 
 
 def table(rows: Sequence[DimensionRow], features: Sequence[int], classes: Sequence[int]) -> list[list[Cell]]:
-    """Rows in the order of `COLUMNS`, and after them one for all data that can't be."""
+    """Give rows in the order of `COLUMNS`, followed by one for each impossible combination."""
     cells: list[list[Cell]] = [
         [row.features, row.classes, row.size, *(getattr(row, name) for name in MEASURES), row.networks,
          "networks share one draw of the data" if row.features > FEATURES_OF_OWN_DRAW else None]
@@ -278,7 +278,7 @@ def _inside(found: Estimate, shares: NDArray[np.float64], records: int) -> Estim
 
 
 def magnitude(found: Estimate) -> Estimate:
-    """The estimate of an absolute value.
+    """Give the estimate of an absolute value.
 
     Examples
     --------

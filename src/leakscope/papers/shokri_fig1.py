@@ -61,7 +61,7 @@ def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epoch
 
 
 def scenarios(epochs: int) -> dict[str, Attack]:
-    """The five attacks by the names of the paper."""
+    """Give the five attacks by the names of the paper."""
     return {
         "∇c": explanation_network("gradient", epochs=epochs),
         "∇c; l": explanation_network("gradient", true_label=True, epochs=epochs),
@@ -113,7 +113,7 @@ def _growth(name: str, targets: dict[float, StoppedNetworks]) -> list[Claim]:
 
 
 def curvature(x: Sequence[float], points: Sequence[Estimate]) -> Estimate | None:
-    """The factor of x² in the parabola fitted by weighted least squares; None for fewer than four points.
+    """Give the factor of x² in the parabola fitted by weighted least squares; None for fewer than four points.
 
     The points are taken as independent, each with the standard error that its 95 % interval shows.
 

@@ -1,6 +1,6 @@
 """[shokri2019, Figure 10 and section 5.3.3]: what a traversal of the influence graph reveals, and after how many queries.
 
-``queries`` counts until every revealed record was asked about, which is when an attacker knows that nothing new will come;
+``queries`` counts until every revealed record was asked about, when the attacker knows that no new record will be revealed;
 ``needed`` until the last new record was revealed. Both are compared with the greedy attacker who knows the graph.
 """
 

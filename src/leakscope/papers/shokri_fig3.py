@@ -60,7 +60,7 @@ COLUMNS = ["data", "gap", "pair", *STATE, "correlation", "draws", "note"]
 
 
 class Signals(NamedTuple):
-    """What an attacker may look at, of the members and non-members of one network."""
+    """Two signals of the members and non-members of one network."""
 
     variance: Floats
     norm: Floats
@@ -96,7 +96,7 @@ def run(work: Work, gaps: Sequence[float], judged: int, resamples: int, **drawn:
 
 
 def signals(stopped: Stopped, rng: np.random.Generator, most: int | None = None) -> Signals:
-    """Variance of the prediction vector and 1-norm of the gradient, of equally many members and non-members."""
+    """Give variance of the prediction vector and 1-norm of the gradient, of equally many members and non-members."""
     seen = watch(stopped, ("probabilities", "gradient"), rng, most)
     gradient = seen.observed["gradient"]
     norm = np.abs(gradient).sum(axis=1, dtype=np.float64)
@@ -104,7 +104,7 @@ def signals(stopped: Stopped, rng: np.random.Generator, most: int | None = None)
 
 
 def correlations(found: Signals, counts: Floats | None = None) -> tuple[Floats, Floats]:
-    r"""Pearson's correlations of the three pairs and their standard errors.
+    r"""Give Pearson's correlations of the three pairs and their standard errors.
 
     One row, or one for each row of ``counts``, which says how often each record is counted. With x and y standardised, the
     error is that of the mean of :math:`xy - r(x^2 + y^2)/2`, the influence of each record on r (the infinitesimal jackknife),
@@ -135,7 +135,7 @@ def correlations(found: Signals, counts: Floats | None = None) -> tuple[Floats, 
 
 
 def estimates(drawn: Sequence[Signals], resamples: int, rng: np.random.Generator) -> dict[str, Estimate]:
-    """The correlations, averaged over draws on Fisher's scale, with the interval of a studentised bootstrap there."""
+    """Give the correlations, averaged over draws on Fisher's scale, with the interval of a studentised bootstrap there."""
     value, error = _averaged([correlations(one) for one in drawn])
     values, errors = _averaged([_resampled(one, resamples, rng) for one in drawn])
     pivot = np.divide(values - value, errors, out=np.zeros_like(values), where=errors > 0)

@@ -103,7 +103,7 @@ class SmoothGradRow(NamedTuple):
 def run(
     work: Work, gap: float, sigmas: Sequence[float], samples: Sequence[int], judged: int, epochs: int, **drawn: int
 ) -> Reproduction:
-    """Look at SmoothGrad of networks stopped at a gap, and trained to the end."""
+    """Measure SmoothGrad of networks stopped at a gap, and trained to the end."""
     case, seed = shokri_targets.purchase(**drawn, epochs=epochs), work.seed
     settings = [SmoothGradSetting(0.0, 0), *(SmoothGradSetting(sigma, count) for sigma in sigmas for count in samples)]
 
@@ -136,7 +136,7 @@ def _look(
 ) -> list[Norms]:
     """The norms of every setting, one after the other: all explanations at once would fill the memory.
 
-    Each time the same records are looked at, in the same order.
+    Each time the same records are used, in the same order.
     """
     found = []
     for setting in settings:

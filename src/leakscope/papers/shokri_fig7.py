@@ -1,7 +1,7 @@
-r"""[shokri2019, Figure 7]: the largest influence at members and at non-members, and who of the members reveals itself.
+r"""[shokri2019, Figure 7]: the largest influence at members and at non-members, and which members reveal themselves.
 
 The released influence is an attack on membership too: the AUC is the chance that a member's largest \|influence\| is
-above a non-member's. ``rest`` leaves out the members that the explanation names outright.
+above a non-member's. ``rest`` leaves out the members that their explanation shows.
 """
 
 from __future__ import annotations

@@ -49,7 +49,7 @@ Table = list[list[list[Estimate]]]  # by kind, k and number of queries
 
 
 def run(work: Work, queries: Sequence[int], **drawn: Any) -> Reproduction:
-    """Ask a fresh oracle of every draw for each kind of queries and each k."""
+    """Query a fresh oracle of every draw for each kind of queries and each k."""
     found, seed = shokri.cases(**drawn), work.seed
 
     def reveal(drawn: Study) -> Floats:
@@ -74,7 +74,7 @@ def run(work: Work, queries: Sequence[int], **drawn: Any) -> Reproduction:
 
 
 def _revealed(drawn: Study, kind: Kind, k: int, queries: Sequence[int], seed: int) -> Floats:
-    """Share of training records that have fallen after each number of queries."""
+    """Share of training records revealed after each number of queries."""
     oracle = Oracle.of(drawn.loo, drawn.X, drawn.y, RecordExplanation(k=k))
     rng = np.random.default_rng([seed, drawn.draw])  # each k is asked about the same points
     attack = static_queries(kind, max(queries))

@@ -1,4 +1,4 @@
-"""[shokri2019, Table 2]: who reveals itself, by age and race, and by kind of animal.
+"""[shokri2019, Table 2]: records that reveal themselves, by age and race, and by kind of animal.
 
 A group's share is taken over all draws, and its interval counts a record that is drawn several times once and allows for
 shares that vary between draws (`shokri.pooled_share`). Groups of one set are compared with the whole set of the same

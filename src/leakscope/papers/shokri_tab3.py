@@ -1,7 +1,7 @@
 """[shokri2019, Table 3]: records recovered by subspace reduction, Algorithm 1.
 
 The paper lists one record per round, the one whose influence is then made zero (``zeroed``), and that of the last round,
-which can't be. The points that are asked about along the way show others too: ``recovered`` is all that fell. What limits
+which can't be. The queries of a round reveal further records: ``recovered`` counts all of them. The limit on
 the rounds is not the number of columns but the dimension that training records span, less where columns depend on each
 other or never vary: each record made zero takes one dimension of the ``rank`` of the centred training records.
 """

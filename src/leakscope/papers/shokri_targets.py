@@ -2,10 +2,10 @@ r"""What the reproductions of shokri2019, section 4, have in common: the data, n
 overfitting, and an attack on each, judged on records that it was not fitted on.
 
 Overfitting is the gap between training and test accuracy [shokri2019, section 4.3.2]. One network per draw is trained; its
-two accuracies are looked at several times an epoch (of images, every other epoch), and for every wanted gap the weights are
-kept at the first look that reaches it. An untrained network has no gap either, so gap 0 is the last look with a gap of at
-most `NO_GAP` before `FIRST_GAP` is reached. A gap that is not reached in the epochs allowed is left out. The records that
-the test accuracy is taken from are the non-members that the attack is judged on, as in the paper.
+two accuracies are measured several times per epoch (for images, every other epoch), and for every wanted gap the weights are
+kept at the first measurement that reaches it. An untrained network has no gap either, so gap 0 is the last measurement with
+a gap of at most `NO_GAP` before `FIRST_GAP` is reached. A gap that is not reached in the allowed epochs is left out. The test
+accuracy is that on the non-members that the attack is judged on, as in the paper.
 
 The attacker knows the membership of half of the records and scores the other half, then the reverse; the
 paper's figure is the accuracy on equally many members and non-members, which is :math:`\tfrac12 + \tfrac12` advantage.
@@ -52,16 +52,16 @@ KERNEL, DENSE = 5, 128  # of the network for images
 READING = (
     "tanh networks trained by Adagrad (rate 0.01, decay 1e-7) on batches of 64: 1024-512-256 for bits, 128-64 for tables, two "
     "convolutions (16 and 32 filters of 5 × 5, max-pooling) and 128 neurons for images; the paper states no widths; stopped "
-    "at the first look that reaches a gap between training and test accuracy; attacks fitted on one half of the records and "
+    "at the first measurement that reaches a gap between training and test accuracy; attacks fitted on one half of the records and "
     "judged on the other"
 )
 
 
 class NetworkTraining(NamedTuple):
-    """How a network is trained, and how often an epoch its accuracies are looked at.
+    """How a network is trained, and how often per epoch its accuracies are measured.
 
-    ``widths`` are the neurons of each hidden layer, or the filters of the two convolutions. Half a look an epoch is one
-    every other epoch.
+    ``widths`` are the neurons of each hidden layer, or the filters of the two convolutions. Half a measurement per
+    epoch is one every other epoch.
     """
 
     widths: tuple[int, ...]
@@ -71,7 +71,7 @@ class NetworkTraining(NamedTuple):
 
 
 class OverfitData(NamedTuple):
-    """A data set of the paper, or what stands in for it, as it is stored; `draw` gives records as a network takes them."""
+    """A data set of the paper or its substitute, as it is stored; `draw` gives records as a network takes them."""
 
     key: str
     name: str
@@ -127,7 +127,7 @@ SIZE = 10_000  # records for training, and as many for the test
 
 
 def load(key: str) -> OverfitData | None:
-    """One of the sets, or what stands in for it; None where it is not in the mirror folder or the cache and nothing can.
+    """Load one of the sets, or its substitute; None where neither is in the mirror folder or the cache.
 
     ``location30`` asks for the stand-in of ``purchase100`` by its own name.
     """
@@ -157,7 +157,7 @@ def _read(dataset: str, key: str, name: str, stands_in: str = "") -> OverfitData
 
 
 def draw(source: OverfitData, size: int, rng: np.random.Generator) -> tuple[Records, Records]:
-    """Members and as many non-members, as float32; images are (colour, height, width) in [0, 1]."""
+    """Draw members and as many non-members, as float32; images are (colour, height, width) in [0, 1]."""
     if not 1 <= size <= len(source.y) // 2:
         raise InputError(
             f"{source.name} has {len(source.y):,} records: draw 1 to {len(source.y) // 2:,} of each kind, not {size}"
@@ -177,7 +177,7 @@ def _records(source: OverfitData, rows: NDArray[np.intp]) -> Records:
 
 
 def network(source: OverfitData, widths: Sequence[int]) -> Any:
-    """An untrained network for the records of a source, by torch's random numbers; it gives logits."""
+    """Make an untrained network for the records of a source, by torch's random numbers; it gives logits."""
     from torch import nn
 
     parts: list[Any] = []
@@ -279,7 +279,7 @@ class Watched(NamedTuple):
 
 
 def watch(stopped: Stopped, releases: Sequence[str], rng: np.random.Generator, most: int | None = None) -> Watched:
-    """Observe the releases at the records of a target; at ``most`` so many of each kind, which are in random order."""
+    """Observe the releases at the records of a target, at most ``most`` members and as many non-members."""
     from leakscope.data.fingerprints import row_hashes
 
     sides = [side.take(np.arange(min(len(side), most or len(side)))) for side in (stopped.members, stopped.nonmembers)]
@@ -291,7 +291,7 @@ def watch(stopped: Stopped, releases: Sequence[str], rng: np.random.Generator, m
 
 
 def judge(attack: Attack, watched: Watched, rng: np.random.Generator, *, permuted: bool = False) -> Judged:
-    """Fit the attack on each half and judge it on the other; ``permuted``: with memberships that are shuffled first."""
+    """Fit the attack on each half and judge it on the other; ``permuted`` shuffles the memberships first."""
     sample, observed = watched.sample, watched.observed
     member = sample.permuted(rng) if permuted else sample.member
     second = attack.second_in(observed)
@@ -300,7 +300,7 @@ def judge(attack: Attack, watched: Watched, rng: np.random.Generator, *, permute
 
 
 def pool(parts: Sequence[Judged]) -> Judged:
-    """Judged records of several targets together: their scores are compared within each target only."""
+    """Pool the judged records of several targets: their scores are compared within each target only."""
     strata, blocks = ([getattr(part.scale, name) for part in parts] for name in ("stratum", "block"))
     guesses = [part.guesses for part in parts]
     return Judged(
@@ -319,7 +319,7 @@ def _apart(numbers: Sequence[NDArray[np.intp]]) -> NDArray[np.intp]:
 
 
 def accuracy(judged: Judged) -> Estimate:
-    """Share of right decisions over equally many members and non-members, by the attack's own decisions."""
+    """Give the share of right decisions over equally many members and non-members, by the attack's own decisions."""
     return intervals.mean_difference(judged.says).mapped(as_accuracy)
 
 
@@ -332,7 +332,7 @@ def as_accuracy(advantage: float) -> float:
 
 
 def gain(first: Judged, second: Judged) -> Estimate:
-    """Accuracy of the first attack minus that of the second on the same records; the interval is for pairs.
+    """Give the accuracy of the first attack minus that of the second on the same records; the interval is for pairs.
 
     Half the change of a decision, plus one half, lies in [0, 1], and its mean over members minus that over non-members is the
     change of the accuracy.
@@ -355,14 +355,14 @@ class OverfitCase(NamedTuple):
 
 
 def purchase(records: int, draws: int, **training: Any) -> OverfitCase:
-    """Purchase, with other settings of its training; a quarter of an epoch is fine enough for large gaps."""
+    """Give Purchase, with other settings of its training; a quarter of an epoch is fine enough for large gaps."""
     source = load("purchase100")
     assert source is not None  # location30 stands in
     return OverfitCase(source, min(records, source.size), source.training._replace(looks=4, **training), draws)
 
 
 def settings_of(case: OverfitCase, **more: Any) -> dict[str, Any]:
-    """All that the numbers of one case depend on."""
+    """Give all that the numbers of one case depend on."""
     stands_in = case.source.stands_in or "none: the data set is that of the paper"
     return {"reading": READING, "stands_in": stands_in, **more, "records": case.size, "networks": case.draws}
 
@@ -373,7 +373,7 @@ def over_targets(
     gaps: Sequence[float],
     measure: Callable[[Stopped, np.random.Generator], Answer],
 ) -> list[list[list[tuple[Stopped, Answer]]]]:
-    """What ``measure`` says of every target: by case and by wanted gap, for the draws that reach the gap.
+    """Apply ``measure`` to every target: by case and by wanted gap, for the draws that reach the gap.
 
     The targets come without their networks and records.
     """

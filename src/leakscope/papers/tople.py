@@ -82,7 +82,7 @@ class AttackEffort(NamedTuple):
     starts: int = 4
 
     def attack(self, name: str) -> Attack:
-        """An attack by its name here."""
+        """Give an attack by its name in this module."""
         from leakscope import attacks
 
         if name in (SORTED, UNSORTED):
@@ -115,13 +115,13 @@ class SampledData:
         return None if laws is None else [self.learned_nonmembers[law] for law in laws]
 
     def table(self, extra: Sequence[int] = (), name: str = TABLE) -> Any:
-        """The table of the label given its parents and some more columns."""
+        """Give the table of the label given its parents and some more columns."""
         from leakscope.causal import TableKind
 
         return TableKind((*self.parents, *extra), self.levels, name)
 
     def network(self, steps: int, on_parents: bool = False) -> Any:
-        """The network 128-512-128 on all columns, or on the parents alone."""
+        """Give the network 128-512-128 on all columns, or on the parents alone."""
         from leakscope.causal import NetworkKind
 
         columns = self.parents if on_parents else tuple(range(len(self.columns)))
@@ -129,12 +129,12 @@ class SampledData:
 
 
 def table_and_network(drawn: SampledData, effort: AttackEffort) -> list[Any]:
-    """The paper's two kinds of model."""
+    """Give the paper's two kinds of model."""
     return [drawn.table(), drawn.network(effort.steps)]
 
 
 def all_kinds(drawn: SampledData, effort: AttackEffort) -> list[Any]:
-    """The paper's two kinds of model, and between them the network on the parents alone."""
+    """Give the paper's two kinds of model, and between them the network on the parents alone."""
     return [drawn.table(), drawn.network(effort.steps, on_parents=True), drawn.network(effort.steps)]
 
 
@@ -157,7 +157,7 @@ class DrawFigures(NamedTuple):
     blind: dict[str, Estimate]
 
     def gap(self, kind: str, law: str) -> Estimate:
-        """Accuracy on the training sample minus that on a law."""
+        """Give the accuracy on the training sample minus that on a law."""
         return intervals.difference(self.accuracy[kind, "S"], self.accuracy[kind, law])
 
 
@@ -206,7 +206,7 @@ class PlanDraws:
 
 
 def pooled(draws: Sequence[Estimate]) -> Estimate:
-    """Mean of independent estimates with Student's interval, at least as wide as their own intervals together allow.
+    """Give the mean of independent estimates with Student's interval, at least as wide as their own intervals together allow.
 
     Few draws may agree by chance: without the second part their interval would have no width.
 
@@ -230,7 +230,7 @@ def pooled(draws: Sequence[Estimate]) -> Estimate:
 
 
 def seed_of(*parts: int | str) -> np.random.SeedSequence:
-    """A seed for what these numbers and words name."""
+    """Make a seed from numbers and words."""
     return np.random.SeedSequence([part if isinstance(part, int) else zlib.crc32(part.encode()) for part in parts])
 
 
@@ -331,7 +331,7 @@ def _accuracies(name: str, models: Sequence[Any], drawn: SampledData) -> dict[tu
 
 
 def over_draws(work: Work, plans: Sequence[DrawPlan], draws: int, effort: AttackEffort) -> list[PlanDraws]:
-    """All draws of every plan."""
+    """Run all draws of every plan."""
     check_count("draws", draws, FEWEST_DRAWS)
     jobs, seed = [(plan, draw) for plan in plans for draw in range(draws)], work.seed
     answers = iter(work.each(jobs, lambda job: look(*job, effort, seed), cost=lambda job: job[0].size))

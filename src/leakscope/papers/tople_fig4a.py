@@ -46,7 +46,7 @@ def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: in
 
 
 def findings(points: Sequence[PlanDraws]) -> list[Claim]:
-    """Whether each kind of model is the same on its sample and on P, and both lose as much on P*."""
+    """Decide whether each kind of model is the same on its sample and on P, and both lose as much on P*."""
     gaps = {kind: [(title_of(point), point.gap(kind, "P")) for point in points] for kind in (TABLE, NETWORK)}
     apart = [(title_of(point), point.gap_difference(NETWORK, TABLE, "P*")) for point in points]
     return [

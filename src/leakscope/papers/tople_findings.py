@@ -27,14 +27,14 @@ ATTACK_COLUMNS = [
 
 
 def title_of(point: PlanDraws) -> str:
-    """The name of the network of a point."""
+    """Give the name of the network of a point."""
     from leakscope.causal import NETWORKS
 
     return NETWORKS[point.plan.network.lower()].title
 
 
 def accuracy_rows(points: Sequence[PlanDraws], kinds: Sequence[str]) -> list[list[Cell]]:
-    """Accuracy of each kind of model on its sample, on P and on P*."""
+    """Give the accuracy of each kind of model on its sample, on P and on P*."""
     return [
         [title_of(point), point.plan.size, kind, *(point.accuracy(kind, law) for law in LAWS), len(point.answers)]
         for point in points
@@ -43,7 +43,7 @@ def accuracy_rows(points: Sequence[PlanDraws], kinds: Sequence[str]) -> list[lis
 
 
 def attack_rows(points: Sequence[PlanDraws]) -> list[list[Cell]]:
-    """All trials of all points: accuracy with its extreme draws, control, excess, and the blind baseline."""
+    """Give all trials of all points: accuracy with its extreme draws, control, excess, and the blind baseline."""
     rows: list[list[Cell]] = []
     for point in points:
         for kind, trial in point.answers[0].found:
@@ -60,7 +60,7 @@ def attack_rows(points: Sequence[PlanDraws]) -> list[list[Cell]]:
 def attack_series(
     places: Sequence[tuple[At, PlanDraws, AttackTrial]], kinds: Sequence[str], blind: bool = True
 ) -> dict[str, list[tuple[At, Estimate]]]:
-    """Accuracy of the attack and of its control on each kind of model, and of the blind baseline, at named places."""
+    """Give the accuracy of the attack and of its control on each kind of model, and of the blind baseline, at named places."""
     series = {
         f"{kind}{of}": [(at, point.attack(kind, trial, figure)) for at, point, trial in places]
         for kind in kinds
@@ -72,7 +72,7 @@ def attack_series(
 def attack_lines(
     title: str, places: Sequence[tuple[float, PlanDraws, AttackTrial]], x_label: str, log_x: bool = True
 ) -> panels.Panel:
-    """Attacks on table and network against a number."""
+    """Plot attacks on table and network against a number."""
     return panels.lines(
         title,
         attack_series(places, (TABLE, NETWORK)),
@@ -88,7 +88,7 @@ def attack_lines(
 def attack_bars(
     title: str, points: Sequence[PlanDraws], trial: AttackTrial, kinds: Sequence[str], y_label: str, blind: bool = True
 ) -> panels.Panel:
-    """Attacks on several kinds of model by network."""
+    """Plot attacks on several kinds of model by network."""
     series = attack_series([(title_of(point), point, trial) for point in points], kinds, blind)
     heights = {name: [height for _, height in pairs] for name, pairs in series.items()}
     return panels.bars(title, [title_of(point) for point in points], heights, x_label="Network", y_label=y_label)
@@ -127,7 +127,7 @@ def separations(points: Sequence[PlanDraws], trial: AttackTrial) -> list[str]:
 
 
 def short(size: int) -> str:
-    """A size as the paper writes it.
+    """Format a size as in the paper.
 
     Examples
     --------

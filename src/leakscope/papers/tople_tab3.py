@@ -144,7 +144,7 @@ def run(
 
 
 def best_by_colour(label: bool, noise: float = NOISE) -> float:
-    """Accuracy of the best test of training against test images by their colour, with or without the label.
+    """Give the accuracy of the best test of training against test images by their colour, with or without the label.
 
     Examples
     --------

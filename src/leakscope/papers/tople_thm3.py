@@ -72,7 +72,7 @@ class Sensitivities(NamedTuple):
     parameters: tuple[int, ...]
 
     def ratio(self, first: int, second: int, of: str = "moves", confidence: float = 0.95) -> Estimate:
-        """One set's number over another's."""
+        """Give the ratio of one set's values to another's."""
         values = getattr(self, of)
         return geometric(values[:, first] / values[:, second], confidence)
 
@@ -174,7 +174,7 @@ def _row(setting: SensitivitySetting, cell: Sensitivities) -> list[Cell]:
 
 
 def geometric(values: Floats, confidence: float = 0.95) -> Estimate:
-    """Geometric mean over rounds."""
+    """Give the geometric mean over rounds."""
     from leakscope.core.intervals import mean
 
     found = mean(np.log(values), confidence)
@@ -222,7 +222,7 @@ def _notes(settings: Sequence[SensitivitySetting], found: Sequence[Sensitivities
 
 
 def sides(ratios: Sequence[Estimate]) -> tuple[list[int], list[int]]:
-    """Positions of the ratios that are significantly below 1, and of those above."""
+    """Give the positions of the ratios that are significantly below 1, and of those above."""
     below = [number for number, ratio in enumerate(ratios) if ratio.high < 1]
     return below, [number for number, ratio in enumerate(ratios) if ratio.low > 1]
 

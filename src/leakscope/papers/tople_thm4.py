@@ -100,7 +100,7 @@ class VoteCosts(NamedTuple):
     shifted: Floats
 
     def ratio(self, first: str, second: str, place: int, confidence: float = 0.95) -> Estimate:
-        """Geometric mean over draws of one ensemble's ε over another's, at one γ."""
+        """Give the geometric mean over draws of one ensemble's ε over another's, at one γ."""
         one, other = (self.epsilon[:, ENSEMBLES.index(name), place] for name in (first, second))
         return geometric(one / other, confidence)
 
