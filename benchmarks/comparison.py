@@ -50,12 +50,12 @@ def run() -> Iterator[Line]:
                 ls.audit(version.model, (X, y), (other, other_y), fit=fit, attacks=ATTACKS)
 
     def compare() -> None:
-        ls.compare(target, DEFENSES, shadows=0)
+        ls.compare(target, defenses=DEFENSES, references=0)
 
     compare()  # imports
     value, detail = ratio(compare, audits, rounds=1)
     yield Line("ten-way comparison without shadow models, against ten separate audits", value, 1.0, detail=detail)
-    took = seconds(lambda: ls.compare(target, DEFENSES))
+    took = seconds(lambda: ls.compare(target, defenses=DEFENSES))
     yield Line("ten-way comparison with eight shadow models for each learner", took, 120.0, unit="s")
 
 

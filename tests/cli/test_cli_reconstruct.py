@@ -28,7 +28,7 @@ def people(tmp_path_factory):
 
 def quick(people, *more):
     return (
-        "reconstruct", people / "people.csv", "--label", "income", "--id", "person", "--records", 100, "--budget", 80,
+        "reconstruct", people / "people.csv", "--label", "income", "--id", "person", "--size", 100, "--budget", 80,
         "--repeats", 2, *more,
     )  # fmt: skip
 
@@ -94,7 +94,7 @@ def test_a_defense_that_stops_all_chosen_attacks_is_a_row(people, tmp_path):
 
 
 def test_no_holdout_and_most_queries_refused(people, tmp_path):
-    arguments = ("reconstruct", people / "people.csv", "--label", "income", "--drop", "person", "--records", 300)
+    arguments = ("reconstruct", people / "people.csv", "--label", "income", "--drop", "person", "--size", 300)
     assert run(*arguments, "--near", 0.01, "--budget", 60, "--repeats", 1, "--out", tmp_path) == 0
     found = ls.load(tmp_path)
     assert "static queries (records)" in [item.attack for item in found.not_run]

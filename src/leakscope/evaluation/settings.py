@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -72,16 +71,6 @@ def _read_references(references: Any) -> int | None:
     if (count := check_count("references", references, 0, LARGEST_REFERENCES)) % 2:
         raise InputError(f"references must be an even number of models, or 0 for none, not {count}")
     return count
-
-
-def instead_of_shadows(references: int | None, shadows: int | None) -> int | None:
-    """Return the number of reference models, also where a caller still uses the old name ``shadows``."""
-    if shadows is None:
-        return references
-    if references is not None:
-        raise InputError("shadows is the old name of references: name references alone")
-    warnings.warn("shadows is now called references, and will be removed", FutureWarning, stacklevel=3)
-    return shadows
 
 
 def read_rates(fprs: Any) -> tuple[float, ...]:

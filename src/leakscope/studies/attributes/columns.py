@@ -36,7 +36,7 @@ class Columns:
 
 
 def choose_columns(X: Any, sensitive: Any, known: Sequence[Any] | None, label: Any = None) -> Columns:
-    """Find the columns, or say in one sentence what is wrong with their names; ``label`` is what the labels are called.
+    """Find the columns, and refuse wrong names; ``label`` is the name of the labels.
 
     Examples
     --------

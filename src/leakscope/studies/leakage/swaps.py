@@ -8,7 +8,7 @@ for every record at once: D models serve as one side for all records, and only t
 The two models of a pair also share whatever else is random in the training.
 
 With ``shared=False`` all training sets are drawn independently, as farokhi2020 does: twice the models and an order of
-magnitude more noise in what tells the two laws apart.
+magnitude more noise in the difference of the two laws.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ from leakscope.worlds.cache import Observations
 from leakscope.worlds.training import Progress, TrainingSets, design_generator, random_sets, retrain, with_and_without
 
 Space = Literal["parameters", "function"]
-#: Records at which the model of a training set is evaluated, by the number of the set; None for all.
+#: The records whose outputs are computed by the model of a training set, by its number; None for all.
 Asked = Callable[[int], slice] | None
 #: Numbers that the draws of one stack of records may take, on each side.
 STACK = 8_000_000
 
 
 @dataclass(frozen=True)
-class Swaps:
+class DrawnSwaps:
     """Training sets (draws, size), each in random order, and one record outside of each, (draws,).
 
     Examples
@@ -70,16 +70,16 @@ class Swaps:
         return found
 
 
-def draw_swaps(records: int, size: int, draws: int, seed: int) -> Swaps:
+def draw_swaps(records: int, size: int, draws: int, seed: int) -> DrawnSwaps:
     """Draw the training sets of a swap design out of ``records`` records."""
     drawn = np.empty((draws, size + 1), np.intp)
     for draw in range(draws):
         drawn[draw] = design_generator(seed, draw).choice(records, size + 1, replace=False)
-    return Swaps(drawn[:, :-1], drawn[:, -1])
+    return DrawnSwaps(drawn[:, :-1], drawn[:, -1])
 
 
 @dataclass(frozen=True)
-class Training:
+class SwapTraining:
     """How models with and without records are trained: the learner, its records, and where the work is done."""
 
     learner: Any
@@ -194,7 +194,7 @@ class Training:
         return values[:, :, 0], values[:, :, 1]
 
     def _retrain(self, design: TrainingSets, records: Indices, asked: Asked = None) -> list[Floats]:
-        """Parameters of the models of all worlds, or their outputs at the records that a world is asked about."""
+        """Parameters of the models of all training sets, or their outputs at the records of `asked`."""
         questions = take_rows(self.X, records) if self.space == "function" else None
         observe = partial(_observe, self.learner, questions, asked)
         observed: list[Observations] = retrain(
@@ -220,7 +220,7 @@ def _observe(learner: Any, questions: Any, asked: Asked, model: Any, number: int
     return {"value": learner.outputs(model, take_rows(questions, slice(None) if asked is None else asked(number)))}
 
 
-def _set_or_partner(swaps: Swaps, records: Indices, number: int) -> Indices:
+def _set_or_partner(swaps: DrawnSwaps, records: Indices, number: int) -> Indices:
     row, draw = divmod(number, len(swaps.sets))
     return np.sort(swaps.sets[draw]) if row == 0 else swaps.partner(draw, int(records[row - 1]))
 
