@@ -15,18 +15,7 @@ from leakscope.causal.counting import count_table
 from leakscope.causal.membership import Pair, try_membership
 from leakscope.core.errors import InputError
 from leakscope.papers import tople, tople_fig3a, tople_fig3b, tople_tab1, tople_tab2
-from leakscope.papers.tople import (
-    NETWORK,
-    SHIFTED,
-    SORTED,
-    TABLE,
-    UNSORTED,
-    AttackEffort,
-    AttackTrial,
-    P,
-    PlanDraws,
-    draw_data,
-)
+from leakscope.papers.tople import NETWORK, SHIFTED, SORTED, TABLE, UNSORTED, Attempt, Budget, Draws, P, draw_data
 from leakscope.papers.tople_findings import separation, within
 from leakscope.papers.work import Work
 
@@ -110,9 +99,9 @@ def test_of_the_table_against_p_star_the_shares_of_the_parents_are_all_there_is_
 
 def test_attackers_learn_from_what_the_trial_says():
     drawn = draw_data("sachs", 200, [P, SHIFTED], draw=0, seed=0)
-    assert drawn.known(AttackTrial("P*", SORTED)) is None
-    assert drawn.known(AttackTrial("P*", SORTED, "P")) == [drawn.learned_nonmembers["P"]]
-    assert drawn.known(AttackTrial("P*", SORTED, "P and P*")) == [
+    assert drawn.known(Attempt("P*", SORTED)) is None
+    assert drawn.known(Attempt("P*", SORTED, "P")) == [drawn.learned_nonmembers["P"]]
+    assert drawn.known(Attempt("P*", SORTED, "P and P*")) == [
         drawn.learned_nonmembers["P"],
         drawn.learned_nonmembers["P*"],
     ]
@@ -128,7 +117,7 @@ def test_sorted_confidences_do_not_know_the_names_of_classes():
         for order in ([0, 1, 2, 3], [2, 0, 3, 1])
     )
     np.testing.assert_array_equal(one, other)
-    names = {name: AttackEffort(1, 1, 1).attack(name).name for name in (SORTED, UNSORTED)}
+    names = {name: Budget(1, 1, 1).attack(name).name for name in (SORTED, UNSORTED)}
     assert len(set(names.values())) == 2
 
 
@@ -141,8 +130,8 @@ def plan_of(trials=(), size=400, network="sachs"):
 
 def test_attacks_change_nothing_about_the_models():
     """So the models of Figure 3a are those of Figure 3b."""
-    effort = AttackEffort(steps=20, attack_steps=10, judged=100)
-    trials = (AttackTrial("P", tople.BOUNDED), AttackTrial("P*", tople.TREE))
+    effort = Budget(steps=20, attack_steps=10, judged=100)
+    trials = (Attempt("P", tople.BOUNDED), Attempt("P*", tople.TREE))
     bare, attacked = (tople.look(plan_of(given), 0, effort, 0) for given in ((), trials))
     assert bare.accuracy == attacked.accuracy
     assert not bare.found
@@ -154,9 +143,9 @@ def test_attacks_change_nothing_about_the_models():
 
 
 def test_workers_and_order_change_nothing():
-    effort = AttackEffort(steps=5, attack_steps=5, judged=80)
+    effort = Budget(steps=5, attack_steps=5, judged=80)
     steps = []
-    plans = [plan_of((AttackTrial("P*", tople.BOUNDED),), size) for size in (200, 300)]
+    plans = [plan_of((Attempt("P*", tople.BOUNDED),), size) for size in (200, 300)]
     work = Work(SimpleNamespace(ID="test"), {}, 3, lambda *step: steps.append(step), 1)
     points = tople.over_draws(work, plans, 2, effort)
     assert steps == [("test", number, 4) for number in (1, 2, 3, 4)]
@@ -186,8 +175,8 @@ def test_the_interval_over_draws_covers():
 
 
 def test_accuracies_stay_between_zero_and_one():
-    answers = [tople.DrawFigures({(TABLE, "P"): around(value)}, {}, {}) for value in (0.99, 0.7)]
-    found = PlanDraws(plan_of(), answers).accuracy(TABLE, "P")
+    answers = [tople.DrawFound({(TABLE, "P"): around(value)}, {}, {}) for value in (0.99, 0.7)]
+    found = Draws(plan_of(), answers).accuracy(TABLE, "P")
     assert (found.low, found.high) == (0.0, 1.0)
 
 
@@ -204,8 +193,8 @@ def test_a_statement_is_open_where_an_interval_holds_the_limit(high, outcome):
 
 def point_of(size, figures, readings=()):
     """A point of made-up numbers: (kind, law) to attack and control; ``readings``: other trials with theirs."""
-    found = {(kind, AttackTrial(law, SORTED)): values for (kind, law), values in figures.items()} | dict(readings)
-    answer = tople.DrawFigures(
+    found = {(kind, Attempt(law, SORTED)): values for (kind, law), values in figures.items()} | dict(readings)
+    answer = tople.DrawFound(
         {(kind, law): around(0.8 if law != "P*" else 0.7) for kind in (TABLE, NETWORK) for law in ("S", "P", "P*")},
         {
             key: {"attack": around(one), "control": around(two), "excess": around(one - two)}
@@ -213,7 +202,7 @@ def point_of(size, figures, readings=()):
         },
         {"P": around(0.5), "P*": around(0.95)},
     )
-    return PlanDraws(plan_of(size=size, network="child"), [answer] * 3)
+    return Draws(plan_of(size=size, network="child"), [answer] * 3)
 
 
 def like_the_paper(size):
@@ -241,13 +230,13 @@ def outcomes(claims):
 
 
 def test_what_is_membership_is_told_from_what_tells_p_from_p_star():
-    words = separation(point_of(50_000, like_the_paper(50_000)), NETWORK, AttackTrial("P*", SORTED), "50K")
+    words = separation(point_of(50_000, like_the_paper(50_000)), NETWORK, Attempt("P*", SORTED), "50K")
     for part in ("0.300 [0.297, 0.303]", "0.150 [0.147, 0.153]", "0.950 [0.947, 0.953]"):
         assert part in words
 
 
 def test_the_closest_reading_is_the_one_nearest_to_the_papers_numbers():
-    best = AttackTrial("P*", UNSORTED, "P")
+    best = Attempt("P*", UNSORTED, "P")
     readings = {
         (kind, trial): ((0.79 if kind == NETWORK else 0.51) if trial == best else 0.9, 0.5)
         for kind in (NETWORK, TABLE)
@@ -291,12 +280,12 @@ def test_table_2_tries_every_addition():
 @pytest.mark.parametrize("draws", [1, 0, True, 2.5])
 def test_one_draw_gives_no_interval(draws):
     with pytest.raises(InputError, match="draws"):
-        tople.over_draws(Work(tople_tab1, {}), [plan_of()], draws, AttackEffort(1, 1, 40))
+        tople.over_draws(Work(tople_tab1, {}), [plan_of()], draws, Budget(1, 1, 40))
 
 
 def test_networks_that_are_not_there_and_sizes_too_small_are_one_sentence():
     with pytest.raises(InputError, match="'asia'"):
         draw_data("asia", 100, [P], draw=0, seed=0)
-    plan = plan_of((AttackTrial("P", tople.BOUNDED),), size=30)
+    plan = plan_of((Attempt("P", tople.BOUNDED),), size=30)
     with pytest.raises(InputError, match=r"\b18\b"):
-        tople.look(plan, 0, AttackEffort(1, 1, 40), 0)
+        tople.look(plan, 0, Budget(1, 1, 40), 0)

@@ -54,7 +54,7 @@ ALMOST_NONE = 0.05  # a correlation of this size counts as almost none
 NUMBERS = 1 << 22  # of a matrix, or of gradients, at a time
 
 
-class DimensionEffort(NamedTuple):
+class SizeEffort(NamedTuple):
     """How much is done: records in all, passes over the training half, and networks of each kind."""
 
     points: int
@@ -110,7 +110,7 @@ def _corners(features: int, classes: int, rng: np.random.Generator) -> Points:
 
 
 def measure(
-    features: int, classes: int, sizes: Sequence[Size], effort: DimensionEffort, seed: int
+    features: int, classes: int, sizes: Sequence[Size], effort: SizeEffort, seed: int
 ) -> dict[Size, list[NetworkFigures]]:
     """Draw data, train networks of each size on halves of them, and measure members and non-members; all sizes see the same."""
     from leakscope.learners import MLP
@@ -185,7 +185,7 @@ def correlation(values: NDArray[np.float64], member: Booleans) -> float:
 # --- what is found for each number of features and classes ------------------------------------------------------------------
 
 
-class DimensionRow(NamedTuple):
+class SizeRow(NamedTuple):
     """Networks of one size on data of so many features and classes."""
 
     features: int
@@ -211,9 +211,9 @@ def figure(
     features: Sequence[int],
     classes: Sequence[int],
     sizes: Sequence[Size],
-    effort: DimensionEffort,
-    statements: Callable[[int, Sequence[DimensionRow]], list[Claim]],
-    panels: Callable[[Sequence[DimensionRow]], list[Panel]],
+    effort: SizeEffort,
+    statements: Callable[[int, Sequence[SizeRow]], list[Claim]],
+    panels: Callable[[Sequence[SizeRow]], list[Panel]],
 ) -> Reproduction:
     """Train networks of every size at every number of features and classes, and decide statements by number of classes."""
     rows = study(work, features, classes, sizes, effort)
@@ -236,8 +236,8 @@ def figure(
 
 
 def study(
-    work: Work, features: Sequence[int], classes: Sequence[int], sizes: Sequence[Size], effort: DimensionEffort
-) -> list[DimensionRow]:
+    work: Work, features: Sequence[int], classes: Sequence[int], sizes: Sequence[Size], effort: SizeEffort
+) -> list[SizeRow]:
     """Give a row for every size, number of classes and number of features, in this order."""
     jobs = [(count, k) for k in classes for count in sorted(features) if k <= 2**count]
     seed = work.seed
@@ -245,7 +245,7 @@ def study(
     return [_row(*job, size, found[size], effort) for size in sizes for job, found in zip(jobs, answers, strict=True)]
 
 
-def table(rows: Sequence[DimensionRow], features: Sequence[int], classes: Sequence[int]) -> list[list[Cell]]:
+def table(rows: Sequence[SizeRow], features: Sequence[int], classes: Sequence[int]) -> list[list[Cell]]:
     """Give rows in the order of `COLUMNS`, followed by one for each impossible combination."""
     cells: list[list[Cell]] = [
         [row.features, row.classes, row.size, *(getattr(row, name) for name in MEASURES), row.networks,
@@ -260,14 +260,12 @@ def table(rows: Sequence[DimensionRow], features: Sequence[int], classes: Sequen
     return cells
 
 
-def _row(
-    features: int, classes: int, size: Size, found: Sequence[NetworkFigures], effort: DimensionEffort
-) -> DimensionRow:
+def _row(features: int, classes: int, size: Size, found: Sequence[NetworkFigures], effort: SizeEffort) -> SizeRow:
     columns = np.array(found).T
     means = [mean(column) for column in columns]
     half = effort.points // 2
     accuracies = [_inside(means[place], columns[place], half) for place in (2, 3)]
-    return DimensionRow(features, classes, size, len(found), means[0], means[1], *accuracies)
+    return SizeRow(features, classes, size, len(found), means[0], means[1], *accuracies)
 
 
 def _inside(found: Estimate, shares: NDArray[np.float64], records: int) -> Estimate:

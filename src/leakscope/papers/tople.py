@@ -65,7 +65,7 @@ class Law(NamedTuple):
 P, SHIFTED = Law("P", 0.0), Law("P*", math.inf)
 
 
-class AttackTrial(NamedTuple):
+class Attempt(NamedTuple):
     """An attack against non-members of a law, by an attacker who learned from non-members of some laws."""
 
     law: str
@@ -73,7 +73,7 @@ class AttackTrial(NamedTuple):
     learned_from: str = "same"
 
 
-class AttackEffort(NamedTuple):
+class Budget(NamedTuple):
     """Steps of the models and of the attack networks, how many of these start, and members judged at most."""
 
     steps: int
@@ -93,7 +93,7 @@ class AttackEffort(NamedTuple):
 
 
 @dataclass(frozen=True)
-class SampledData:
+class Sampled:
     """One draw: samples of P that a pair of models trains on, and by law the non-members to judge and to learn from.
 
     ``choices`` is a seed for what a model of this draw leaves to chance, such as wrong parents.
@@ -109,7 +109,7 @@ class SampledData:
     learned_nonmembers: Mapping[str, Records]
     choices: np.random.SeedSequence
 
-    def known(self, trial: AttackTrial) -> list[Records] | None:
+    def known(self, trial: Attempt) -> list[Records] | None:
         """Give the non-members that the attacker of a trial learns from; None if they are drawn like the judged ones."""
         laws = {"same": None, "P": [P.name], "P and P*": [P.name, SHIFTED.name]}[trial.learned_from]
         return None if laws is None else [self.learned_nonmembers[law] for law in laws]
@@ -128,12 +128,12 @@ class SampledData:
         return NetworkKind(columns, self.levels, ON_PARENTS if on_parents else NETWORK, steps=steps)
 
 
-def table_and_network(drawn: SampledData, effort: AttackEffort) -> list[Any]:
+def table_and_network(drawn: Sampled, effort: Budget) -> list[Any]:
     """Give the paper's two kinds of model."""
     return [drawn.table(), drawn.network(effort.steps)]
 
 
-def all_kinds(drawn: SampledData, effort: AttackEffort) -> list[Any]:
+def all_kinds(drawn: Sampled, effort: Budget) -> list[Any]:
     """Give the paper's two kinds of model, and between them the network on the parents alone."""
     return [drawn.table(), drawn.network(effort.steps, on_parents=True), drawn.network(effort.steps)]
 
@@ -144,16 +144,16 @@ class DrawPlan:
 
     network: str
     size: int
-    kinds: Callable[[SampledData, AttackEffort], list[Any]]
-    trials: Mapping[str, tuple[AttackTrial, ...]]
+    kinds: Callable[[Sampled, Budget], list[Any]]
+    trials: Mapping[str, tuple[Attempt, ...]]
     laws: tuple[Law, ...] = (P, SHIFTED)
 
 
-class DrawFigures(NamedTuple):
+class DrawFound(NamedTuple):
     """One draw: accuracy of a model by law, S for its sample; attack, control and excess by trial; the blind baseline."""
 
     accuracy: dict[tuple[str, str], Estimate]
-    found: dict[tuple[str, AttackTrial], dict[str, Estimate]]
+    found: dict[tuple[str, Attempt], dict[str, Estimate]]
     blind: dict[str, Estimate]
 
     def gap(self, kind: str, law: str) -> Estimate:
@@ -162,25 +162,25 @@ class DrawFigures(NamedTuple):
 
 
 @dataclass(frozen=True)
-class PlanDraws:
+class Draws:
     """All draws of a plan."""
 
     plan: DrawPlan
-    answers: Sequence[DrawFigures]
+    answers: Sequence[DrawFound]
 
     def accuracy(self, kind: str, law: str) -> Estimate:
         """Give the share of records whose label a kind of model predicts."""
         return self.over_draws(lambda answer: answer.accuracy[kind, law], 0.0, 1.0)
 
     def gap(self, kind: str, law: str) -> Estimate:
-        """See `DrawFigures.gap`."""
+        """See `DrawFound.gap`."""
         return self.over_draws(lambda answer: answer.gap(kind, law))
 
     def gap_difference(self, one: str, other: str, law: str) -> Estimate:
         """Give the gap of one kind of model minus that of another."""
         return self.over_draws(lambda answer: intervals.difference(answer.gap(one, law), answer.gap(other, law)))
 
-    def attack(self, kind: str, trial: AttackTrial, figure: str = "attack") -> Estimate:
+    def attack(self, kind: str, trial: Attempt, figure: str = "attack") -> Estimate:
         """Give the accuracy of an attack, of its control, or the excess."""
         least = -1.0 if figure == "excess" else 0.0
         return self.over_draws(lambda answer: answer.found[kind, trial][figure], least, 1.0)
@@ -189,7 +189,7 @@ class PlanDraws:
         """Give the accuracy of the blind baseline, which has no model."""
         return self.over_draws(lambda answer: answer.blind[law], 0.0, 1.0)
 
-    def further(self, one: str, other: str, trial: AttackTrial) -> Estimate:
+    def further(self, one: str, other: str, trial: Attempt) -> Estimate:
         """Give the accuracy of the attack on one kind of model minus that on another."""
         return self.over_draws(
             lambda answer: intervals.difference(
@@ -198,7 +198,7 @@ class PlanDraws:
         )
 
     def over_draws(
-        self, figure: Callable[[DrawFigures], Estimate], least: float = -math.inf, most: float = math.inf
+        self, figure: Callable[[DrawFound], Estimate], least: float = -math.inf, most: float = math.inf
     ) -> Estimate:
         """Give the mean over draws of a figure that lies between two numbers."""
         found = pooled([figure(answer) for answer in self.answers])
@@ -234,7 +234,7 @@ def seed_of(*parts: int | str) -> np.random.SeedSequence:
     return np.random.SeedSequence([part if isinstance(part, int) else zlib.crc32(part.encode()) for part in parts])
 
 
-def draw_data(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -> SampledData:
+def draw_data(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) -> Sampled:
     """Sample the data of one draw; they depend on the network, the size, the draw and the seed alone.
 
     Examples
@@ -259,7 +259,7 @@ def draw_data(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) ->
         return Records(np.delete(codes, place, axis=1), codes[:, place].astype(np.int64), np.arange(count))
 
     columns = tuple(name for name in network.names if name != label)
-    return SampledData(
+    return Sampled(
         label=label,
         columns=columns,
         levels=tuple(len(network.levels[name]) for name in columns),
@@ -273,7 +273,7 @@ def draw_data(key: str, size: int, laws: Sequence[Law], draw: int, seed: int) ->
     )
 
 
-def look(plan: DrawPlan, draw: int, effort: AttackEffort, seed: int) -> DrawFigures:
+def look(plan: DrawPlan, draw: int, effort: Budget, seed: int) -> DrawFound:
     """Train the pairs of models of one draw, and run all trials on them."""
     from leakscope.causal import Pair, try_blind, try_membership
 
@@ -286,7 +286,7 @@ def look(plan: DrawPlan, draw: int, effort: AttackEffort, seed: int) -> DrawFigu
         ).accuracy
         for law in attacked
     }
-    answer = DrawFigures({}, {}, blind)
+    answer = DrawFound({}, {}, blind)
     for kind in plan.kinds(drawn, effort):
         models = _trained(kind, drawn, base)
         answer.accuracy.update(_accuracies(kind.name, models, drawn))
@@ -304,7 +304,7 @@ def look(plan: DrawPlan, draw: int, effort: AttackEffort, seed: int) -> DrawFigu
     return answer
 
 
-def _trained(kind: Any, drawn: SampledData, base: tuple[int | str, ...]) -> list[Any]:
+def _trained(kind: Any, drawn: Sampled, base: tuple[int | str, ...]) -> list[Any]:
     """A pair of models; figures share data, so pairs are kept for those that this process makes next."""
     key = (kind, *base)
     if key not in _PAIRS:
@@ -314,7 +314,7 @@ def _trained(kind: Any, drawn: SampledData, base: tuple[int | str, ...]) -> list
     return _PAIRS[key]
 
 
-def _accuracies(name: str, models: Sequence[Any], drawn: SampledData) -> dict[tuple[str, str], Estimate]:
+def _accuracies(name: str, models: Sequence[Any], drawn: Sampled) -> dict[tuple[str, str], Estimate]:
     """Over both models of a pair, each on its own sample and on its half of the non-members of each law."""
     found: dict[tuple[str, str], Estimate] = {}
     for law in ("S", *drawn.nonmembers):
@@ -330,9 +330,9 @@ def _accuracies(name: str, models: Sequence[Any], drawn: SampledData) -> dict[tu
 # --- over draws ---------------------------------------------------------------------------------------------------------
 
 
-def over_draws(work: Work, plans: Sequence[DrawPlan], draws: int, effort: AttackEffort) -> list[PlanDraws]:
+def over_draws(work: Work, plans: Sequence[DrawPlan], draws: int, effort: Budget) -> list[Draws]:
     """Run all draws of every plan."""
     check_count("draws", draws, FEWEST_DRAWS)
     jobs, seed = [(plan, draw) for plan in plans for draw in range(draws)], work.seed
     answers = iter(work.each(jobs, lambda job: look(*job, effort, seed), cost=lambda job: job[0].size))
-    return [PlanDraws(plan, [next(answers) for _ in range(draws)]) for plan in plans]
+    return [Draws(plan, [next(answers) for _ in range(draws)]) for plan in plans]

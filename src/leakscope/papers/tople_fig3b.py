@@ -14,18 +14,7 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import (
-    BOUNDED,
-    NETWORK,
-    ON_PARENTS,
-    SORTED,
-    TABLE,
-    TREE,
-    UNSORTED,
-    AttackTrial,
-    DrawPlan,
-    PlanDraws,
-)
+from leakscope.papers.tople import BOUNDED, NETWORK, ON_PARENTS, SORTED, TABLE, TREE, UNSORTED, Attempt, DrawPlan, Draws
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_lines, attack_rows, separation, short, within
 from leakscope.papers.trends import Series, follows
 from leakscope.papers.work import Work
@@ -53,18 +42,18 @@ QUICK = {"sizes": (500, 1000), "read_at": (1000,), "steps": 60, "attack_steps": 
 
 FIRST, LARGE = 1000, 10_000
 CLOSE = 0.02  # to one half
-ON_P, ON_SHIFTED = AttackTrial("P", SORTED), AttackTrial("P*", SORTED)
-BASE = tuple(AttackTrial(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
+ON_P, ON_SHIFTED = Attempt("P", SORTED), Attempt("P*", SORTED)
+BASE = tuple(Attempt(law, attack) for law in ("P", "P*") for attack in (SORTED, BOUNDED, TREE))
 #: Other readings of the paper's attack.
 READINGS = (
-    AttackTrial("P*", UNSORTED),
-    *(AttackTrial("P*", attack, laws) for attack in (SORTED, UNSORTED) for laws in ("P", "P and P*")),
+    Attempt("P*", UNSORTED),
+    *(Attempt("P*", attack, laws) for attack in (SORTED, UNSORTED) for laws in ("P", "P and P*")),
 )
 
 
 def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **effort: int) -> Reproduction:
     """Attack both kinds of model at every size."""
-    steps = tople.AttackEffort(**effort)
+    steps = tople.Budget(**effort)
     points = tople.over_draws(work, [_plan(size, size in read_at) for size in sizes], draws, steps)
     shifted = max(points, key=lambda point: point.attack(NETWORK, ON_SHIFTED).value)
     return work.result(
@@ -76,7 +65,7 @@ def run(work: Work, sizes: Sequence[int], read_at: Sequence[int], draws: int, **
         panels=[
             attack_lines(
                 f"Non-members of {law}",
-                [(point.plan.size, point, AttackTrial(law, SORTED)) for point in points],
+                [(point.plan.size, point, Attempt(law, SORTED)) for point in points],
                 "Records, of which 60 % train",
             )
             for law in ("P", "P*")
@@ -88,17 +77,17 @@ def _plan(size: int, all_readings: bool) -> DrawPlan:
     if not all_readings:
         return DrawPlan("child", size, tople.table_and_network, {TABLE: BASE, NETWORK: BASE})
 
-    def kinds(drawn: tople.SampledData, effort: tople.AttackEffort) -> list[object]:
+    def kinds(drawn: tople.Sampled, effort: tople.Budget) -> list[object]:
         return [*tople.table_and_network(drawn, effort), drawn.network(effort.steps, on_parents=True)]
 
-    trials = (*BASE, AttackTrial("P", UNSORTED), *READINGS)
+    trials = (*BASE, Attempt("P", UNSORTED), *READINGS)
     return DrawPlan("child", size, kinds, {TABLE: trials, NETWORK: trials, ON_PARENTS: BASE})
 
 
-def findings(points: Sequence[PlanDraws]) -> list[Claim]:
+def findings(points: Sequence[Draws]) -> list[Claim]:
     """Decide the statements of the paper that these sizes can test, for its attack."""
 
-    def curve(kind: str, trial: AttackTrial, least: int = 0, most: int | None = None) -> Series:
+    def curve(kind: str, trial: Attempt, least: int = 0, most: int | None = None) -> Series:
         chosen = [point for point in points if least <= point.plan.size <= (most or point.plan.size)]
         return [(short(point.plan.size), point.attack(kind, trial)) for point in chosen]
 
@@ -118,7 +107,7 @@ def findings(points: Sequence[PlanDraws]) -> list[Claim]:
     ]
 
 
-def _closest(points: Sequence[PlanDraws]) -> list[str]:
+def _closest(points: Sequence[Draws]) -> list[str]:
     """Which reading of the paper's attack comes closest to what the text states of 50K and 100K."""
     at = {point.plan.size: point for point in points if (NETWORK, READINGS[0]) in point.answers[0].found}
     if not {50_000, 100_000} <= set(at):

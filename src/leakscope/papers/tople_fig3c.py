@@ -16,11 +16,11 @@ from leakscope.papers.tople import (
     NETWORK,
     SORTED,
     TABLE,
-    AttackEffort,
-    AttackTrial,
+    Attempt,
+    Budget,
     DrawPlan,
+    Draws,
     Law,
-    PlanDraws,
     table_and_network,
 )
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_lines, attack_rows, separation, short, within
@@ -47,9 +47,9 @@ CLOSE = 0.05  # to one half
 def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: int) -> Reproduction:
     """Attack the models of each draw with non-members of every noise."""
     laws = {noise: Law(f"noise {noise:g}", float(noise)) for noise in sorted(set(noises))}
-    trials = tuple(AttackTrial(law.name, attack) for law in laws.values() for attack in (SORTED, BOUNDED))
+    trials = tuple(Attempt(law.name, attack) for law in laws.values() for attack in (SORTED, BOUNDED))
     plan = DrawPlan("child", size, table_and_network, {TABLE: trials, NETWORK: trials}, tuple(laws.values()))
-    steps = AttackEffort(**effort)
+    steps = Budget(**effort)
     (point,) = tople.over_draws(work, [plan], draws, steps)
     most = list(laws.values())[-1].name
     rows: list[list[Cell]] = [
@@ -60,11 +60,11 @@ def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: in
         columns=["noise", *ATTACK_COLUMNS[1:3], *ATTACK_COLUMNS[4:]],
         rows=rows,
         statements=_findings(point, laws),
-        notes=[separation(point, NETWORK, AttackTrial(most, SORTED), short(size))],
+        notes=[separation(point, NETWORK, Attempt(most, SORTED), short(size))],
         panels=[
             attack_lines(
                 TITLE,
-                [(noise, point, AttackTrial(law.name, SORTED)) for noise, law in laws.items()],
+                [(noise, point, Attempt(law.name, SORTED)) for noise, law in laws.items()],
                 "Noise",
                 log_x=False,
             )
@@ -72,15 +72,15 @@ def run(work: Work, noises: Sequence[float], size: int, draws: int, **effort: in
     )
 
 
-def _curve(point: PlanDraws, laws: dict[float, Law], kind: str) -> Series:
-    return [(law.name, point.attack(kind, AttackTrial(law.name, SORTED))) for law in laws.values()]
+def _curve(point: Draws, laws: dict[float, Law], kind: str) -> Series:
+    return [(law.name, point.attack(kind, Attempt(law.name, SORTED))) for law in laws.values()]
 
 
-def _findings(point: PlanDraws, laws: dict[float, Law]) -> list[Claim]:
+def _findings(point: Draws, laws: dict[float, Law]) -> list[Claim]:
     network, table = (_curve(point, laws, kind) for kind in (NETWORK, TABLE))
     little = [pair for pair, noise in zip(network, laws, strict=True) if 0 < noise <= LITTLE]
     higher = [
-        (law.name, point.further(NETWORK, TABLE, AttackTrial(law.name, SORTED))) for noise, law in laws.items() if noise
+        (law.name, point.further(NETWORK, TABLE, Attempt(law.name, SORTED))) for noise, law in laws.items() if noise
     ]
     sharply = [within("network rises sharply with little noise", little[-1:], low=0.5 + CLOSE)] if little else []
     return [

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from leakscope.core.result import Claim
 from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Reproduction
-from leakscope.papers.tople import NETWORK, ON_PARENTS, TABLE, AttackEffort, DrawPlan, PlanDraws, all_kinds
+from leakscope.papers.tople import NETWORK, ON_PARENTS, TABLE, Budget, DrawPlan, Draws, all_kinds
 from leakscope.papers.tople_findings import ACCURACY_COLUMNS, LAWS, accuracy_rows, title_of, within
 from leakscope.papers.work import Work
 
@@ -35,7 +35,7 @@ KINDS = (TABLE, ON_PARENTS, NETWORK)
 def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: int) -> Reproduction:
     """Train all kinds of model on each network and measure their accuracies."""
     plans = [DrawPlan(key, size, all_kinds, {}) for key in networks]
-    points = tople.over_draws(work, plans, draws, AttackEffort(**effort))
+    points = tople.over_draws(work, plans, draws, Budget(**effort))
     return work.result(
         settings={"reading": tople.READING, **work.settings},
         columns=ACCURACY_COLUMNS,
@@ -45,7 +45,7 @@ def run(work: Work, networks: Sequence[str], size: int, draws: int, **effort: in
     )
 
 
-def findings(points: Sequence[PlanDraws]) -> list[Claim]:
+def findings(points: Sequence[Draws]) -> list[Claim]:
     """Decide whether each kind of model is the same on its sample and on P, and both lose as much on P*."""
     gaps = {kind: [(title_of(point), point.gap(kind, "P")) for point in points] for kind in (TABLE, NETWORK)}
     apart = [(title_of(point), point.gap_difference(NETWORK, TABLE, "P*")) for point in points]
@@ -55,7 +55,7 @@ def findings(points: Sequence[PlanDraws]) -> list[Claim]:
     ]
 
 
-def _figure(points: Sequence[PlanDraws], kind: str) -> panels.Panel:
+def _figure(points: Sequence[Draws], kind: str) -> panels.Panel:
     return panels.bars(
         kind,
         [title_of(point) for point in points],

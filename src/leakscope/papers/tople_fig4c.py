@@ -15,17 +15,7 @@ import numpy as np
 from leakscope.core.result import Claim
 from leakscope.papers import tople
 from leakscope.papers.reproduction import Cell, Reproduction, exact, statement
-from leakscope.papers.tople import (
-    NETWORK,
-    SORTED,
-    TABLE,
-    TREE,
-    AttackEffort,
-    AttackTrial,
-    DrawPlan,
-    PlanDraws,
-    SampledData,
-)
+from leakscope.papers.tople import NETWORK, SORTED, TABLE, TREE, Attempt, Budget, DrawPlan, Draws, Sampled
 from leakscope.papers.tople_findings import ATTACK_COLUMNS, attack_bars, attack_rows, separations, title_of, within
 from leakscope.papers.work import Work
 
@@ -45,13 +35,13 @@ QUICK = tople.QUICK | {"networks": ("child", "sachs"), "climbed": 600}
 WRONG = 2  # columns in addition to the parents
 LEARNED = "learned causal"
 KINDS = (TABLE, LEARNED, NETWORK)
-ON_SHIFTED = AttackTrial("P*", SORTED)
-TRIALS = (ON_SHIFTED, AttackTrial("P*", TREE))
+ON_SHIFTED = Attempt("P*", SORTED)
+TRIALS = (ON_SHIFTED, Attempt("P*", TREE))
 
 
 def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int, **effort: int) -> Reproduction:
     """Attack the three kinds of model on each network, and climb."""
-    steps = AttackEffort(**effort)
+    steps = Budget(**effort)
     plans = [DrawPlan(key, size, _kinds, dict.fromkeys(KINDS, TRIALS)) for key in networks]
     points = tople.over_draws(work, plans, draws, steps)
     counts = [
@@ -71,13 +61,13 @@ def run(work: Work, networks: Sequence[str], size: int, climbed: int, draws: int
     )
 
 
-def _kinds(drawn: SampledData, effort: AttackEffort) -> list[object]:
+def _kinds(drawn: Sampled, effort: Budget) -> list[object]:
     others = [column for column in range(len(drawn.columns)) if column not in drawn.parents]
     wrong = np.random.default_rng(drawn.choices).choice(others, WRONG, replace=False)
     return [drawn.table(), drawn.table(wrong.tolist(), LEARNED), drawn.network(effort.steps)]
 
 
-def _true_parents(point: PlanDraws, rows: int, seed: int, no_children: bool) -> int:
+def _true_parents(point: Draws, rows: int, seed: int, no_children: bool) -> int:
     """In how many draws hill climbing gives the label its true parents."""
     from leakscope.causal import learned_parents
 
@@ -93,7 +83,7 @@ def _true_parents(point: PlanDraws, rows: int, seed: int, no_children: bool) -> 
     return hits
 
 
-def _findings(points: Sequence[PlanDraws], counts: Sequence[Sequence[int]], draws: int) -> list[Claim]:
+def _findings(points: Sequence[Draws], counts: Sequence[Sequence[int]], draws: int) -> list[Claim]:
     climbed = {
         f"{title_of(point)}, draws with the true parents, {how}": exact(count)
         for point, found in zip(points, counts, strict=True)

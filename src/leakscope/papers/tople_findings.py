@@ -14,7 +14,7 @@ from leakscope.core.result import Claim
 from leakscope.core.wording import write
 from leakscope.papers import panels
 from leakscope.papers.reproduction import Cell, statement
-from leakscope.papers.tople import NETWORK, TABLE, AttackTrial, PlanDraws
+from leakscope.papers.tople import NETWORK, TABLE, Attempt, Draws
 from leakscope.papers.trends import Series, between, every
 
 At = TypeVar("At")
@@ -26,14 +26,14 @@ ATTACK_COLUMNS = [
 ]  # fmt: skip
 
 
-def title_of(point: PlanDraws) -> str:
+def title_of(point: Draws) -> str:
     """Give the name of the network of a point."""
     from leakscope.causal import NETWORKS
 
     return NETWORKS[point.plan.network.lower()].title
 
 
-def accuracy_rows(points: Sequence[PlanDraws], kinds: Sequence[str]) -> list[list[Cell]]:
+def accuracy_rows(points: Sequence[Draws], kinds: Sequence[str]) -> list[list[Cell]]:
     """Give the accuracy of each kind of model on its sample, on P and on P*."""
     return [
         [title_of(point), point.plan.size, kind, *(point.accuracy(kind, law) for law in LAWS), len(point.answers)]
@@ -42,7 +42,7 @@ def accuracy_rows(points: Sequence[PlanDraws], kinds: Sequence[str]) -> list[lis
     ]  # fmt: skip
 
 
-def attack_rows(points: Sequence[PlanDraws]) -> list[list[Cell]]:
+def attack_rows(points: Sequence[Draws]) -> list[list[Cell]]:
     """Give all trials of all points: accuracy with its extreme draws, control, excess, and the blind baseline."""
     rows: list[list[Cell]] = []
     for point in points:
@@ -58,7 +58,7 @@ def attack_rows(points: Sequence[PlanDraws]) -> list[list[Cell]]:
 
 
 def attack_series(
-    places: Sequence[tuple[At, PlanDraws, AttackTrial]], kinds: Sequence[str], blind: bool = True
+    places: Sequence[tuple[At, Draws, Attempt]], kinds: Sequence[str], blind: bool = True
 ) -> dict[str, list[tuple[At, Estimate]]]:
     """Give the accuracy of the attack and of its control on each kind of model, and of the blind baseline, at named places."""
     series = {
@@ -70,7 +70,7 @@ def attack_series(
 
 
 def attack_lines(
-    title: str, places: Sequence[tuple[float, PlanDraws, AttackTrial]], x_label: str, log_x: bool = True
+    title: str, places: Sequence[tuple[float, Draws, Attempt]], x_label: str, log_x: bool = True
 ) -> panels.Panel:
     """Plot attacks on table and network against a number."""
     return panels.lines(
@@ -86,7 +86,7 @@ def attack_lines(
 
 
 def attack_bars(
-    title: str, points: Sequence[PlanDraws], trial: AttackTrial, kinds: Sequence[str], y_label: str, blind: bool = True
+    title: str, points: Sequence[Draws], trial: Attempt, kinds: Sequence[str], y_label: str, blind: bool = True
 ) -> panels.Panel:
     """Plot attacks on several kinds of model by network."""
     series = attack_series([(title_of(point), point, trial) for point in points], kinds, blind)
@@ -110,7 +110,7 @@ def within(name: str, series: Series, low: float = -math.inf, high: float = math
     return statement(name, found, dict(told))
 
 
-def separation(point: PlanDraws, kind: str, trial: AttackTrial, where: str) -> str:
+def separation(point: Draws, kind: str, trial: Attempt, where: str) -> str:
     """State how much of an attack's accuracy above one half reflects the shift, and how much is membership."""
     figures = (point.attack(kind, trial, figure) for figure in ("attack", "control"))
     above, shift = (figure.mapped(lambda end: end - 0.5) for figure in figures)
@@ -121,7 +121,7 @@ def separation(point: PlanDraws, kind: str, trial: AttackTrial, where: str) -> s
     )
 
 
-def separations(points: Sequence[PlanDraws], trial: AttackTrial) -> list[str]:
+def separations(points: Sequence[Draws], trial: Attempt) -> list[str]:
     """State the same of the network at every point."""
     return [separation(point, NETWORK, trial, f"{title_of(point)}, {short(point.plan.size)}") for point in points]
 

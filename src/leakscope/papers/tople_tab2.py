@@ -15,17 +15,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.wording import write
 from leakscope.papers import panels, tople
 from leakscope.papers.reproduction import Cell, PaperNumber, Reproduction, compare
-from leakscope.papers.tople import (
-    NETWORK,
-    SORTED,
-    TABLE,
-    AttackEffort,
-    AttackTrial,
-    DrawFigures,
-    DrawPlan,
-    PlanDraws,
-    SampledData,
-)
+from leakscope.papers.tople import NETWORK, SORTED, TABLE, Attempt, Budget, DrawFound, DrawPlan, Draws, Sampled
 from leakscope.papers.tople_findings import separation, within
 from leakscope.papers.work import Work
 
@@ -42,7 +32,7 @@ FULL = tople.FULL | {"additions": (1, 2)}
 QUICK = tople.QUICK | {"additions": (1,)}
 
 CLOSE = 5.0  # points
-ON_SHIFTED = AttackTrial("P*", SORTED)
+ON_SHIFTED = Attempt("P*", SORTED)
 ADDED = {0: "true parents", 1: "one more", 2: "two more"}
 FIGURES = ("attack", "control", "excess", "on P", "on P*")
 COLUMNS = ["group", "model", *FIGURES, "least", "most", "attack_paper", "prediction_paper", "draws"]
@@ -53,11 +43,11 @@ def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: i
     names = _names(additions)
     models = [name for group in names.values() for name in group]
 
-    def kinds(drawn: SampledData, effort: AttackEffort) -> list[object]:
+    def kinds(drawn: Sampled, effort: Budget) -> list[object]:
         tables = [drawn.table(extra, _name(drawn.columns, extra)) for extra in _extras(drawn, additions)]
         return [*tables, drawn.network(effort.steps)]
 
-    steps = AttackEffort(**effort)
+    steps = Budget(**effort)
     plan = DrawPlan("sachs", size, kinds, dict.fromkeys(models, (ON_SHIFTED,)))
     (point,) = tople.over_draws(work, [plan], draws, steps)
     means = {group: {figure: _mean(point, of, figure) for figure in FIGURES} for group, of in names.items()}
@@ -72,7 +62,7 @@ def run(work: Work, size: int, additions: Sequence[int], draws: int, **effort: i
     )  # fmt: skip
 
 
-def _extras(drawn: SampledData, additions: Sequence[int]) -> list[tuple[int, ...]]:
+def _extras(drawn: Sampled, additions: Sequence[int]) -> list[tuple[int, ...]]:
     others = [column for column in range(len(drawn.columns)) if column not in drawn.parents]
     return [extra for count in (0, *additions) for extra in combinations(others, count)]
 
@@ -90,19 +80,19 @@ def _names(additions: Sequence[int]) -> dict[str, list[str]]:
     return {**groups, "network": [NETWORK]}
 
 
-def _value(answer: DrawFigures, model: str, figure: str) -> Estimate:
+def _value(answer: DrawFound, model: str, figure: str) -> Estimate:
     if figure.startswith("on "):
         return answer.accuracy[model, figure.removeprefix("on ")]
     return answer.found[model, ON_SHIFTED][figure]
 
 
-def _mean(point: PlanDraws, models: Sequence[str], figure: str) -> Estimate:
+def _mean(point: Draws, models: Sequence[str], figure: str) -> Estimate:
     """Mean over models and draws, in percent; models of one draw share their records, and count as one."""
     least = -100.0 if figure == "excess" else 0.0
     return point.over_draws(lambda answer: _over_models(answer, models, figure, 100), least, 100.0)
 
 
-def _over_models(answer: DrawFigures, models: Sequence[str], figure: str, times: float = 1) -> Estimate:
+def _over_models(answer: DrawFound, models: Sequence[str], figure: str, times: float = 1) -> Estimate:
     """Mean over models of what one draw gave."""
     values = [_value(answer, model, figure) for model in models]
     return Estimate(
@@ -110,7 +100,7 @@ def _over_models(answer: DrawFigures, models: Sequence[str], figure: str, times:
     )
 
 
-def _rows(point: PlanDraws, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[list[Cell]]:
+def _rows(point: Draws, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[list[Cell]]:
     rows: list[list[Cell]] = []
     for group, models in names.items():
         singles = {model: [_mean(point, [model], figure) for figure in FIGURES] for model in models}
@@ -123,7 +113,7 @@ def _rows(point: PlanDraws, names: dict[str, list[str]], means: dict[str, dict[s
     return rows
 
 
-def _steps(point: PlanDraws, names: dict[str, list[str]]) -> list[tuple[str, Estimate]]:
+def _steps(point: Draws, names: dict[str, list[str]]) -> list[tuple[str, Estimate]]:
     """How much larger the attack accuracy is on each group than on the one before."""
     return [
         (f"{after} minus {before}", point.over_draws(partial(_step, before=names[before], after=names[after])))
@@ -144,14 +134,14 @@ def _compared(means: dict[str, dict[str, Estimate]]) -> list[PaperNumber]:
     ]
 
 
-def _step(answer: DrawFigures, before: Sequence[str], after: Sequence[str]) -> Estimate:
+def _step(answer: DrawFound, before: Sequence[str], after: Sequence[str]) -> Estimate:
     """Mean attack accuracy on one group of models minus that on another."""
     from leakscope.core import intervals
 
     return intervals.difference(_over_models(answer, after, "attack"), _over_models(answer, before, "attack"))
 
 
-def _notes(point: PlanDraws, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[str]:
+def _notes(point: Draws, names: dict[str, list[str]], means: dict[str, dict[str, Estimate]]) -> list[str]:
     """Which additions come closest to the paper, and what of the attack is membership."""
     notes = []
     for group, models in names.items():
