@@ -21,6 +21,7 @@ from leakscope.attacks import ATTRIBUTE_ATTACKS, RECONSTRUCTIONS, REGISTRY
 from leakscope.cli.main import app
 from leakscope.releases.feature_explanations import METHODS
 from leakscope.releases.release import RELEASES
+from leakscope.report.glossary import TERMS
 
 ROOT = Path(__file__).parents[2]
 DOCS, SOURCE = ROOT / "docs", ROOT / "src" / "leakscope"
@@ -282,6 +283,12 @@ def test_a_tag_belongs_to_what_it_stands_in(made):
 
 
 # --- the other parts ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("made")
+def test_the_glossary_page_has_every_term():
+    page = import_module("leakscope_docs").glossary_part()
+    assert [term for term, meaning in TERMS.items() if f"\n{term}\n  {meaning}\n" not in page] == []
 
 
 def test_the_schema_page_has_every_field(made):

@@ -274,7 +274,7 @@ def training_table() -> str:
         ("`… --references 0`", {"references": 0}),
     ):
         rows.append([words, _trainings(settings)])
-    return table(["Audit", "Your model is trained anew"], rows)
+    return table(["Audit", "Your model is trained"], rows)
 
 
 def _trainings(settings: dict[str, Any]) -> str:

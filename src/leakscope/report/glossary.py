@@ -19,7 +19,7 @@ TERMS = {
     "than chance.",
     "Blind baseline": "A classifier of members against non-members that does not use the model. Above chance, it shows a "
     "distribution shift.",
-    "Distribution shift": "A difference between the populations of members and holdout. Attacks find it without any leak.",
+    "Distribution shift": "A difference between the populations of members and holdout. Attacks detect it even if the model does not leak.",
     "Exposure": "A record's estimated vulnerability, from 0 to 1: with reference models, one minus the mean probability "
     "of its true label under them.",
     "Membership evidence": "How strongly this model shows that a record was trained on: the p-value of the hypothesis "
