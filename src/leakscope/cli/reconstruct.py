@@ -88,7 +88,7 @@ def reconstruct(
     )
     names = None if attack.strip() == "all" else [name.strip() for name in attack.split(",") if name.strip()]
     shared.check_out(out)
-    people = read_people(table, label, holdout=holdout, records=size, groups=groups, id_column=id, drop=drop, seed=seed)
+    people = read_people(table, label, holdout=holdout, size=size, groups=groups, id_column=id, drop=drop, seed=seed)
     with shared.progress_bars() as progress:
         found = run(
             people.X, people.y, holdout=people.holdout, release=release, penalty=penalty, attacks=names, budget=budget,

@@ -119,7 +119,7 @@ def reconstruct(
     >>> [(one.attack, one.wrong) for one in found.attacks]
     [('static queries (uniform)', 0), ('subspace reduction', 0)]
     """
-    names = check_effort(attacks, budget, repeats, seed, confidence)
+    names = check_effort(attacks, budget, repeats, penalty, seed, confidence)
     release = RecordRelease() if release is None else release
     features, labels, _ = read_records(X, y, "an audit of explanations")
     check_releases(release, defended, precision, features)
@@ -295,7 +295,7 @@ def _wrong(case: ReconstructionCase, run: Recovered) -> int:
 
 
 def _membership(
-    case: ReconstructionCase, release: RecordRelease, X: Floats, y: NDArray[Any], l2: float
+    case: ReconstructionCase, release: RecordRelease, X: Floats, y: NDArray[Any], penalty: float
 ) -> tuple[tuple[Risk, ...], tuple[Risk, ...]]:
     """Run membership inference attacks: their risks, and the same with simultaneous intervals.
 
@@ -307,7 +307,7 @@ def _membership(
         outside, other = order[: len(case.y)], order[:0]
     if min(len(np.unique(row_hashes(rows))) for rows in (case.X, X[outside])) < FEWEST:
         return (), ()
-    control = leave_one_out(X[other], y[other], l2) if len(other) else None
+    control = leave_one_out(X[other], y[other], penalty) if len(other) else None
     members, nonmembers = (
         Records(rows, (labels == case.models.classes[1]).astype(np.int64), np.arange(len(labels)))
         for rows, labels in ((case.X, case.y), (X[outside], y[outside]))
