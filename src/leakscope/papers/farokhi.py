@@ -53,7 +53,7 @@ COLUMNS = [
 ]  # fmt: skip
 
 
-class SweepSetting(NamedTuple):
+class SweepCase(NamedTuple):
     """One point of a sweep: ``place`` on the axis, and what is trained and released there."""
 
     place: float
@@ -118,7 +118,7 @@ def adult(features: int = 5) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     return np.asarray(data.X, np.float64), data.y
 
 
-def measure(work: Work, cases: Sequence[SweepSetting], effort: SweepEffort) -> list[SweepPoint]:
+def measure(work: Work, cases: Sequence[SweepCase], effort: SweepEffort) -> list[SweepPoint]:
     """Measure leakage and membership experiment at every point; raise an error where no point can be measured."""
     X, y = adult(max(case.features for case in cases))
     points = []
@@ -130,9 +130,7 @@ def measure(work: Work, cases: Sequence[SweepSetting], effort: SweepEffort) -> l
     return points
 
 
-def _measure(
-    work: Work, case: SweepSetting, X: NDArray[np.float64], y: NDArray[Any], effort: SweepEffort
-) -> SweepPoint:
+def _measure(work: Work, case: SweepCase, X: NDArray[np.float64], y: NDArray[Any], effort: SweepEffort) -> SweepPoint:
     """Measure one point. An input error becomes a note: other points may be measured."""
     from leakscope.evaluation.membership_experiment import membership_experiment
     from leakscope.studies.leakage import membership_leakage
@@ -160,7 +158,7 @@ def _measure(
 
 def sweep(
     work: Work,
-    cases: Sequence[SweepSetting],
+    cases: Sequence[SweepCase],
     effort: SweepEffort,
     settings: dict[str, Any],
     *,
@@ -189,7 +187,7 @@ def sweep(
     )
 
 
-def _series(cases: Sequence[SweepSetting], points: Sequence[SweepPoint], symbol: str) -> dict[str, Series]:
+def _series(cases: Sequence[SweepCase], points: Sequence[SweepPoint], symbol: str) -> dict[str, Series]:
     """Leakage, its median over records, and advantage, each with the places where it was measured."""
     known = [(f"{symbol} = {case.place:g}", point) for case, point in zip(cases, points, strict=True)]
     measured = [(name, point.leakage) for name, point in known if point.leakage is not None]
@@ -201,7 +199,7 @@ def _series(cases: Sequence[SweepSetting], points: Sequence[SweepPoint], symbol:
 
 
 def _notes(
-    cases: Sequence[SweepSetting], points: Sequence[SweepPoint], series: dict[str, Series], power_law: bool
+    cases: Sequence[SweepCase], points: Sequence[SweepPoint], series: dict[str, Series], power_law: bool
 ) -> list[str]:
     """The slope of the leakage, and the trend of the median record if it is another one."""
     places = [case.place for case, point in zip(cases, points, strict=True) if point.leakage is not None]
