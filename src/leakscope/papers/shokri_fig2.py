@@ -35,7 +35,8 @@ QUICK = shokri_curves.QUICK | {"judged": 200, "large_judged": 200, "epochs": 2}
 
 CLOSE = 0.05  # accuracies that differ by no more are called competitive
 NORMALISED = "gradient:normalised"
-NETWORK, TREE, NETWORK_NORMALISED, TREE_NORMALISED = "network", "tree", "network, normalised", "tree, normalised"
+ATTACKS = ("network", "tree", "network, normalised", "tree, normalised")
+NETWORK, TREE, NETWORK_NORMALISED, TREE_NORMALISED = ATTACKS
 
 
 def run(work: Work, gaps: Sequence[float], judged: int, large_judged: int, epochs: int, **drawn: Any) -> Reproduction:
