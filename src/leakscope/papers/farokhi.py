@@ -14,10 +14,9 @@ The paper leaves open what our reading fills in, and `READING` says so in every 
 * The boxes show the paper's advantage of each model, 2P − 1 without its sign, which chance alone lifts above zero where
   few members are counted. Trends and bounds are about its mean with the sign kept, ``advantage_mean``.
 
-A quarter of the labels are 1. Of ten records none has label 1 in 6 of 100 training sets, and least squares then gives
-θ = 0 exactly, for any λ. A law with such an atom is not Gaussian, and measured against a law without it (of a record with
-label 1 that is in the training set) its divergence is infinite: at n = 10 the leakage is that of the Gaussian
-approximation, which the paper uses too, and ``note`` says that values come up again and again.
+A quarter of the labels are 1. In 6 of 100 training sets of ten records none has label 1, and least squares gives θ = 0 for
+any λ. A law with such an atom is not Gaussian, and its divergence from a law without it is infinite: at n = 10 the leakage is
+that of the Gaussian approximation, as in the paper, and ``note`` states that values repeat.
 """
 
 from __future__ import annotations

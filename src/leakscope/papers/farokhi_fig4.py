@@ -1,9 +1,8 @@
 """[farokhi2020, Figure 4]: linear regression with a growing number of features.
 
-From 10 features on there are as many parameters as training records, or more: the model passes through all of them, up to
-the little that λ = 1e-6 leaves. Given that a record was in the training set, xᵀθ is its label, and otherwise it is not: in
-that direction the two laws have next to nothing in common and the divergence is as large as λ is small. Its figure is then
-an order of magnitude; advantages are measured as well as elsewhere.
+From 10 features on there are at least as many parameters as training records, and the model nearly interpolates them: xᵀθ is
+the label of a training record, and not of another one. In that direction the two laws hardly overlap, and the divergence grows
+as λ falls. The leakage is then an order of magnitude; the advantages are not affected.
 """
 
 from __future__ import annotations

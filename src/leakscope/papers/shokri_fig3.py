@@ -4,10 +4,9 @@ The variance of the prediction vector is :math:`\mathrm{Var}(c(x)) = \frac1k\sum
 gradient :math:`\|\nabla c(x)\|_1`. Pearson's correlation is taken of each with membership (1 for members) and between the
 two, within each network, and averaged over the draws. The figure shows absolute values, as the paper's does; the table has
 the signs. The signals have heavier tails than normal values (kurtosis 2 to 18 in most networks, of the variance up to 100),
-so that Fisher's interval does not hold: records are resampled, members and non-members separately, and the
-interval is that of the studentised bootstrap on Fisher's scale. It would still be too short for two signals that are
-closely related and have tails like those of a log-normal, and it is where one signal is nearly a function of the other, as
-variance and norm are on Adult and Hospital: read those intervals as lower bounds on their width.
+so that Fisher's interval does not hold. The interval is that of the studentised bootstrap on Fisher's scale, with members and
+non-members resampled separately. It is too short where one signal is nearly a function of the other, as variance and norm are
+on Adult and Hospital.
 """
 
 from __future__ import annotations

@@ -69,6 +69,8 @@ class AttributeCase(NamedTuple):
 
 
 class AttributeEffort(NamedTuple):
+    """Settings that all networks share."""
+
     networks: tuple[str, ...]
     roles: tuple[str, ...]
     size: int
