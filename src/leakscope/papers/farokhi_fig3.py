@@ -65,5 +65,5 @@ def _limit(result: Reproduction, rounded: Estimate | None, step: float) -> list[
         return []
     return [
         f"The leakage is not zero at λ = {result.rows[-1]['λ']:g}, because divergence does not change with the scale of the parameters. "
-        f"Theorem 3 has its limit for finite precision. Rounded to steps of {step:g}, the parameters leak {write(rounded)} nats."
+        f"Theorem 3 has its limit for finite precision. Rounded to steps of {step:g}, the parameters leak {write(rounded)}."
     ]

@@ -34,7 +34,7 @@ PAPER = {
     "source": "Shokri, Strobel and Zick 2019, section 4.3.3 (3) and Figure 3",
     "statement": (
         "Membership correlates with the variance of the prediction and with the 1-norm of the gradient, and the two with each "
-        "other, though not strongly (Purchase). On CIFAR-100 there is some correlation, which turns its sign as overfitting "
+        "other, though not strongly (Purchase). On CIFAR-100 there is some correlation, which changes sign as overfitting "
         "grows."
     ),
     "numbers": (
@@ -187,7 +187,11 @@ def _findings(found: Sequence[OverfitCase], points: Sequence[Mapping[float, Mapp
         )
         if case.source.key == "purchase100":
             weakly = between(magnitude(most[BETWEEN]), high=STRONG)
-            findings.append(statement(f"variance and 1-norm not strongly on {name}", weakly, {BETWEEN: most[BETWEEN]}))
+            findings.append(
+                statement(
+                    f"variance and 1-norm are not strongly correlated on {name}", weakly, {BETWEEN: most[BETWEEN]}
+                )
+            )
         if case.source.key == "cifar100":
             findings += [
                 _turn(name, pair, [measured[pair] for measured in by_gap.values()]) for pair in (VARIANCE, NORM)

@@ -21,7 +21,7 @@ TITLE = "Child: attack accuracy by noise on the tables of P*"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, section 4.1 and Figure 3c",
     "statement": (
-        "The attack on the network rises with the noise, sharply even for a little of it; on the causal model it stays close "
+        "The attack on the network rises with the noise, sharply even for little noise; on the causal model it stays close "
         "to 0.5."
     ),
     "numbers": tople.NO_NUMBERS,

@@ -32,7 +32,7 @@ from leakscope.papers.tople_thm3 import NETWORKS, geometric, sides
 from leakscope.papers.work import Work
 
 ID = "tople-thm4"
-TITLE = "Votes of teachers: what causal and associational ensembles cost"
+TITLE = "Votes of teachers: privacy cost of causal and associational ensembles"
 PAPER = {
     "source": "Tople, Sharma and Nori 2020, Theorem 4",
     "statement": (
