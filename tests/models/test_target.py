@@ -479,7 +479,7 @@ WORDS = np.where(y == 1, "yes", "no")
         (sigmoid, FRAME_TRAIN, (FRAME[["age"]], y), {}, "holdout.*'sex'.*'hours'"),
         (sigmoid, (FRAME[["age"]], y), FRAME_HOLDOUT, {}, "training.*'sex'.*'hours'"),
         (sigmoid, TRAIN, (X[:, :2], y), {}, r"\(3,\).*\(2,\)"),
-        (sigmoid, FRAME_TRAIN, HOLDOUT, {}, "DataFrames"),
+        (sigmoid, FRAME_TRAIN, HOLDOUT, {}, "DataFrame"),
         (FITTED, (X[:, :2], y), (X[:, :2], y), {}, r"\b3\b.*\b2\b"),
         (FITTED, (X[:, :, None], y), (X[:, :, None], y), {}, r"\(80,.3,.1\)"),
         (FITTED, (X, np.zeros(80, int)), HOLDOUT, {}, "training"),

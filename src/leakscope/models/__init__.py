@@ -1,1 +1,1 @@
-"""Models: anything that predicts as one type, model files, endpoints, and the target of a study."""
+"""Models of all frameworks as one type, model files, HTTP endpoints, and the target of a study."""
