@@ -1,4 +1,4 @@
-"""Tables of texts and numbers become what a learner takes, or are refused with the name of the column."""
+"""Encoding of tables of texts and numbers for a learner, and refusals that name the column."""
 
 import numpy as np
 import pandas as pd

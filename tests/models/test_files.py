@@ -1,4 +1,4 @@
-"""Model files: what is read, what is refused in one sentence, and that no code in a file runs unasked."""
+"""Model files: accepted and refused formats; code in a file never runs without permission."""
 
 import gzip
 import json
@@ -187,7 +187,7 @@ def test_missing_files_folders_and_cut_pickles(tmp_path):
 
 @pytest.mark.parametrize(("at", "value"), [(6, b"\xff\x00"), (8, b"\x00\x08")])
 def test_archives_that_the_standard_library_can_t_read(tmp_path, at, value):
-    """A version of the format that does not exist, and a name that is no UTF-8 text."""
+    """An unknown version of the format, and a name that is not UTF-8."""
     content = bytearray(skops.io.dumps(LogisticRegression().fit(X, y)))
     start = content.rindex(b"PK\x01\x02")
     content[start + at : start + at + 2] = value
