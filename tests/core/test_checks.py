@@ -1,4 +1,4 @@
-"""Wrong settings are refused at public functions, by the same checks everywhere."""
+"""All public functions refuse invalid settings by the same checks."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""An estimate: a number inside its interval."""
+"""`Estimate`: validity, finite ends, transformations and the largest of several."""
 
 import dataclasses
 import math

@@ -1,4 +1,4 @@
-"""What may be said of a failure of foreign code, and which record and column it is about."""
+"""Descriptions of third-party errors contain no values of records, and name the record and column."""
 
 import ast
 import warnings
@@ -91,14 +91,14 @@ def test_no_cell_is_named_where_all_records_fail_or_no_single_one_does():
 
 # --- causes -----------------------------------------------------------------------------------------------------------
 
-#: Their inputs are options, policies, networks and public data sets, and no records.
+#: Inputs of these modules are options, policies, networks and public data sets, not records.
 NO_RECORDS = ("auditing.py", "policy.py", "bif.py", "datasets", "papers")
-#: What the system or the interpreter says: no value of a record is in it.
+#: Messages of the operating system or the interpreter, which contain no values of records.
 HARMLESS = {"OSError", "ImportError"}
 
 
 def test_no_exception_is_chained_to_one_that_may_hold_values():
-    """A traceback shows the message of the cause, so that the cause must be None or go through `failures.cause`."""
+    """A traceback shows the message of the cause, so the cause must be None or come from `failures.cause`."""
     root = Path(failures.__file__).parents[1]
     wrong = []
     for path in root.rglob("*.py"):

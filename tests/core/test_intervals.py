@@ -1,4 +1,4 @@
-"""Intervals hold: by coverage, against literal references, and at the edges where formulas break."""
+"""Confidence intervals: coverage, comparison with literal references, and edge cases."""
 
 import numpy as np
 import pytest
@@ -11,14 +11,14 @@ REPEATS = 1000
 
 
 def covers(make, truth, seed, repeats=REPEATS):
-    """Share of repeats whose interval holds the truth."""
+    """Share of repetitions whose interval contains the true value."""
     rng = np.random.default_rng(seed)
     found = [make(rng) for _ in range(repeats)]
     return np.mean([estimate.low <= truth <= estimate.high for estimate in found])
 
 
 def least(nominal=0.95, repeats=REPEATS):
-    """Coverage that a nominal interval undercuts once in 30,000 tests."""
+    """Coverage below which a valid interval falls once in 30,000 tests."""
     return nominal - 4 * np.sqrt(nominal * (1 - nominal) / repeats)
 
 
@@ -140,7 +140,7 @@ def test_pairing_narrows_the_difference():
     assert joint.high - joint.low < 0.3 * (unpaired.high - unpaired.low)
 
 
-# --- strata: folds whose scores have scales of their own --------------------------------------------------------------
+# --- strata: folds whose scores have different scales -----------------------------------------------------------------
 
 
 def test_a_scale_of_its_own_in_each_stratum_makes_no_difference():
@@ -221,14 +221,14 @@ def test_tpr_agrees_with_counting():
 
 
 def test_among_equal_scores_the_attacker_picks_at_random():
-    """All tied: as many members as others. Half of the others tied with all members: a fifth of them for a tenth."""
+    """All tied: equal rates. Half of the non-members tied with all members: TPR 0.2 at FPR 0.1."""
     assert intervals.tpr_at_fpr(ranking_of(np.zeros(500), np.zeros(500)), 0.1).value == pytest.approx(0.1)
     assert intervals.tpr_at_fpr(ranking_of(np.ones(500), np.repeat([0.0, 1.0], 250)), 0.1).value == pytest.approx(0.2)
 
 
 @pytest.mark.parametrize("fpr", [0.05, 0.2, 0.5])
 def test_tpr_interval_covers_with_ties(fpr):
-    """Scores 0, 1, 2, 3: the rate is that of the straight line between the corners of the ROC curve."""
+    """Scores 0, 1, 2, 3: the ROC curve is linear between its corners."""
     weights_in, weights_out = np.array([0.1, 0.2, 0.3, 0.4]), np.array([0.4, 0.3, 0.2, 0.1])
     truth = np.interp(fpr, np.cumsum([0, *weights_out[::-1]]), np.cumsum([0, *weights_in[::-1]]))
     make = lambda rng: intervals.tpr_at_fpr(  # noqa: E731
@@ -280,7 +280,7 @@ def test_a_wider_confidence_gives_a_wider_interval():
 
 @pytest.mark.parametrize("n", [6, 25, 200])
 def test_median_covers_whatever_the_distribution(n):
-    """Heavy tails and skewness don't matter: the median of a log-normal is 1."""
+    """The interval is valid for a heavy-tailed, skewed distribution: the median of a log-normal is 1."""
     assert covers(lambda rng: intervals.median(rng.lognormal(0, 2, n)), 1.0, seed=n) >= least()
 
 

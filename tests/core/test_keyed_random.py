@@ -39,6 +39,6 @@ def test_numbers_are_uniform_and_independent_even_of_neighbouring_keys(seed):
     assert ((found > 0) & (found < 1)).all()
     # Kolmogorov's distance at p = 0.0001 for each column, and four standard errors for each of the correlations.
     assert np.abs(np.sort(found, axis=0) - np.linspace(0, 1, n)[:, None]).max() < 2.2 / math.sqrt(n)
-    beside = np.column_stack([found[:-1], found[1:], uniforms(np.arange(n - 1, dtype=np.uint64), count, seed + 7)])
-    correlations = np.corrcoef(beside.T) - np.eye(3 * count)
+    columns = np.column_stack([found[:-1], found[1:], uniforms(np.arange(n - 1, dtype=np.uint64), count, seed + 7)])
+    correlations = np.corrcoef(columns.T) - np.eye(3 * count)
     assert np.abs(correlations).max() < 4.5 / math.sqrt(n)

@@ -1,4 +1,4 @@
-"""What every result can do: claims by code, tables, equality, and records that are read when they are looked at."""
+"""`Result`: claims by code, tables, equality, and records that are read on first access."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new kind of result in forty lines gets save, load, schema, page, Markdown, CSV, notebook, gate and diff."""
+"""A new kind of result needs forty lines for saving, loading, schema, report, Markdown, CSV, notebook, gate and diff."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def describe(coin: Coin, others: object) -> Document:  # noqa: ARG001
 
 
 MAKERS["coin"] = describe
-# --- that was the study ---
+# --- end of the study ---
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Numbers as people read them: rounded outwards, and never so that an interval seems to hold a value that it excludes."""
+"""Formatted numbers: interval ends are rounded outwards, and rounding never includes an excluded null value."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def estimates(ends: st.SearchStrategy[float]) -> st.SearchStrategy[Estimate]:
 
 
 def read(text: str) -> float:
-    """The number that a text shows."""
+    """Parse a formatted number."""
     if text.startswith("10") and text[2:3] in "⁻⁰¹²³⁴⁵⁶⁷⁸⁹" and text[2:3]:
         text = f"1·{text}"
     plain = text.replace(",", "").replace(MINUS, "-").replace("∞", "inf").replace("+", "")
@@ -52,7 +52,7 @@ def read(text: str) -> float:
 
 
 def interval(estimate: Estimate, style: Style) -> tuple[float, float]:
-    """The ends of an interval as they are written, on the scale of the estimate."""
+    """Parse the ends of a formatted interval, on the scale of the estimate."""
     low, high = written(estimate, style).interval.split("]")[0].strip("[").split(", ")
     scale = 0.01 if style == "percent" else 1.0
     return scale * read(low), scale * read(high)

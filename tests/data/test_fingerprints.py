@@ -1,4 +1,4 @@
-"""Equal content has one fingerprint, other content another, in this process and in any other."""
+"""Fingerprints are equal for equal content and different for different content, in any process."""
 
 import functools
 import os
@@ -74,7 +74,7 @@ def adder(amount: Any) -> Any:
 
 
 def padded(fill: int) -> Any:
-    """An array with bytes between its fields, which are not content."""
+    """An array with padding bytes, which are not content."""
     return np.frombuffer(bytes([1] * 9 + [fill] * 7), np.dtype([("a", "i8"), ("b", "u1")], align=True))
 
 
@@ -175,7 +175,7 @@ def test_several_things_do_not_run_together() -> None:
 def test_a_drawn_generator_is_another() -> None:
     rng = np.random.default_rng(3)
     before = fingerprint(rng)
-    assert fingerprint(rng) == before  # looking does not draw
+    assert fingerprint(rng) == before  # reading the state does not draw
     rng.random()
     assert fingerprint(rng) != before
 

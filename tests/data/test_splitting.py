@@ -1,4 +1,4 @@
-"""A random split that an audit recognises."""
+"""Random splits, and that `audit` recognises them."""
 
 import numpy as np
 import pandas as pd

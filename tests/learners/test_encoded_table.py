@@ -1,11 +1,11 @@
-"""Tables of texts and numbers become what a learner takes, or are refused with the name of the column."""
+"""Encoding of tables of texts and numbers for a learner, and refusals that name the column."""
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from leakscope.core.errors import InputError
-from leakscope.learners.encoded_table import learner_and_labels, numbers_of, read_universe
+from leakscope.learners.encoded_table import learner_and_labels, numbers_of, read_encoded_table
 
 ROWS = 60
 
@@ -31,21 +31,21 @@ def path(table, tmp_path):
 
 
 def test_codes_are_ranks_of_levels_standardised(path, table):
-    universe = read_universe(path, "pay", id_column="name")
-    assert list(universe.X.columns) == ["age", "job"]
-    np.testing.assert_allclose(universe.X.mean(), 0, atol=1e-12)
-    np.testing.assert_allclose(universe.X.std(ddof=0), 1)
-    order = universe.X["job"].groupby(table["job"].fillna("?").to_numpy()).first().sort_values()
+    encoded = read_encoded_table(path, "pay", id_column="name")
+    assert list(encoded.X.columns) == ["age", "job"]
+    np.testing.assert_allclose(encoded.X.mean(), 0, atol=1e-12)
+    np.testing.assert_allclose(encoded.X.std(ddof=0), 1)
+    order = encoded.X["job"].groupby(table["job"].fillna("?").to_numpy()).first().sort_values()
     assert order.index.tolist() == ["?", "baker", "clerk"]
-    assert universe.X.index.tolist()[:2] == ["000", "001"]
-    assert any("town" in note.values.get("columns", []) for note in universe.notes)
-    assert universe.y.tolist() == table["pay"].tolist()
+    assert encoded.X.index.tolist()[:2] == ["000", "001"]
+    assert any("town" in note.values.get("columns", []) for note in encoded.notes)
+    assert encoded.y.tolist() == table["pay"].tolist()
 
 
 def test_one_hot_raw_and_components(path):
-    assert list(read_universe(path, "pay", drop="name,town", encode="one-hot").X.columns) == ["age", "job=clerk"]
-    assert list(read_universe(path, "pay", drop="name", encode="raw").X.columns) == ["age", "job", "town"]
-    assert read_universe(path, "pay", drop="name", components=1).X.shape == (ROWS, 1)
+    assert list(read_encoded_table(path, "pay", drop="name,town", encode="one-hot").X.columns) == ["age", "job=clerk"]
+    assert list(read_encoded_table(path, "pay", drop="name", encode="raw").X.columns) == ["age", "job", "town"]
+    assert read_encoded_table(path, "pay", drop="name", components=1).X.shape == (ROWS, 1)
 
 
 @pytest.mark.parametrize(
@@ -63,18 +63,18 @@ def test_one_hot_raw_and_components(path):
 )
 def test_wrong_wishes_are_refused(path, settings, named):
     with pytest.raises(InputError, match=named):
-        read_universe(path, **({"label": "pay"} | settings))
+        read_encoded_table(path, **({"label": "pay"} | settings))
 
 
 def test_missing_numbers_and_labels_are_refused(table, tmp_path):
     table.loc[3, "age"] = np.nan
     table.to_csv(tmp_path / "gap.csv", index=False)
     with pytest.raises(InputError, match="'age'"):
-        read_universe(tmp_path / "gap.csv", "pay")
+        read_encoded_table(tmp_path / "gap.csv", "pay")
     table.loc[3, "pay"] = None
     table.to_csv(tmp_path / "gap.csv", index=False)
     with pytest.raises(InputError, match="'pay'"):
-        read_universe(tmp_path / "gap.csv", "pay")
+        read_encoded_table(tmp_path / "gap.csv", "pay")
 
 
 def test_labels_of_a_regression():

@@ -1,4 +1,4 @@
-"""Any scikit-learn estimator as a learner gives what scikit-learn gives; and every way to name a learner."""
+"""scikit-learn estimators as learners give the results of scikit-learn; `as_learner` accepts all forms."""
 
 import pickle
 import subprocess

@@ -1,4 +1,4 @@
-"""Logistic regression: every model of a stack is at the minimum, and training sets that have none are refused."""
+"""Logistic regression: every model of a stack is at the minimum, and training sets without a minimum are refused."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def draw(records: int, size: int, draws: int) -> list[Any]:
 
 
 def gradient(theta: Any, X: Any, y: Any, l2: float) -> Any:
-    """Gradient of λθᵀθ + mean log-loss, written out record by record."""
+    """Gradient of λθᵀθ + mean log-loss, record by record."""
     terms = [(1 / (1 + np.exp(-x @ theta)) - label) * x for x, label in zip(X, y, strict=True)]
     return 2 * l2 * theta + sum(terms) / len(terms)
 
@@ -83,7 +83,7 @@ def test_training_sets_without_a_minimum_are_counted() -> None:
     y = np.array([0, 0, 0, 1, 1, 1, 0])
     learner, X, codes = Logistic().prepare(x[:, None], y)
     overlapping, separable = np.arange(7), np.array([0, 1, 4, 5])
-    touching = np.array([0, 2, 3, 5])  # both classes at 0: the loss falls for ever, though not to 0
+    touching = np.array([0, 2, 3, 5])  # both classes at 0: the loss decreases without a minimum, but not to 0
     one_class, constant = np.array([0, 1, 2]), np.array([2, 3, 2, 3])
     learner.fit_many(X, codes, [overlapping], [])
     for bad in (separable, touching, one_class, constant):
@@ -96,7 +96,7 @@ def test_training_sets_without_a_minimum_are_counted() -> None:
 
 
 def has_minimum(X: Any, y: Any) -> bool:
-    """Whether no direction moves some log-odds to their own side and none away: a linear programme."""
+    """Whether a minimum exists: no direction improves some log-odds and worsens none (linear programme)."""
     rows = X * np.where(y == 1, 1.0, -1.0)[:, None]
     best = linprog(-rows.sum(axis=0), -rows, np.zeros(len(rows)), bounds=(-1, 1))
     return bool(-best.fun < 1e-9 and np.linalg.matrix_rank(X) == X.shape[1])
@@ -104,7 +104,7 @@ def has_minimum(X: Any, y: Any) -> bool:
 
 @pytest.mark.parametrize("whole", [False, True])
 def test_sets_without_a_minimum_are_those_that_a_linear_programme_names(whole: bool) -> None:
-    # Whole numbers have records on the plane itself, and dependent columns.
+    # With integers, records can lie on the hyperplane, and columns can be dependent.
     rng = np.random.default_rng(5)
     found = []
     for _ in range(150):

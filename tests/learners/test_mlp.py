@@ -1,4 +1,4 @@
-"""A stacked network is the network that a plain torch loop trains, whatever its neighbours; it learns; it refuses."""
+"""Stacked networks equal those of a plain torch loop and do not depend on the stack; learning and refusals."""
 
 import re
 import subprocess
@@ -87,7 +87,7 @@ def same_bits(models: Any, others: Any) -> bool:
     return [model.tobytes() for model in models] == [model.tobytes() for model in others]
 
 
-# --- the same as the usual loop ---
+# --- comparison with a plain torch loop ---
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -155,7 +155,7 @@ def test_weights_and_biases_start_uniform_as_in_torch() -> None:
     for inputs, outputs in ((4, 3_000), (100, 100)):
         start = mlp._start([(inputs, outputs)], generator(0)) * np.sqrt(inputs)
         assert np.abs(start).max() <= 1 + 1e-6
-        # uniform on ±1: mean 0 and variance 1/3, of which n draws tell up to √(1/3n) and √(4/45n)
+        # uniform on ±1: mean 0 and variance 1/3, with standard errors √(1/3n) and √(4/45n)
         assert abs(start.mean()) < 4 * np.sqrt(1 / 3 / start.size)
         assert abs(start.var() - 1 / 3) < 4 * np.sqrt(4 / 45 / start.size)
         theirs = torch.nn.Linear(inputs, outputs)
@@ -175,7 +175,7 @@ def test_batches_are_cut_from_one_random_order_after_the_other(size: int, batch:
     assert all((order == rng.permutation(drawn)).all() for order in orders)
 
 
-# --- independent of everything but data and generator ---
+# --- dependence on data and generator only ---
 
 SHAPES = [
     {"widths": (50, 50, 50, 50, 50), "steps": 10},

@@ -1,4 +1,4 @@
-"""Ridge regression: the quick ways give what a literal loop of least squares gives, to the last bit the same each time."""
+"""Ridge regression: fast solutions equal a literal loop of least squares, and are identical in every run."""
 
 from fractions import Fraction
 from typing import Any
@@ -35,7 +35,7 @@ def literal(X: Any, y: Any, drawn: Any, l2: float) -> Any:
 
 
 def literal_swap(record: int, drawn: Any, spare: int) -> tuple[list[int], list[int]]:
-    """The two training sets, with the record and without it, as the definition says."""
+    """The two training sets of the definition, with and without the record."""
     members = list(drawn)
     if record in members:
         return members, [spare if member == record else member for member in members]
@@ -145,7 +145,7 @@ def test_fit_and_fit_many_are_what_the_loop_gives() -> None:
 
 
 def test_the_penalised_mean_has_a_closed_form() -> None:
-    # One constant column: θ = mean(y) / (1 + λ), and an infinite penalty leaves nothing, the intercept included.
+    # One constant column: θ = mean(y) / (1 + λ), and with an infinite penalty all parameters are 0, including the intercept.
     y = np.arange(10.0)
     for l2 in (0.0, 0.5, 1e12):
         learner, X, values = Ridge(l2, intercept=False).prepare(np.ones((10, 1)), y)
@@ -201,7 +201,7 @@ def test_a_record_in_no_set_leaves_them_as_they_are() -> None:
 
 
 def test_sets_without_a_unique_solution_are_counted() -> None:
-    X = np.column_stack([np.arange(20.0), np.arange(20.0) == 3])  # only record 3 tells the second column
+    X = np.column_stack([np.arange(20.0), np.arange(20.0) == 3])  # only record 3 determines the second column
     learner, X, y = Ridge().prepare(X, np.arange(20.0))
     learner.check(X, y, 5)
     without, with_it = np.array([0, 1, 2, 4, 5]), np.array([0, 1, 2, 3, 5])

@@ -1,4 +1,4 @@
-"""Models as people have them: boosters, texts, categories; each is audited, or refused with a sentence that helps."""
+"""Boosters, text models and models with categories are audited, or refused with a remedy."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""One deadline ends a request, wherever the endpoint stalls or sends a byte now and then."""
+"""One deadline ends a request at every stage at which the endpoint stalls or sends single bytes."""
 
 import contextlib
 import json
@@ -17,7 +17,7 @@ from leakscope.core.errors import EndpointError, InputError
 from leakscope.models.remote import RemoteModel, remote_model
 
 TIMEOUT, RETRIES = 0.2, 1
-#: An attempt may take so much longer than its timeout, on a busy machine.
+#: Tolerance beyond the timeout of an attempt, for a busy machine.
 SLACK = 3.0
 X = np.zeros((1, 2))
 ANSWER = json.dumps({"predictions": [[0.25, 0.75]]}).encode()
@@ -29,7 +29,7 @@ PEM = Path(__file__).parents[1] / "localhost.pem"
 
 
 class Server:
-    """Takes connections one after the other; ``answer`` sends what it likes until the test is over."""
+    """Accepts connections one by one; ``answer`` sends the response of the test."""
 
     def __init__(
         self, answer: Callable[["Server", socket.socket], None], context: ssl.SSLContext | None = None
@@ -142,7 +142,7 @@ def model_at(port: int, scheme: str = "http", host: str = "127.0.0.1", **setting
 
 
 def large(_part: Any) -> str:
-    """More than the buffers of a connection hold."""
+    """More bytes than the buffers of a connection."""
     return "0" * 20_000_000
 
 
@@ -193,7 +193,7 @@ def test_a_connection_that_is_not_taken_ends_by_its_deadline() -> None:
         full = stack.enter_context(socket.socket())
         full.bind(("127.0.0.1", 0))
         full.listen(0)
-        for _ in range(3):  # the queue is full, and what comes after waits for a place in it
+        for _ in range(3):  # the queue is full, so further connections wait
             waiting = stack.enter_context(socket.socket())
             waiting.setblocking(False)
             waiting.connect_ex(full.getsockname())
@@ -294,4 +294,4 @@ def test_a_certificate_that_is_not_trusted_is_refused(serve: Any, secure: ssl.SS
     monkeypatch.delenv("SSL_CERT_FILE")
     with pytest.raises(InputError) as caught:
         model_at(serve(silent, secure).port, "https", timeout=5.0)(X)
-    assert type(caught.value) is InputError  # no failure that may pass
+    assert type(caught.value) is InputError  # not a temporary failure

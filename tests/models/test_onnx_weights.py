@@ -1,4 +1,4 @@
-"""Names of the files of weights in ONNX files, however they are encoded."""
+"""External weight files of ONNX models, for all encodings of their names."""
 
 import time
 from pathlib import Path
@@ -49,7 +49,7 @@ def test_a_column_of_this_name_is_not_a_file():
 
 
 def test_large_trees_are_passed_over():
-    """A tree ensemble has a field for each number; only messages with the key are read one by one."""
+    """A tree ensemble has one field per number; only messages with the key are parsed."""
     node = field(1, field(5, b"\x40\x01" * 10_000))
     content = field(7, field(11, b"location") + node * 1_000)
     start = time.monotonic()

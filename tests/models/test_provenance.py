@@ -1,4 +1,4 @@
-"""The record names the model that was audited, and the gate refuses another one."""
+"""A result contains the fingerprint of the audited model, and the gate refuses another model."""
 
 import hashlib
 import json
@@ -43,7 +43,7 @@ TABLE = pd.DataFrame(X, columns=["a", "b", "c", "d"]).assign(kind=np.array(["x",
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two models trained alike, and an audit of the first by the command line and another one in Python."""
+    """Two models with the same settings, and two audits of the first: by the command line and in Python."""
     place = tmp_path_factory.mktemp("models")
     fitted = LogisticRegression().fit(X[:150], Y[:150])
     skops.io.dump(fitted, place / "model.skops")
@@ -132,7 +132,7 @@ def test_parameters_are_recognised_after_saving_and_loading(name: str, tmp_path:
     records = TABLE if name == "pipeline" else X
     model = ESTIMATORS[name].fit(records, Y)
     prints = model_fingerprint(model)
-    np.random.default_rng()  # what others draw does not count
+    np.random.default_rng()  # draws of other code do not matter
     np.random.random()  # noqa: NPY002
     skops.io.dump(model, tmp_path / "model.skops")
     joblib.dump(model, tmp_path / "model.pkl")

@@ -1,4 +1,4 @@
-"""A model behind HTTP: the answers are the model's own, failures that pass are waited out, the others end in one sentence."""
+"""Models behind HTTP: outputs equal those of the model, temporary failures are retried, others are reported."""
 
 import json
 import pickle
@@ -27,7 +27,7 @@ FITTED = LogisticRegression().fit(X[:200], Y[:200])
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Does what is next on the server's list, and answers as the model does when that is empty."""
+    """Performs the next action of the server's list, and responds like the model if the list is empty."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -104,7 +104,7 @@ def server():
 
 
 class Time:
-    """A clock that only sleeping moves."""
+    """A clock that advances only by sleeping."""
 
     def __init__(self):
         self.now, self.slept = 100.0, []
@@ -123,7 +123,7 @@ def model_of(server, **settings):
     return model, clock
 
 
-# --- what is asked and answered ---------------------------------------------------------------------------------------
+# --- requests and responses -------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("batch", [1, 7, 64, 1000])
@@ -216,7 +216,7 @@ def test_a_model_that_answers_at_random_is_asked_again(server):
     assert audit(load_model(server.url), (X[:200], Y[:200]), (X[200:], Y[200:])).settings["repeats"] > 1
 
 
-# --- failures that pass -----------------------------------------------------------------------------------------------
+# --- temporary failures -----------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("trouble", [status(500), status(503), status(429), cut_short, hang_up])
@@ -257,7 +257,7 @@ def test_nobody_there():
 
 
 def starts_of(model, clock):
-    """The times at which requests start, as they come."""
+    """Start times of the requests."""
     starts, real = [], model._exchange
     model._exchange = lambda *arguments: starts.append(clock.now) or real(*arguments)
     return starts
@@ -267,7 +267,7 @@ def test_requests_start_no_faster_than_the_rate_without_bursts(server):
     model, clock = model_of(server, batch=10, rate=4.0)
     starts = starts_of(model, clock)
     model(X[:50])
-    clock.now += 10  # what was not used in a pause is not made up for
+    clock.now += 10  # unused time of a pause does not raise the rate later
     model(X[:30])
     gaps = np.diff(starts)
     assert len(starts) == 8
@@ -283,7 +283,7 @@ def test_repeated_requests_keep_to_the_rate_too(server):
     assert np.all(np.diff(starts) >= 10 - 1e-9)
 
 
-# --- failures that stay -----------------------------------------------------------------------------------------------
+# --- permanent failures -----------------------------------------------------------------------------------------------
 
 ONE_ROW = '{"predictions": [[0.5, 0.5]]}'
 STAYING = {
@@ -429,7 +429,7 @@ def test_an_address_in_the_place_of_a_file_takes_its_token_from_the_environment(
     monkeypatch.delenv("LEAKSCOPE_TOKEN", raising=False)
     load_model(server.url)(X[:2])
     monkeypatch.setenv("LEAKSCOPE_TOKEN", "very-secret-token")
-    load_model(Path(server.url))(X[:2])  # a path has lost one of the two slashes
+    load_model(Path(server.url))(X[:2])  # a Path removes one of the two slashes
     assert "authorization" not in server.heads[0]
     assert server.heads[1]["authorization"] == TOKEN
     assert server.paths == ["/predict"] * 2

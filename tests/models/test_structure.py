@@ -1,4 +1,4 @@
-"""Damaged and hostile models are refused in one sentence, and every ordinary one passes."""
+"""Damaged and malicious models are refused, and all valid models pass."""
 
 import warnings
 

@@ -1,4 +1,4 @@
-"""The target: every kind of model gives the same known answers; what can't be audited is refused in one sentence."""
+"""`make_target`: all kinds of models give the same known outputs, and unsuitable input is refused."""
 
 import pickle
 import subprocess
@@ -49,7 +49,7 @@ def text_pipeline(*steps):
     return make_pipeline(columns, *steps)
 
 
-# --- known answers ----------------------------------------------------------------------------------------------------
+# --- known outputs ----------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("shape", [(-1,), (-1, 1)])
@@ -67,7 +67,7 @@ def test_columns_of_a_callable_belong_to_the_sorted_labels_of_the_training_set()
     assert target.members.y.tolist() == [["a", "b", "c"].index(word) for word in words[:40]]
     named = make_target(three_columns, (X[:40], words[:40]), (X[40:], words[40:]), classes=["c", "a", "b"])
     assert np.array_equal(named.nonmembers.y, X[40:].argmax(axis=1))
-    # whole numbers below the number of columns are positions, even where a class is absent
+    # integers below the number of columns are positions, even if a class is absent
     assert make_target(three_columns, TRAIN, HOLDOUT).model.classes.tolist() == [0, 1, 2]
 
 
@@ -255,7 +255,7 @@ def test_no_library_is_imported_for_others():
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-# --- training again ---------------------------------------------------------------------------------------------------
+# --- retraining -------------------------------------------------------------------------------------------------------
 
 
 def test_estimators_are_retrained_from_the_seed_alone_with_the_classes_of_the_target():
@@ -461,7 +461,7 @@ def test_missing_values_are_not_blamed_for_another_failure():
     assert "nine" not in str(caught.value)
 
 
-# --- refusals, one by one ---------------------------------------------------------------------------------------------
+# --- refusals ---------------------------------------------------------------------------------------------------------
 
 FITTED = LogisticRegression().fit(X, y)
 ON_FRAME = text_pipeline(DecisionTreeClassifier()).fit(FRAME, y)
@@ -479,7 +479,7 @@ WORDS = np.where(y == 1, "yes", "no")
         (sigmoid, FRAME_TRAIN, (FRAME[["age"]], y), {}, "holdout.*'sex'.*'hours'"),
         (sigmoid, (FRAME[["age"]], y), FRAME_HOLDOUT, {}, "training.*'sex'.*'hours'"),
         (sigmoid, TRAIN, (X[:, :2], y), {}, r"\(3,\).*\(2,\)"),
-        (sigmoid, FRAME_TRAIN, HOLDOUT, {}, "DataFrames"),
+        (sigmoid, FRAME_TRAIN, HOLDOUT, {}, "DataFrame"),
         (FITTED, (X[:, :2], y), (X[:, :2], y), {}, r"\b3\b.*\b2\b"),
         (FITTED, (X[:, :, None], y), (X[:, :, None], y), {}, r"\(80,.3,.1\)"),
         (FITTED, (X, np.zeros(80, int)), HOLDOUT, {}, "training"),

@@ -1,4 +1,4 @@
-"""The child process that meets a model file first: what ends there, what it costs, and that nothing of it stays."""
+"""Trial load of model files in a child process: refusals, limits, and cleanup."""
 
 import json
 import os
@@ -27,14 +27,14 @@ from leakscope.models.trial import Limits, TrialOutcome, TrialTask, limits_for, 
 
 
 def forked(model, seconds=30.0, memory=2**32):
-    """TrialOutcome of a forked child for a model."""
+    """Outcome of a forked child for a model."""
     job = TrialTask("skops", "model.skops", tuple(TRUST), 3 * seconds, memory, os.getpid())
     return model_trial._run_forked(job, skops.io.dumps(model))
 
 
 @pytest.fixture
 def unchecked(monkeypatch):
-    """The child does not check the structure: the second line of defence stands alone."""
+    """Disable the structure check in the child, to test the limits alone."""
     monkeypatch.setattr(model_structure, "check_structure", lambda model: None)
 
 
@@ -55,7 +55,7 @@ def test_an_endless_prediction_is_ended():
 
 @pytest.mark.usefixtures("unchecked")
 def test_after_a_crash_of_the_forked_child_a_new_interpreter_decides(monkeypatch):
-    # Reading beyond an array crashes on some days only; the forked child inherits this, a new interpreter does not.
+    # Reading beyond an array does not always crash; the forked child inherits this patch, a new interpreter does not.
     monkeypatch.setattr(model_trial, "_predict", lambda *_: os.kill(os.getpid(), signal.SIGSEGV))
     assert forked(MODELS["svc support"]()).code == -signal.SIGSEGV
     content = skops.io.dumps(MODELS["svc support"]())

@@ -1,4 +1,4 @@
-"""The cache goes by content, and nothing but what it stored itself is read from it."""
+"""The cache is addressed by content, and reads only files that it wrote itself."""
 
 import errno
 import os
@@ -62,7 +62,7 @@ def test_what_comes_from_the_cache_is_the_same_to_the_last_bit(learner: Any, tmp
 
 @pytest.fixture
 def filled(tmp_path: Path) -> tuple[Path, Any, Path]:
-    """Give a filled cache folder, a function that retrains with it, and the log of trainings (6 so far)."""
+    """Return a filled cache folder, a function that retrains with it, and the log of trainings (6 so far)."""
     X, y = records(6)
     folder, log = tmp_path / "cache", tmp_path / "log"
     run = partial(retrain, Ridge(log=str(log)), X, y, leave_one_out(6), observe, seed=0, workers=1, cache=folder)
@@ -80,7 +80,7 @@ def overwritten(change: Any) -> Any:
 
 
 def rewritten(change: Any) -> Any:
-    """Replace an entry by a valid archive of the same names without its digest, as an editor of the file would."""
+    """Replace an entry by a valid archive of the same names without its digest, as a manual edit would."""
 
     def rewrite(folder: Path) -> None:
         with np.load(entry(folder)) as stored:
@@ -221,7 +221,7 @@ def test_two_runs_that_start_at_once_use_the_same_secret(
     others = []
 
     def make_secret(size: int) -> bytes:
-        """Let another run start, and finish, while this one makes its secret."""
+        """Run another process to its end while this one creates its secret."""
         monkeypatch.undo()
         if hard_links:
             others.append(open_cache(tmp_path))

@@ -1,4 +1,4 @@
-"""Runs that are stopped, killed or starved: exit codes, no process and no file left, finished work kept."""
+"""Runs that are stopped, killed or out of resources: exit codes, no leftover processes or files, finished work kept."""
 
 import errno
 import os
@@ -32,7 +32,7 @@ SHARED = Path("/dev/shm")
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """Give a folder with a model, its data, and empty folders for the cache and temporary files."""
+    """Create a folder with a model, its data, and empty folders for the cache and temporary files."""
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.normal(size=(400, 3))).add_prefix("x")
     y = rng.integers(2, size=400)
@@ -52,7 +52,7 @@ def audit(folder: Path, *more: str) -> list[str]:
 
 
 def start(folder: Path, *line: str, path: tuple[str, ...] = (), **options: Any) -> subprocess.Popen[str]:
-    """Start Python in a session of its own; it heeds Ctrl-C, which a shell has ignored in the background."""
+    """Start Python in its own session with the default handler of Ctrl-C, which shells disable in the background."""
     environment = os.environ | {"PYTHONPATH": os.pathsep.join([*path, *FOLDERS]), "TMPDIR": str(folder / "tmp")}
     heed = partial(signal.signal, signal.SIGINT, signal.SIG_DFL)
     options = {"text": True, "stderr": subprocess.PIPE, "preexec_fn": heed} | options
@@ -71,7 +71,7 @@ def wait_until(condition: Any, seconds: float = 30) -> bool:
 
 
 def is_running(process: int) -> bool:
-    """Whether a process runs; one that ended and that nobody has waited for does not."""
+    """Whether a process runs; a zombie does not."""
     try:
         os.kill(process, 0)
         return "\nState:\tZ" not in Path(f"/proc/{process}/status").read_text()
@@ -150,7 +150,7 @@ def test_a_stopped_run_leaves_neither_processes_nor_files(
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
 def test_a_signal_while_workers_start_is_one_sentence(number: int, code: int, folder: Path) -> None:
-    """The whole group gets it, as from a terminal, before the workers have imported anything."""
+    """The whole process group gets the signal, as from a terminal, before the workers have imported anything."""
     started = folder / "started"
     (folder / "sitecustomize.py").write_text(
         "import os, sys\n"
@@ -173,7 +173,7 @@ def test_workers_in_a_long_task_end_with_their_killed_parent(folder: Path, slow_
 
 
 def test_a_killed_process_group_leaves_no_data(folder: Path, slow_run: subprocess.Popen[str]) -> None:
-    """Nobody is left to remove files, so that no file may hold the data of the tasks."""
+    """No process is left to remove files, so no file may contain the data of the tasks."""
     os.killpg(slow_run.pid, signal.SIGKILL)
     slow_run.wait(timeout=10)
     left = [place / name for name in leftovers(folder, slow_run.pid) for place in (SHARED, folder / "tmp")]
@@ -219,7 +219,7 @@ def test_a_killed_run_resumes_where_it_was(workers: int, folder: Path) -> None:
 
 
 def resumes(folder: Path, line: list[str], said: str) -> None:
-    """Check what a run said that lost its workers, and that the same command trains the other models and no more."""
+    """Check the message of a run that lost its workers, and that the same command trains only the other models."""
     assert len(said.splitlines()) == 1
     finished = kept(folder)
     assert finished >= 3

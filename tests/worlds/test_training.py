@@ -1,4 +1,4 @@
-"""The designs hold exactly the laws they state, and `retrain` gives the same bits however and however often it runs."""
+"""Designs have the stated distributions, and `retrain` gives identical results for any workers and repetition."""
 
 import itertools
 import os
@@ -37,7 +37,7 @@ def literal_loop(learner: Any, X: Any, y: Any, sets: TrainingSets, seed: int) ->
 
 
 def trained(learner: Any = RIDGE, sets: TrainingSets | None = None, see: Any = observe, **options: Any) -> list[Any]:
-    """Retrain on the 40 records, by default leaving out one at a time."""
+    """Retrain on the 40 records, by default with leave-one-out."""
     return retrain(learner, *records(), sets or leave_one_out(40), see, **({"seed": 0, "workers": 1} | options))
 
 
@@ -336,7 +336,7 @@ def test_random_sets_are_uniform_and_of_one_size() -> None:
 
 
 class Dice:
-    """Learns nothing: a model is the first number of its generator."""
+    """A learner whose model is the first number of its generator."""
 
     def fit(self, X: Any, y: Any, rng: np.random.Generator) -> float:  # noqa: ARG002
         return float(rng.random())

@@ -1,17 +1,17 @@
-"""Learners: what trains a model on any set of the records, thousands of times.
+"""Learners that train models on many training sets: ridge, logistic regression, networks, scikit-learn estimators.
 
-A learner is a frozen dataclass of its settings. `worlds.retrain` works with all of them, and so do the measures of
-leakage; each minimises [farokhi2020, Eq. 1]
+A learner is a frozen dataclass of its settings. `worlds.retrain` and the leakage measures take any of them. Ridge,
+Logistic and MLP minimise [farokhi2020, Eq. 1]
 
-    λ g(θ) + (1/n) Σ loss(model(x; θ), y),   g(θ) = θᵀθ over all parameters, the intercept among them,
+    λ g(θ) + (1/n) Σ loss(model(x; θ), y),   g(θ) = θᵀθ over all parameters, including the intercept,
 
 with the squared error for regression and the log-loss for classification; ``l2`` is λ.
 
 ========= ========================================================================== ==========================
-Ridge     least squares; all training sets that differ in one record, at once        regression
-Logistic  logistic regression by a stack of Newton steps                             classification, two classes
-MLP       fully connected networks, a stack at a time; needs torch                   both
-Estimator any scikit-learn estimator or pipeline, one fit after the other            both
+Ridge     least squares; solves all training sets that differ in one record at once  regression
+Logistic  logistic regression by Newton steps on stacks of training sets             classification, two classes
+MLP       fully connected networks, trained in stacks; needs torch                   both
+Estimator any scikit-learn estimator or pipeline, trained one by one                 both
 ========= ========================================================================== ==========================
 """
 
@@ -42,11 +42,12 @@ _NAMES = {"ridge": "Ridge", "logistic": "Logistic", "mlp": "MLP"}
 
 @runtime_checkable
 class Learner(Protocol):
-    """What every learner has.
+    """Protocol of all learners.
 
-    It may also have ``fit_many(X, y, indices, rngs)``, which gets all records, a list of index arrays and as many
-    generators and gives a list of models, ``chunk`` of them at a time; and ``from_parameters(theta)``, the model with
-    these parameters. All arrays after `prepare` are what `prepare` gave back, or rows of it.
+    Optional attributes: ``fit_many(X, y, indices, rngs)``, which takes all records, a list of index arrays and one
+    generator for each and returns a list of models; ``chunk``, the number of models per call; and
+    ``from_parameters(theta)``, which returns the model with these parameters. ``X`` and ``y`` of all methods are the
+    arrays that `prepare` returned, or rows of them.
     """
 
     @property
@@ -56,11 +57,11 @@ class Learner(Protocol):
     def task(self) -> Task: ...
 
     def prepare(self, X: Any, y: Any) -> tuple["Learner", Any, NDArray[Any]]:
-        """Check and convert all records; the learner that comes back knows of the data what it must (its classes)."""
+        """Check and convert all records; return a learner that stores properties of the data, such as the classes."""
         ...
 
     def check(self, X: Any, y: NDArray[Any], size: int) -> None:
-        """Refuse in one sentence if training sets of ``size`` of these records can't be trained on."""
+        """Raise `InputError` if no training set of ``size`` of these records can be trained on."""
         ...
 
     def fit(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Any:
@@ -68,20 +69,20 @@ class Learner(Protocol):
         ...
 
     def parameters(self, model: Any) -> NDArray[np.float64]:
-        """Give the parameters of a model, (p,); refused where it has none."""
+        """Return the parameters of a model, (p,); raise `InputError` if it has none."""
         ...
 
     def outputs(self, model: Any, X: Any) -> NDArray[np.float64]:
-        """Give the predicted values (rows, 1), or the log-odds of classes 1…K-1 against class 0, (rows, K - 1)."""
+        """Return predicted values (rows, 1), or log-odds of classes 1…K-1 against class 0, (rows, K - 1)."""
         ...
 
     def losses(self, model: Any, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
-        """Give the squared error or the log-loss of each record, (rows,)."""
+        """Return the squared error or the log-loss of each record, (rows,)."""
         ...
 
 
 def as_learner(thing: Any, **settings: Any) -> Learner:
-    """Give a learner from what a user may write for one.
+    """Convert a name, a learner or a scikit-learn estimator to a learner.
 
     Parameters
     ----------
@@ -89,7 +90,7 @@ def as_learner(thing: Any, **settings: Any) -> Learner:
         A learner; the name of one, ``"ridge"``, ``"logistic"`` or ``"mlp"``; or a scikit-learn classifier, regressor or
         pipeline, fitted or not.
     **settings
-        Settings of a learner that is named: ``l2=0.1``.
+        Settings of a learner that is given by name, such as ``l2=0.1``.
 
     Examples
     --------
@@ -117,7 +118,9 @@ def as_learner(thing: Any, **settings: Any) -> Learner:
             "scikit-learn estimator"
         )
     if settings:
-        raise InputError(f"{made.name} has its settings already: leave {', '.join(settings)} out, or set them there")
+        raise InputError(
+            f"{made.name} already has settings: leave {', '.join(settings)} out, or set them on the learner"
+        )
     return made
 
 

@@ -1,4 +1,4 @@
-"""A table of texts and numbers as the universe of a learner that takes numbers, for `leakscope leakage`."""
+"""CSV tables encoded as numbers for a learner, for `leakscope leakage`: `EncodedTable`, `read_encoded_table`."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ Encoding = Literal["codes", "one-hot", "raw"]
 
 
 @dataclass(frozen=True)
-class Universe:
-    """All records that a training set may be drawn from; ids are the index of X. ``notes`` state what was changed."""
+class EncodedTable:
+    """All records that training sets are drawn from; ids are the index of X. ``notes`` state how X was changed."""
 
     X: pd.DataFrame
     y: NDArray[Any]
     notes: tuple[Caveat, ...]
 
 
-def read_universe(
+def read_encoded_table(
     path: Path,
     label: str,
     *,
@@ -40,34 +40,34 @@ def read_universe(
     id_column: str | None = None,
     encode: Encoding = "codes",
     components: int | None = None,
-) -> Universe:
-    """Read a CSV file; ids come as the text that stands in it.
+) -> EncodedTable:
+    """Read and encode a CSV file; ids are the literal text of the file.
 
     Parameters
     ----------
     encode
-        ``codes``: a text becomes the rank of its level among the sorted levels, a missing one being the level ``?``
-        [farokhi2020, 6.1], and every column is brought to mean 0 and variance 1. ``one-hot``: a column per level, and
-        numbers scaled to [0, 1]. ``raw``: the table as it is.
+        ``codes``: a text becomes the rank of its level among the sorted levels, where a missing value is the level ``?``
+        [farokhi2020, 6.1], and columns are standardised. ``one-hot``: one column per level, and numbers scaled to
+        [0, 1]. ``raw``: no encoding.
     components
-        Keep that many principal components of the prepared columns.
+        Number of principal components of the encoded columns to keep.
     """
     if encode not in ("codes", "one-hot", "raw"):
-        raise InputError(f"encode must be codes, one-hot or raw, not {encode!r}")
+        raise InputError(f"encode must be 'codes', 'one-hot' or 'raw', not {encode!r}")
     (table,), columns, names = read_labelled([path], label, drop=drop, id_column=id_column)
     X, y = table[columns].copy(), table[label]
     if ids := names["id"]:
         X.index = pd.Index(read_texts(path, ids)[ids[0]])
     X, notes = prepare_columns(X, encode)
     if components is not None and encode == "raw":
-        raise InputError("components are taken of prepared columns: set encode to codes or one-hot")
+        raise InputError("components= needs encoded columns: set encode to 'codes' or 'one-hot'")
     if components is not None:
         X = principal_components(X, check_count("components", components, most=X.shape[1]))
-    return Universe(X, y.to_numpy(), tuple(notes))
+    return EncodedTable(X, y.to_numpy(), tuple(notes))
 
 
 def numbers_of(y: NDArray[Any], label: str) -> NDArray[np.float64]:
-    """Labels of a regression; two texts become 0 and 1 in sorted order [farokhi2020, 6.1].
+    """Convert labels of a regression to numbers; two texts become 0 and 1 in sorted order [farokhi2020, 6.1].
 
     Examples
     --------
@@ -78,7 +78,7 @@ def numbers_of(y: NDArray[Any], label: str) -> NDArray[np.float64]:
         return y.astype(np.float64)
     codes, levels = pd.factorize(y, sort=True)
     if len(levels) != 2:
-        raise InputError(f"{label!r} has {len(levels)} texts and a regression needs numbers: choose another learner")
+        raise InputError(f"{label!r} has {len(levels)} texts, but a regression needs numbers: choose another learner")
     return codes.astype(np.float64)
 
 
@@ -93,10 +93,9 @@ def learner_and_labels(
     task: str | None = None,
     trust: tuple[str, ...] = (),
 ) -> tuple[Learner, NDArray[Any]]:
-    """A learner by its name or from a .skops file, and the labels as it takes them.
+    """Return a learner by its name or from a .skops file, and the labels in its format.
 
-    Without a ``task`` a network is a classifier where labels are texts, truth values or whole numbers, and a regression
-    otherwise.
+    Without a ``task``, a network is a classifier if labels are texts, booleans or integers, otherwise a regressor.
 
     Examples
     --------
@@ -105,7 +104,7 @@ def learner_and_labels(
     """
     for option, value in (("--widths", widths), ("--task", task)):
         if value is not None and name != "mlp":
-            raise InputError(f"{option} goes with --learner mlp")
+            raise InputError(f"{option} needs --learner mlp")
     if task not in (None, "classification", "regression"):
         raise InputError(f"--task must be classification or regression, not {task!r}")
     settings: dict[str, Any] = {} if l2 is None else {"l2": l2[0]}
@@ -118,12 +117,12 @@ def learner_and_labels(
         settings |= {} if widths is None else {"widths": tuple(widths)}
         return as_learner("mlp", task=task, **settings), y if task == "classification" else numbers_of(y, label)
     if Path(name).suffix != ".skops":
-        raise InputError(f"unknown learner {name!r}: use ridge, logistic, mlp, or the name of a .skops file")
+        raise InputError(f"unknown learner {name!r}: use ridge, logistic, mlp, or a .skops file")
     return as_learner(load_model(Path(name), trust=trust)), y
 
 
 def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, list[Caveat]]:
-    """Give texts and numbers as numbers of similar size, and what was changed; see `read_universe`."""
+    """Encode texts and numbers as numbers of similar scale; return them with notes. See `read_encoded_table`."""
     if encode == "raw":
         return X, []
     texts = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
@@ -131,7 +130,7 @@ def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, li
     X, texts = X.drop(columns=same), [name for name in texts if name not in same]
     notes = [Caveat("constant_columns", {"columns": [str(name) for name in same]})] if same else []
     if not X.shape[1]:
-        raise InputError(f"columns {list_names(same)} are the same for all records: there is nothing to learn from")
+        raise InputError(f"columns {list_names(same)} are constant: add other columns")
     numbers = [name for name in X.columns if name not in texts]
     if bad := [name for name in numbers if not np.isfinite(X[name].to_numpy(np.float64)).all()]:
         raise InputError(f"columns {list_names(bad)} have missing or infinite numbers: fill or drop them")
@@ -146,5 +145,5 @@ def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, li
 
 
 def _moderate(values: NDArray[np.float64]) -> bool:
-    """Whether mean and deviation stay within the range of numbers."""
+    """Return whether mean and deviation stay within the range of float64."""
     return bool(np.abs(values).max() < 1e100 and np.ptp(values) > 1e-100)

@@ -1,7 +1,7 @@
-"""Any scikit-learn classifier, regressor or pipeline as a learner, one fit after the other.
+"""`Estimator`: any scikit-learn classifier, regressor or pipeline as a learner, trained one by one.
 
-The estimator is cloned, every ``random_state`` within it is drawn from the generator of the world, and ``fit`` is called
-with the records as they were given. What it minimises is its own affair: penalties are set on the estimator.
+The estimator is cloned, every ``random_state`` is drawn from the generator of the training set, and ``fit`` is called
+with unchanged records. Penalties are set on the estimator.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from leakscope.models.adapters import EstimatorOutputs, Layout, estimator_name, 
 from leakscope.models.model import Aligned, Model, Task
 from leakscope.models.target import EstimatorFit
 
-FLOOR = 1e-12  # probabilities are taken to be at least that: log-odds stay within ±27.7
+FLOOR = 1e-12  # smallest probability: log-odds stay within ±27.7
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,9 @@ class Estimator:
     Parameters
     ----------
     estimator
-        What to train; it is cloned for each training set and never changed.
+        The estimator to train; it is cloned for each training set and never changed.
     classes
-        The labels in rising order; `prepare` fills them in.
+        Labels in ascending order; set by `prepare`.
 
     Examples
     --------
@@ -48,20 +48,22 @@ class Estimator:
 
     def __post_init__(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "get_params"):
-            raise InputError("Estimator takes a scikit-learn estimator, such as Estimator(LogisticRegression())")
+            raise InputError(
+                "Estimator needs a scikit-learn estimator: pass for example Estimator(LogisticRegression())"
+            )
 
     @property
     def name(self) -> str:
-        """Class of the estimator; for a pipeline, that of its last step too."""
+        """Class name of the estimator; for a pipeline, also that of its last step."""
         return estimator_name(self.estimator)
 
     @property
     def task(self) -> Task:
-        """Whether the estimator classifies or regresses."""
+        """Task of the estimator."""
         return estimator_task(self.estimator)
 
     def prepare(self, X: Any, y: Any) -> tuple[Estimator, Any, NDArray[Any]]:
-        """Records as they are, and labels as float64 or as positions in the sorted classes.
+        """Return unchanged records, and labels as float64 or as positions in the sorted classes.
 
         Examples
         --------
@@ -71,9 +73,7 @@ class Estimator:
         """
         task = self.task
         if frozen_parts(self.estimator):
-            raise InputError(
-                f"{self.name} can't be trained again, since it or a part of it is frozen: pass it unfrozen"
-            )
+            raise InputError(f"{self.name} can't be trained again, because a part of it is frozen: pass it unfrozen")
         features, labels, _ = read_pair((X, y), "the data")
         if task == "regression":
             return self, features, read_values(labels, self.name)
@@ -81,7 +81,7 @@ class Estimator:
         return replace(self, classes=tuple(classes.tolist())), features, codes
 
     def check(self, X: Any, y: NDArray[Any], size: int) -> None:  # noqa: ARG002
-        """Refuse training sets that are empty, or larger than what there is."""
+        """Refuse training sets that are empty or have more records than there are."""
         check_size(size, len(y))
 
     def fit(self, X: Any, y: NDArray[Any], rng: np.random.Generator) -> Model:
@@ -89,29 +89,29 @@ class Estimator:
         return EstimatorFit(self.estimator, Layout(None, None), self._labels())(X, y, rng)
 
     def parameters(self, model: Model) -> Floats:
-        """Give ``coef_`` row by row, then ``intercept_``, of the last step.
+        """Return ``coef_`` row by row, then ``intercept_``, of the last step.
 
-        Refused where there is no ``coef_``, or where a class was missing in training so that it lacks rows.
+        Raises `InputError` if there is no ``coef_``, or if a class was missing in training, so that rows are missing.
         """
         last = _fitted(model)
         while hasattr(last, "steps"):
             last = last.steps[-1][1]
         if not hasattr(last, "coef_"):
-            raise InputError(f'{self.name} has no coef_ to take for its parameters: use space="function"')
+            raise InputError(f'{self.name} has no coef_ and so no parameters: use space="function"')
         if isinstance(model.predict, Aligned):
             raise InputError(
-                f"a training set lacks one of the {len(self.classes or ())} classes, so that {self.name} has fewer "
-                'parameters there: make training sets larger, or use space="function"'
+                f"a training set lacks one of the {len(self.classes or ())} classes, so {self.name} has fewer "
+                'parameters: use larger training sets, or space="function"'
             )
         coefficients = np.ravel(np.asarray(last.coef_, dtype=np.float64))
         intercepts = np.ravel(np.asarray(getattr(last, "intercept_", []), dtype=np.float64))
         return np.concatenate([coefficients, intercepts if getattr(last, "fit_intercept", True) else intercepts[:0]])
 
     def outputs(self, model: Model, X: Any) -> Floats:
-        """Give predicted values (rows, 1), or the log-odds of classes 1…K-1 against class 0, (rows, K - 1).
+        """Return predicted values (rows, 1), or log-odds of classes 1…K-1 against class 0, (rows, K - 1).
 
-        Probabilities are taken to be at least 10⁻¹², those of classes that a training set lacks among them, so that
-        log-odds stay finite. A classifier of two classes without ``predict_proba`` gives its ``decision_function``.
+        Probabilities are clipped to at least 10⁻¹², also those of classes that a training set lacks, so that log-odds
+        are finite. For a classifier of two classes without ``predict_proba``, this is its ``decision_function``.
         """
         if model.task == "regression":
             return model.predict(X)[:, None]
@@ -122,9 +122,9 @@ class Estimator:
         return log_odds
 
     def losses(self, model: Model, X: Any, y: NDArray[Any]) -> Floats:
-        """Squared error, or log-loss of a probability of at least 10⁻¹².
+        """Return the squared error, or the log-loss with probabilities of at least 10⁻¹².
 
-        Where there are no probabilities, the decision function is read as log-odds.
+        Without probabilities, the decision function is used as log-odds.
         """
         losses: Floats
         if model.task == "regression":
@@ -142,10 +142,10 @@ class Estimator:
         fitted = _fitted(model)
         if not hasattr(fitted, "decision_function") or len(self.classes or ()) > 2:
             raise InputError(
-                f"{self.name} gives no probabilities: use one with predict_proba, such as a calibrated one"
+                f"{self.name} has no predict_proba: use an estimator that has it, such as a calibrated one"
             )
         if isinstance(model.predict, Aligned):
-            raise InputError(f"{self.name} was trained on one of two classes only: make training sets larger")
+            raise InputError(f"{self.name} was trained on one of two classes only: use larger training sets")
         try:
             return np.asarray(fitted.decision_function(X), dtype=np.float64)
         except Exception as error:
@@ -153,8 +153,8 @@ class Estimator:
 
 
 def _fitted(model: Model) -> Any:
-    """The estimator within the model that `Estimator.fit` made."""
+    """Return the estimator in a model that `Estimator.fit` returned."""
     outputs = model.predict.predict if isinstance(model.predict, Aligned) else model.predict
     if not isinstance(outputs, EstimatorOutputs):
-        raise InputError(f"{model.name} is not a model that Estimator trained: pass what its fit gave")
+        raise InputError(f"{model.name} was not trained by Estimator: pass a model that Estimator.fit returned")
     return outputs.estimator

@@ -1,4 +1,4 @@
-r"""Penalised least squares for stacks of training sets, and for all sets that differ from them in one record.
+r"""Penalised least squares for stacks of training sets and for all sets that differ from these in one record.
 
 The minimum of :math:`\lambda\theta^\top\theta + \tfrac1n\sum (y - x^\top\theta)^2` over a training set S of n records
 [farokhi2020, Eq. 1] has
@@ -10,8 +10,8 @@ y_T`, the solution is :math:`\theta_T = Wc`, and that for T and one more record 
 
 .. math:: \theta_{T+x} = W\Bigl(c + u\,\frac{y - u^\top c}{1 + u^\top u}\Bigr), \qquad u = W^\top x.
 
-This is the formula of Sherman and Morrison in the coordinates of W: two matrix products for all records and all sets.
-With both signs turned, :math:`c - u\,(y - u^\top c)/(1 - u^\top u)`, it takes a record out of T.
+This is the Sherman-Morrison formula in the coordinates of W: two matrix products for all records and all sets. With
+both signs changed, :math:`c - u\,(y - u^\top c)/(1 - u^\top u)`, it removes a record from T.
 
 **Accuracy.** W comes from the Cholesky factor of the normal equations, columns scaled to length 1, as long as the
 condition κ² of that matrix is at most 10⁶; the relative error is then of order κ²·10⁻¹⁶ ≤ 10⁻¹⁰. Beyond it, W comes from
@@ -36,16 +36,16 @@ from leakscope.core.errors import InputError
 from leakscope.core.threads import one_thread
 from leakscope.learners.linear import DEPENDENT, no_solution
 
-SAFE = 1e6  # condition of the normal equations up to which their solution is exact enough
-LEFT = 0.01  # 1 - leverage down to which a record is taken out of a factor; beyond, the set is solved anew
-GROUP = 32  # records that are added to a set at a time
-BLOCK = 2**18  # numbers held at a time: 2 MB, which stay near the processor
+SAFE = 1e6  # condition number up to which the normal equations are accurate enough
+LEFT = 0.01  # smallest 1 - leverage for removing a record from a factor; below, the set is solved again
+GROUP = 32  # records that are added to a set at once
+BLOCK = 2**18  # numbers per block: 2 MB, which fit into the processor cache
 
 
 def solve_sets(records: Floats, sets: Indices, l2: float) -> tuple[Floats, NDArray[np.bool_]]:
-    """Parameters (k, p) of training sets of one size, and whether each is unique.
+    """Return the parameters (k, p) of training sets of one size, and whether each solution is unique.
 
-    ``sets`` holds positions (k, n) in ``records`` (N, p + 1), whose last column is the labels.
+    ``sets`` are positions (k, n) in ``records`` (N, p + 1), whose last column is the labels.
 
     Examples
     --------
@@ -64,20 +64,20 @@ def solve_sets(records: Floats, sets: Indices, l2: float) -> tuple[Floats, NDArr
 
 
 def check_solved(bad: int, total: int, l2: float) -> None:
-    """Refuse to go on with sets that have no unique solution, and say how many there are."""
+    """Raise `InputError` if there are sets without a unique solution."""
     if bad:
         raise no_solution(bad, total, "their columns are linearly dependent", l2)
 
 
 class SwapSolver:
-    """Roots of each set without its last record, and of each set with its spare one: one takes records in, one out."""
+    """Solver for training sets with one record replaced, from factors of each set without its last and with its spare record."""
 
     def __init__(self, records: Floats, sets: Any, spare: Any, l2: float) -> None:
         from joblib import effective_n_jobs
 
         self.records, self.l2 = records, l2
         self.sets, self.spare = _check_sets(sets, spare, len(records))
-        self.cores = effective_n_jobs(-1)  # 1 within a task that is held to one thread
+        self.cores = effective_n_jobs(-1)  # 1 inside `one_thread`
         with one_thread():
             self._factorise()
             self.itself = self._with_last()
@@ -97,12 +97,12 @@ class SwapSolver:
         self._share(factorise, _blocks(draws, (size + 1) * (count + 1)))
 
     def _share(self, work: Callable[[slice], None], parts: Iterable[slice]) -> None:
-        """Let the cores share the parts, each of which fills in its own place: numpy lets go of Python's lock."""
+        """Process the parts in threads, each of which writes its own part; numpy releases the GIL."""
         with ThreadPoolExecutor(self.cores) as pool:
             list(pool.map(work, parts))
 
     def _with_last(self) -> Floats:
-        """Parameters of the sets as they are."""
+        """Return the parameters of the unchanged sets."""
         last = self.records[self.sets[:, -1:]]
         itself = _add(self.smaller.root, self.smaller.c, last)[:, 0]
         few = ~self.smaller.unique
@@ -112,16 +112,16 @@ class SwapSolver:
         return itself
 
     def models(self, records: Any) -> tuple[Floats, Floats]:
-        """Parameters with and without each of these records, (R, D, p) each."""
+        """Return the parameters with and without each of these records, (R, D, p) each."""
         with one_thread():
             return self._models(self._positions(records))
 
     def _positions(self, records: Any) -> Indices:
         asked = np.asarray(records)
         if asked.ndim != 1 or asked.dtype.kind not in "iu" or len(np.unique(asked)) < len(asked):
-            raise InputError("name the records by a list of different positions")
+            raise InputError("records must be different integer positions: pass them as a list")
         if len(asked) and not 0 <= asked.min() <= asked.max() < len(self.records):
-            raise InputError(f"there are no such records: they are numbered 0 to {len(self.records) - 1}")
+            raise InputError(f"a position is outside the data: records are numbered 0 to {len(self.records) - 1}")
         return asked.astype(np.intp, copy=False)
 
     def _models(self, asked: Indices) -> tuple[Floats, Floats]:
@@ -142,10 +142,10 @@ class SwapSolver:
         return with_record, without
 
     def _added(self, asked: Indices) -> Floats:
-        """Parameters of all sets with their last record replaced by each of those asked for.
+        """Return the parameters of all sets with their last record replaced by each requested record.
 
-        Records go in groups of one size, the last filled up with zeros, and each set by itself: matrix products of
-        another shape round differently, and a record's numbers must not depend on who else is asked for.
+        Records are added in groups of one size, padded with zeros, and sets one by one: matrix products of another shape
+        round differently, and the results of a record must not depend on the other requested records.
         """
         draws, count = self.smaller.c.shape
         added = np.empty((len(asked), draws, count))
@@ -163,14 +163,14 @@ class SwapSolver:
         return added
 
     def _add_directly(self, added: Floats, asked: Indices, draw: int, rows: Indices) -> int:
-        """Fill in a set that has no root without its last record; give the number of records with which it has none."""
+        """Solve a set that has no factor without its last record; return the number of records without a solution."""
         sets = np.repeat(self.sets[draw : draw + 1], len(rows), axis=0)
         sets[:, -1] = asked[rows]
         added[rows, draw], unique = solve_sets(self.records, sets, self.l2)
         return int((~unique).sum())
 
     def _removed(self, draw: Indices, position: Indices) -> Floats:
-        """Parameters of the sets with one of their records replaced by the spare one."""
+        """Return the parameters of the sets with one of their records replaced by the spare record."""
         removed = np.empty((len(draw), self.larger.c.shape[1]))
         safe = self.larger.unique[draw]
         for part in _blocks(len(draw), self.larger.root[0].size):
@@ -192,13 +192,13 @@ class SwapSolver:
 def _check_sets(sets: Any, spare: Any, records: int) -> tuple[Indices, Indices]:
     sets, spare = np.asarray(sets), np.asarray(spare)
     if sets.dtype.kind not in "iu" or spare.dtype.kind not in "iu":
-        raise InputError("the sets and the spare records are positions: give whole numbers")
+        raise InputError("sets and spare records must be integer positions")
     if sets.ndim != 2 or not sets.size or spare.shape != sets.shape[:1]:
-        raise InputError(f"sets of shape {sets.shape} and {spare.shape} spare records: give (D, n) and (D,)")
+        raise InputError(f"sets have shape {sets.shape} and spare records {spare.shape}: pass (D, n) and (D,)")
     if min(sets.min(), spare.min()) < 0 or max(sets.max(), spare.max()) >= records:
-        raise InputError(f"the sets name records that are not there: records are numbered 0 to {records - 1}")
+        raise InputError(f"the sets contain positions outside the data: records are numbered 0 to {records - 1}")
     if (inside := int((sets == spare[:, None]).any(axis=1).sum())) > 0:
-        raise InputError(f"{inside} spare records are in their own set: give one outside of each")
+        raise InputError(f"{inside} spare records are in their own set: pass records outside of the sets")
     return sets.astype(np.intp, copy=False), spare.astype(np.intp, copy=False)
 
 
@@ -206,13 +206,13 @@ def _check_sets(sets: Any, spare: Any, records: int) -> tuple[Indices, Indices]:
 
 
 def _blocks(count: int, numbers: int) -> Iterator[slice]:
-    """Slices of a stack whose items hold so many numbers each, so that memory stays bounded."""
+    """Yield slices of a stack whose items have this many numbers each, to bound the memory."""
     step = max(1, BLOCK // numbers)
     return (slice(start, start + step) for start in range(0, count, step))
 
 
 def _add(root: Floats, c: Floats, records: Floats) -> Floats:
-    """Parameters with each of these records added to each base: (k, p, p), (k, p), (…, r, p + 1) to (k, r, p)."""
+    """Return the parameters with each of these records added to each base: (k, p, p), (k, p), (…, r, p + 1) to (k, r, p)."""
     u = np.matmul(records[..., :-1], root)
     error = records[..., -1] - np.matmul(u, c[:, :, None])[:, :, 0]
     error /= 1 + np.einsum("krj,krj->kr", u, u)
@@ -244,7 +244,7 @@ def _gram(rows: Floats) -> Floats:
 
 
 def _factors(rows: Floats, gram: Floats, penalty: float) -> _Factors:
-    """Factors of stacked records (k, n, p + 1), labels last, from their Gram matrices where these are exact enough."""
+    """Factorise stacked records (k, n, p + 1), labels last, by their Gram matrices if these are accurate enough."""
     found = _gram_factors(gram, penalty)
     if not found.unique.all():
         unsafe = ~found.unique
@@ -253,7 +253,7 @@ def _factors(rows: Floats, gram: Floats, penalty: float) -> _Factors:
 
 
 def _gram_factors(gram: Floats, penalty: float) -> _Factors:
-    """Factors by Cholesky; unique are those of a condition that is safe."""
+    """Factorise by Cholesky; mark factors with a safe condition number as unique."""
     count = gram.shape[-1] - 1
     normal = gram[:, :count, :count] + penalty * np.eye(count)
     squares = np.einsum("kii->ki", normal)
@@ -267,7 +267,7 @@ def _gram_factors(gram: Floats, penalty: float) -> _Factors:
 
 
 def _cholesky(normal: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Cholesky factors, and which there are; numpy refuses a whole stack if one has none."""
+    """Return Cholesky factors and which exist; numpy fails for a whole stack if one does not exist."""
     positive = np.ones(len(normal), dtype=bool)
     lower: Any
     try:
@@ -283,7 +283,7 @@ def _cholesky(normal: Floats) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def _row_factors(rows: Floats, penalty: float) -> _Factors:
-    """Factors by QR of the records themselves."""
+    """Factorise by QR of the records."""
     count = rows.shape[-1] - 1
     below = np.zeros((len(rows), count, count + 1))
     below[:, range(count), range(count)] = np.sqrt(penalty)

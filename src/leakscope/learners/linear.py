@@ -1,4 +1,4 @@
-"""What the linear learners share: their settings and methods, reading records, and whether a solution is unique."""
+"""Base class of the linear learners, conversion of records and labels, and checks for a unique solution."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from leakscope.core.threads import one_thread
 from leakscope.data.records import as_matrix, bad_values, list_names, read_features, read_labels
 
 INTERCEPT = "the intercept"
-LARGEST = 1e100  # squares of larger values leave the range of float64
-DEPENDENT = 1e-10  # smallest singular value, of columns of length 1, that still tells a solution
-BLOCK = 2**20  # numbers held at a time
+LARGEST = 1e100  # squares of larger values overflow float64
+DEPENDENT = 1e-10  # smallest singular value of a unique solution, with columns of length 1
+BLOCK = 2**20  # numbers per block
 
-#: From training sets (k, n) of one size to their parameters (k, p), and whether each is the unique minimum.
+#: Function from training sets (k, n) of one size to parameters (k, p) and whether each is the unique minimum.
 Solver = Callable[[Indices], tuple[Floats, NDArray[np.bool_]]]
 
 
@@ -42,10 +42,10 @@ class Linear(ABC):
 
     @abstractmethod
     def solver(self, X: Floats, y: NDArray[Any]) -> Solver:
-        """What solves training sets of these records."""
+        """Return the solver for training sets of these records."""
 
     def check(self, X: Floats, y: NDArray[Any], size: int) -> None:
-        """Refuse training sets of ``size`` if they can't have a unique solution whatever is drawn.
+        """Refuse a ``size`` at which no training set has a unique solution.
 
         Examples
         --------
@@ -53,21 +53,21 @@ class Linear(ABC):
         >>> learner, X, y = Ridge().prepare([[3.0, 1.0], [4.0, 2.0]], [1.0, 0.0])
         >>> learner.check(X, y, size=2)
         Traceback (most recent call last):
-        leakscope.core.errors.InputError: 2 records can't settle 3 parameters without a penalty: set l2 > 0, drop columns or
-        take fewer components, or make training sets larger.
+        leakscope.core.errors.InputError: 2 records do not determine 3 parameters without a penalty: set l2 > 0, use fewer
+        columns or components, or use larger training sets
         """
         check_size(size, len(y))
         if self.l2 == 0:
             check_unique(X, self.columns, self.intercept, size)
 
     def fit(self, X: Floats, y: NDArray[Any], rng: np.random.Generator) -> Floats:
-        """Train on one set; nothing is drawn from ``rng``."""
+        """Train on one set; ``rng`` is not used."""
         return self.fit_many(X, y, [np.arange(len(y))], [rng])[0]
 
     def fit_many(
         self, X: Floats, y: NDArray[Any], indices: Sequence[Indices], rngs: Sequence[np.random.Generator]
     ) -> list[Floats]:
-        """Train on many sets, given by the positions of their records.
+        """Train on many sets, given as positions of records.
 
         Examples
         --------
@@ -94,20 +94,20 @@ class Linear(ABC):
         return models
 
     def parameters(self, model: Floats) -> Floats:
-        """Give the coefficients in the order of the columns, then the intercept."""
+        """Return the coefficients in the order of the columns, then the intercept."""
         return model
 
     def from_parameters(self, theta: Any) -> Floats:
-        """Give the model with these parameters."""
+        """Return the model with these parameters."""
         return np.array(theta, dtype=np.float64)
 
     def outputs(self, model: Floats, X: Floats) -> Floats:
-        """Predicted values, or log-odds of the second class against the first, (rows, 1)."""
+        """Return predicted values, or log-odds of the second class against the first, (rows, 1)."""
         return (X @ model)[:, None]
 
 
 def same_sizes(indices: Sequence[Indices], count: int) -> Iterator[list[int]]:
-    """Positions of training sets of one size, so many at a time that memory stays bounded."""
+    """Yield positions of training sets of one size, in groups that bound the memory."""
     sizes = [len(drawn) for drawn in indices]
     for size in sorted(set(sizes)):
         places = [place for place, other in enumerate(sizes) if other == size]
@@ -116,28 +116,30 @@ def same_sizes(indices: Sequence[Indices], count: int) -> Iterator[list[int]]:
 
 
 def check_settings(l2: Any, intercept: Any) -> None:
-    """Refuse a penalty that is not a number from 0 on, and an intercept that is not a truth value."""
+    """Refuse a negative or non-numeric penalty, and an intercept that is not a boolean."""
     check_number("l2", l2, least=0)
     if not isinstance(intercept, bool | np.bool_):
-        raise InputError(f"intercept is True or False, not {intercept!r}")
+        raise InputError(f"intercept must be True or False, not {intercept!r}")
 
 
 def read_records(X: Any, y: Any, what: str) -> tuple[Floats, NDArray[Any], tuple[str, ...]]:
-    """Features as finite float64 (n, p), one label per record, and the names of the columns."""
+    """Return features as finite float64 (n, p), one label per record, and the names of the columns."""
     features, labels = read_features(X, "the data"), read_labels(y, "the data")
     if features.ndim != 2:
         raise InputError(f"the features have shape {features.shape}: {what} needs a table, one row per record")
     if len(features) != len(labels):
-        raise InputError(f"there are {len(features)} records and {len(labels)} labels: give one label per record")
+        raise InputError(f"X has {len(features)} records and y has {len(labels)} labels: pass one label per record")
     if not len(labels) or not features.shape[1]:
-        raise InputError(f"the data have {len(features)} records of {features.shape[1]} columns: {what} needs some")
+        raise InputError(
+            f"the data have {len(features)} records of {features.shape[1]} columns: {what} needs at least one of each"
+        )
     columns = list(features.columns) if isinstance(features, pd.DataFrame) else list(range(features.shape[1]))
     table = as_matrix(features)
     if table.dtype.kind not in "biuf":
         kinds = dict(zip(columns, features.dtypes, strict=True)) if isinstance(features, pd.DataFrame) else {}
         text = [name for name, kind in kinds.items() if not pd.api.types.is_numeric_dtype(kind)]
         where = f"columns {list_names(text)}" if text else f"an array of {table.dtype}"
-        raise InputError(f"{what} takes numbers, and {where} hold something else: encode them as numbers first")
+        raise InputError(f"{what} takes numbers, but {where} contain other values: encode them as numbers first")
     for bad in bad_values(table):
         names = [columns[position] for position in bad.columns]
         raise InputError(f"{what} can't take {bad.kind} values, as in columns {list_names(names)}: fill or drop them")
@@ -148,7 +150,7 @@ def read_records(X: Any, y: Any, what: str) -> tuple[Floats, NDArray[Any], tuple
 
 
 def read_values(labels: NDArray[Any], what: str) -> Floats:
-    """Labels of a regression as float64."""
+    """Convert the labels of a regression to float64."""
     if labels.dtype.kind not in "biuf":
         raise InputError(f"the labels are not numbers: {what} needs numbers")
     values = labels.astype(np.float64)
@@ -158,10 +160,10 @@ def read_values(labels: NDArray[Any], what: str) -> Floats:
 
 
 def read_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
-    """The classes in rising order, two at least, and the position of each label among them."""
+    """Return the classes in ascending order, at least two, and the position of each label among them."""
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        raise InputError("all records have the same label: give records of two classes")
+        raise InputError("all records have the same label: pass records of two classes")
     return classes, codes.astype(np.intp)
 
 
@@ -171,34 +173,34 @@ def with_ones(X: Floats, intercept: bool) -> Floats:
 
 
 def check_size(size: int, records: int) -> None:
-    """Refuse a training set with no record or with more than there are."""
+    """Refuse an empty training set and one with more records than there are."""
     check_count("the size of a training set", size, most=records)
 
 
 def check_unique(X: Floats, columns: tuple[str, ...], intercept: bool, size: int) -> None:
-    """Refuse, for l2 = 0, sizes and columns with which no training set has a unique solution."""
+    """Refuse, for l2 = 0, sizes and columns for which no training set has a unique solution."""
     count = X.shape[1]
-    remedy = "set l2 > 0, drop columns or take fewer components"
+    remedy = "set l2 > 0, use fewer columns or components"
     if size < count:
         raise InputError(
-            f"{size} records can't settle {count} parameters without a penalty: {remedy}, or make training sets larger"
+            f"{size} records do not determine {count} parameters without a penalty: {remedy}, or use larger training sets"
         )
     names = [*(columns or range(count - intercept)), *([INTERCEPT] if intercept else [])]
     if len(dependent := _dependent(X, intercept)):
         raise InputError(
-            f"columns {list_names([names[column] for column in dependent])} are combinations of the others, "
-            f"so that no solution is unique without a penalty: {remedy}"
+            f"columns {list_names([names[column] for column in dependent])} are linear combinations of "
+            f"the others, so no solution is unique without a penalty: {remedy}"
         )
 
 
 def _dependent(X: Floats, intercept: bool) -> NDArray[np.intp]:
-    """Positions of columns that are linear combinations of the others, as few as can be."""
+    """Return a minimal set of columns that are linear combinations of the others."""
     from scipy.linalg import qr
 
     lengths = np.sqrt((X**2).sum(axis=0))
     scaled = X / np.where(lengths > 0, lengths, 1.0)
     if intercept:
-        scaled[:, -1] *= 2  # taken first, so that a constant column is named and not the intercept
+        scaled[:, -1] *= 2  # pivoted first, so that a constant column is reported and not the intercept
     triangle, order = qr(np.linalg.qr(scaled, mode="r"), mode="r", pivoting=True)
     pivots = np.zeros(X.shape[1])
     pivots[: min(triangle.shape)] = np.abs(np.diag(triangle))
@@ -206,6 +208,6 @@ def _dependent(X: Floats, intercept: bool) -> NDArray[np.intp]:
 
 
 def no_solution(bad: int, total: int, why: str, l2: float) -> InputError:
-    """Say that some training sets have no unique solution, and what helps."""
+    """Return the error for training sets without a unique solution."""
     remedy = "use l2 > 0" if l2 == 0 else f"raise l2, which is {l2:g}"
-    return InputError(f"{bad} of {total} training sets tried have no unique solution ({why}): {remedy}, or larger sets")
+    return InputError(f"{bad} of {total} training sets have no unique solution ({why}): {remedy}, or use larger sets")

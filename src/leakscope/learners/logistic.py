@@ -1,12 +1,12 @@
-r"""Logistic regression for two classes, a stack of training sets at a time.
+r"""`Logistic`: logistic regression for two classes on stacks of training sets.
 
 With s = ±1 for the two classes the model minimises [farokhi2020, Eq. 1 with the log-loss]
 
 .. math:: f(\theta) = \lambda\theta^\top\theta + \frac1n\sum_i \log\bigl(1 + e^{-s_i x_i^\top\theta}\bigr)
 
-by Newton's method with step halving, for all training sets of a stack at once; those that are finished leave it. A set
+by Newton's method with step halving, for all training sets of a stack at once; finished ones are removed. A set
 is finished when the gradient is at most 10⁻¹⁰ of the mean length of its records **and** the next Newton step moves no
-log-odds by more than 10⁻⁶ of the largest. The second condition tells a minimum from its absence: if λ = 0 and a plane
+log-odds by more than 10⁻⁶ of the largest. The second condition detects that no minimum exists: if λ = 0 and a plane
 separates the classes, the gradient vanishes on the way to infinity but every step still moves the log-odds by about 1.
 """
 
@@ -24,8 +24,8 @@ from leakscope.core.errors import InputError
 from leakscope.learners.linear import Linear, Solver, read_classes, read_records, with_ones
 from leakscope.models.model import Task
 
-GRADIENT = 1e-10  # largest gradient at the end, beside the mean length of the records
-STEP = 1e-6  # largest change of a log-odds by a further step, beside the largest log-odds or 1
+GRADIENT = 1e-10  # largest final gradient, relative to the mean length of the records
+STEP = 1e-6  # largest change of a log-odds by a further step, relative to the largest log-odds or 1
 STEPS, HALVINGS = 100, 40
 
 
@@ -38,11 +38,11 @@ class Logistic(Linear):
     Parameters
     ----------
     l2
-        The weight λ of the penalty, from 0 on [farokhi2020, Eq. 1]; scikit-learn's C is 1 / (2 λ n).
+        Weight λ of the penalty, at least 0 [farokhi2020, Eq. 1]; scikit-learn's C is 1 / (2 λ n).
     intercept
-        Whether there is a constant term. It is penalised like the others, so that a large λ leaves nothing.
+        Whether there is a constant term. It is penalised like the other parameters.
     columns, classes
-        Names of the columns, and the two labels in rising order; `prepare` fills them in.
+        Names of the columns, and the two labels in ascending order; set by `prepare`.
 
     Examples
     --------
@@ -60,11 +60,11 @@ class Logistic(Linear):
 
     @property
     def name(self) -> str:
-        """What the learner is called in a report."""
+        """Name of the learner in reports."""
         return "logistic regression"
 
     def prepare(self, X: Any, y: Any) -> tuple[Logistic, Floats, Indices]:
-        """Records as float64, with a column of ones for the intercept, and labels as 0 and 1.
+        """Return records as float64, with a column of ones for the intercept, and labels as 0 and 1.
 
         Examples
         --------
@@ -75,30 +75,30 @@ class Logistic(Linear):
         classes, codes = read_classes(labels)
         if len(classes) > 2:
             raise InputError(
-                f"logistic regression here tells two classes apart, and the data have {len(classes)}: "
+                f"Logistic needs two classes, but the data have {len(classes)}: "
                 "use scikit-learn's LogisticRegression as the learner, or merge classes"
             )
         learner = replace(self, columns=columns, classes=tuple(classes.tolist()))
         return learner, with_ones(features, self.intercept), codes
 
     def solver(self, X: Floats, y: Indices) -> Solver:
-        """What solves training sets of these records."""
+        """Return the solver for training sets of these records."""
         sides = 2.0 * y - 1.0
 
         def solve(sets: Indices) -> tuple[Floats, NDArray[np.bool_]]:
-            # Rows times their side: all that the loss depends on.
+            # The loss depends only on the rows times ±1.
             return _minimise(X.take(sets, axis=0) * sides.take(sets)[:, :, None], self.l2)
 
         return solve
 
     def losses(self, model: Floats, X: Floats, y: Indices) -> Floats:
-        """Log-loss of each record."""
+        """Return the log-loss of each record."""
         losses: Floats = np.logaddexp(0.0, (1.0 - 2.0 * y) * (X @ model))
         return losses
 
 
 def _minimise(rows: Floats, l2: float) -> tuple[Floats, NDArray[np.bool_]]:
-    """Minimise the mean of log(1 + exp(-rows θ)) + λ θᵀθ for each of the stack (k, n, p), and say where that was done."""
+    """Minimise the mean of log(1 + exp(-rows θ)) + λ θᵀθ for each of the stack (k, n, p); return which converged."""
     stack, size, count = rows.shape
     theta, solved = np.zeros((stack, count)), np.zeros(stack, dtype=bool)
     left = np.arange(stack)
@@ -119,7 +119,7 @@ def _minimise(rows: Floats, l2: float) -> tuple[Floats, NDArray[np.bool_]]:
         solved[left[done]] = True
         keep = regular & ~done & (length > 0)
         if l2 == 0:
-            keep &= margins.min(axis=1) <= 0  # all on their own side: a separating plane is found
+            keep &= margins.min(axis=1) <= 0  # otherwise a hyperplane separates the classes
         if not keep.all():
             left, rows = left[keep], rows[keep]
         if not len(left):
@@ -128,13 +128,13 @@ def _minimise(rows: Floats, l2: float) -> tuple[Floats, NDArray[np.bool_]]:
 
 
 def products(matrices: Floats, vectors: Floats) -> Floats:
-    """Products of stacked matrices (k, n, p) with stacked vectors (k, p)."""
+    """Multiply stacked matrices (k, n, p) with stacked vectors (k, p)."""
     products: Floats = np.matmul(matrices, vectors[:, :, None])[:, :, 0]
     return products
 
 
 def _newton_steps(hessian: Floats, gradient: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-    """Newton steps, and which Hessians can tell one: columns scaled alike, so that units don't matter."""
+    """Return Newton steps and which Hessians are invertible; columns are scaled, so units do not matter."""
     squares = np.einsum("kii->ki", hessian)
     regular = (squares > 0).all(axis=1)
     scale = 1 / np.sqrt(np.where(squares > 0, squares, 1.0))
@@ -147,7 +147,7 @@ def _newton_steps(hessian: Floats, gradient: Floats) -> tuple[Floats, NDArray[np
 
 
 def _lengths(margins: Floats, change: Floats, theta: Floats, step: Floats, gradient: Floats, l2: float) -> Floats:
-    """How much of each step to go: half as much as long as the objective does not fall by a ten-thousandth of its slope."""
+    """Return the length of each step, halved until the objective falls by a ten-thousandth of its slope."""
 
     def objective(length: Floats) -> Floats:
         loss = np.logaddexp(0.0, -(margins - length[:, None] * change)).mean(axis=1)
@@ -156,7 +156,7 @@ def _lengths(margins: Floats, change: Floats, theta: Floats, step: Floats, gradi
 
     length = np.ones(len(theta))
     start, slope = objective(np.zeros(len(theta))), (gradient * step).sum(axis=1)
-    rounding = 1e-14 * (1 + start)  # near the minimum the fall is less than that, and the whole step is right
+    rounding = 1e-14 * (1 + start)  # near the minimum the decrease is below this, and the full step is used
     for _ in range(HALVINGS):
         high = objective(length) > start - 1e-4 * length * slope + rounding
         if not high.any():

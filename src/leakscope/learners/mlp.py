@@ -1,29 +1,28 @@
-r"""Fully connected networks, trained a stack at a time.
+r"""`MLP`: fully connected networks, trained in stacks by torch.
 
 A network with L layers maps a record :math:`a_0 = x` to its output by
 
 .. math:: a_l = h(a_{l-1} W_l + b_l) \quad (l < L), \qquad f_\theta(x) = a_{L-1} W_L + b_L,
 
 with h = tanh or max(0, ·). For regression :math:`f_\theta(x)` is the predicted value. For K classes it has K - 1
-numbers, the log-odds of class 1 … K - 1 against class 0. The parameters θ stand in the order
-:math:`W_1, b_1, W_2, b_2, …`, a matrix by rows, each row the weights that leave one input.
+numbers, the log-odds of class 1 … K - 1 against class 0. The parameters θ have the order
+:math:`W_1, b_1, W_2, b_2, …`, with matrices by rows, where a row contains the weights of one input.
 
-Training goes for [farokhi2020, Eq. 1] with :math:`g(\theta) = \theta^\top\theta`: the loss is
+Training minimises [farokhi2020, Eq. 1] with :math:`g(\theta) = \theta^\top\theta`: the loss is
 :math:`\lambda\,\theta^\top\theta` plus the mean squared error or the mean log-loss of a mini-batch, and each step is one
 of Adam (Kingma & Ba 2015, Algorithm 1) with β = (0.9, 0.999) and ε = 1e-8, or of Adagrad (Duchi, Hazan & Singer 2011,
-diagonal form) with ε = 1e-8. The gradient of the penalty is part of the gradient that both see: this is not decoupled
-weight decay. Steps are counted, not epochs, so that training sets of
-different sizes get the same amount of training.
+diagonal form) with ε = 1e-8. The gradient of the penalty is part of the gradient in both: this is not decoupled weight
+decay. Training is measured in steps, not epochs, so that training sets of different sizes get the same amount of training.
 
-Start and order are random. All weights and biases of a layer start uniform on ±1/√(number of its inputs), as in
-PyTorch's ``nn.Linear``. One random order of the training set follows the next, and this stream is cut into batches of
-min(``batch``, n), so that all batches are of one size; a batch may hold the end of one order and the beginning of the
-next. Both come from the generator of the model alone.
+Initial parameters and order are random. Weights and biases of a layer are initialised uniformly on ±1/√(number of its
+inputs), as in PyTorch's ``nn.Linear``. Random orders of the training set are concatenated and divided into batches of
+min(``batch``, n), so that all batches have one size; a batch may contain the end of one order and the beginning of the
+next. Both depend on the generator of the model only.
 
-A model is the same to the last bit whoever its neighbours in the stack are, and however many. Matrix products round
-differently where a matrix starts off a 16-byte boundary, and where it is alone. So columns, neurons, outputs and batch
-are filled up with zeros to even numbers, which makes every matrix in a stack a multiple of 16 bytes, and a network that
-is alone trains beside its twin. What is filled up has gradient 0 and stays 0.
+A model does not depend on the other networks in the stack or on their number, to the last bit. Matrix products round
+differently if a matrix does not start on a 16-byte boundary, or if the stack has one matrix. Therefore columns, neurons,
+outputs and batch are padded with zeros to even numbers, which makes every matrix in a stack a multiple of 16 bytes, and
+a single network is trained with a copy. Padding has gradient 0 and stays 0.
 """
 
 import copy
@@ -46,25 +45,25 @@ from leakscope.learners.linear import check_size, read_classes, read_records, re
 Weights = NDArray[np.floating[Any]]
 Shape = tuple[int, int]
 
-STACK = 16  # networks at a time: more are no quicker, and fewer leave more of the time to Python
-STACKED_NUMBERS = 1 << 22  # parameters at a time: 64 MB with the gradient and what Adam keeps
-BLOCK = 64  # steps whose batches are drawn at a time
-ALIGNED = 64  # numbers of float32 that vector instructions of any processor divide
-LARGEST = 1e18  # squares of larger values leave the range of float32
+STACK = 16  # networks per stack: more are not faster, and fewer increase the overhead of Python
+STACKED_NUMBERS = 1 << 22  # parameters per stack: 64 MB with the gradient and the moments of Adam
+BLOCK = 64  # steps whose batches are drawn at once
+ALIGNED = 64  # multiple of the float32 vector length of any processor
+LARGEST = 1e18  # squares of larger values overflow float32
 MEAN_DECAY, SQUARE_DECAY, TINY = 0.9, 0.999, 1e-8  # Adam's β₁, β₂ and ε; Adagrad has the same ε
 
 
 @dataclass(frozen=True)
 class MLP:
-    """A fully connected network, trained on mini-batches; many at once by stacked matrix products.
+    """A fully connected network trained on mini-batches, many at once by stacked matrix products.
 
-    A model is its parameters as one array, float32 out of training; see the module for their order. Records are used
-    as they are: columns of very different scale are better standardised before.
+    A model is the array of its parameters, float32 after training; see the module for their order. Records are not
+    scaled: standardise columns of very different scale first.
 
     Parameters
     ----------
     widths
-        Neurons of each hidden layer; by default the network of [farokhi2020, section 6]. Empty for a linear model.
+        Number of neurons of each hidden layer; by default the network of [farokhi2020, section 6]. Empty for a linear model.
     activation
         ``"tanh"`` or ``"relu"``.
     l2
@@ -72,7 +71,7 @@ class MLP:
     steps
         Number of steps.
     batch
-        Records per step, or all where there are fewer.
+        Number of records per step, or all if there are fewer.
     rate
         Step size of the optimizer.
     task
@@ -80,7 +79,7 @@ class MLP:
     optimizer
         ``"adam"`` or ``"adagrad"``.
     inputs, classes
-        Number of columns and of classes; `prepare` finds them in the data.
+        Number of columns and of classes; set by `prepare`.
 
     Examples
     --------
@@ -106,7 +105,7 @@ class MLP:
 
     def __post_init__(self) -> None:
         if not isinstance(self.widths, tuple | list):
-            raise InputError(f"widths must hold the width of each hidden layer, not {self.widths!r}")
+            raise InputError(f"widths must contain the width of each hidden layer, not {self.widths!r}")
         object.__setattr__(self, "widths", tuple(check_count("each of widths", width) for width in self.widths))
         choices = {
             "activation": ("tanh", "relu"),
@@ -115,7 +114,7 @@ class MLP:
         }
         for name, known in choices.items():
             if getattr(self, name) not in known:
-                raise InputError(f"{name} is {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}")
+                raise InputError(f"{name} must be {known[0]!r} or {known[1]!r}, not {getattr(self, name)!r}")
         for name in ("steps", "batch"):
             check_count(name, getattr(self, name))
         check_number("l2", self.l2, least=0)
@@ -123,25 +122,25 @@ class MLP:
 
     @property
     def identified(self) -> bool:
-        """Whether two sets of parameters are two functions: hidden neurons can change places and signs."""
+        """Whether different parameters mean different functions; hidden neurons can be permuted and negated."""
         return not self.widths
 
     @property
     def name(self) -> str:
-        """What a report calls it."""
+        """Name of the learner in reports."""
         return f"{self.activation} network {'-'.join(map(str, self.widths))}" if self.widths else "linear network"
 
     @property
     def chunk(self) -> int:
-        """How many models `fit_many` should get at a time: fewer of large networks, which gain little by stacking."""
+        """Number of models per call of `fit_many`; fewer for large networks, which gain little by stacking."""
         if self.inputs is None:
             return STACK
         return max(2, min(STACK, STACKED_NUMBERS // sum(map(_size, self._shapes(self.inputs)))))
 
     def prepare(self, X: Any, y: Any) -> tuple["MLP", Floats, NDArray[Any]]:
-        """Check records and labels; give a learner that knows their columns and classes, and both as arrays.
+        """Check records and labels; return a learner with their columns and classes, and both as arrays.
 
-        Labels of a classification become their positions among the sorted classes.
+        Labels of a classification become positions in the sorted classes.
 
         Examples
         --------
@@ -161,11 +160,11 @@ class MLP:
         return replace(known, classes=len(classes)), table, codes
 
     def check(self, X: Floats, y: NDArray[Any], size: int) -> None:  # noqa: ARG002
-        """Refuse a size that no training set of these records has; on all others a network can be trained."""
+        """Refuse an empty training set and one with more records than there are."""
         check_size(size, len(X))
 
     def fit(self, X: Floats, y: NDArray[Any], rng: np.random.Generator) -> Weights:
-        """Train one network: the same as in a stack, to the last bit."""
+        """Train one network, identical to the last bit to one in a stack."""
         return self.fit_many(X, y, [np.arange(len(X))], [rng])[0]
 
     def fit_many(
@@ -176,11 +175,11 @@ class MLP:
         Parameters
         ----------
         X, y
-            All records, as `prepare` gives them.
+            All records, as `prepare` returns them.
         indices
-            Positions of the records of each training set; those of equal size train together.
+            Positions of the records of each training set; sets of equal size are trained together.
         rngs
-            A generator for each.
+            One generator per training set.
 
         Raises
         ------
@@ -190,7 +189,7 @@ class MLP:
         records, targets = np.array(X, np.float32), self._targets(y)
         sizes = [len(drawn) for drawn in indices]
         if 0 in sizes:
-            raise InputError("a training set is empty: a network needs 1 record or more")
+            raise InputError("a training set is empty: pass at least 1 record")
         models: list[Weights] = [np.empty(0, np.float32)] * len(sizes)
         for size in set(sizes):
             alike = [model for model, other in enumerate(sizes) if other == size]
@@ -204,11 +203,11 @@ class MLP:
         return models
 
     def parameters(self, model: Weights) -> Floats:
-        """Give all weights and biases as one array."""
+        """Return all weights and biases as one array."""
         return model.astype(np.float64)
 
     def from_parameters(self, theta: Floats) -> Weights:
-        """Give the network with these parameters, which are not rounded to float32.
+        """Return the network with these parameters, which are not rounded to float32.
 
         Examples
         --------
@@ -222,7 +221,7 @@ class MLP:
         return model
 
     def outputs(self, model: Weights, X: Floats) -> Floats:
-        """Give the predicted value, or the log-odds of each class but the first against the first; a row per record."""
+        """Return predicted values, or log-odds of the other classes against the first, one row per record."""
         activity = np.asarray(X, np.float64)
         self._check_parameters(model, activity.shape[1])
         layers = _layers(model.astype(np.float64), self._shapes(activity.shape[1]))
@@ -233,7 +232,7 @@ class MLP:
         return activity
 
     def losses(self, model: Weights, X: Floats, y: NDArray[Any]) -> Floats:
-        """Give the squared error or the log-loss (in nats) of each record."""
+        """Return the squared error or the log-loss (in nats) of each record."""
         outputs = self.outputs(model, X)
         if self.task == "regression":
             squares: Floats = np.square(outputs[:, 0] - y)
@@ -249,7 +248,7 @@ class MLP:
         if self.task == "regression":
             return 1
         if self.classes is None:
-            raise InputError("the number of classes is not known: use the learner that prepare(X, y) gives")
+            raise InputError("the number of classes is unknown: use the learner that prepare(X, y) returns")
         return self.classes - 1
 
     def _shapes(self, inputs: int) -> list[Shape]:
@@ -260,11 +259,11 @@ class MLP:
         if model.shape != (needed,):
             raise InputError(
                 f"for records of {inputs} columns this network has parameters of shape ({needed},), not {model.shape}: "
-                "give the columns that it was trained on"
+                "pass the columns that it was trained on"
             )
 
     def _targets(self, y: NDArray[Any]) -> NDArray[np.float32]:
-        """What the outputs are compared with: the value, or 1 for the class of the record if it is not the first."""
+        """Return the targets of the outputs: the value, or one-hot classes without the first."""
         if self.task == "regression":
             return np.array(y, np.float32).reshape(-1, 1)
         return np.eye(1 + self._outputs(), dtype=np.float32)[np.asarray(y, np.intp), 1:]
@@ -276,7 +275,7 @@ class MLP:
         indices: Sequence[Indices],
         rngs: Sequence[np.random.Generator],
     ) -> NDArray[np.float32]:
-        """Train networks on training sets of one size; one row of parameters each."""
+        """Train networks on training sets of one size; return one row of parameters each."""
         torch = import_torch()
         shapes = self._shapes(records.shape[1])
         even = [(_even(inputs), _even(outputs)) for inputs, outputs in shapes]
@@ -298,7 +297,7 @@ class MLP:
         return stack.parameters()[:, used]
 
     def _backpropagate(self, stack: "_Stack", x: Any, target: Any) -> None:
-        """Write the gradient of the mean loss of each network's own batch into the stack."""
+        """Write the gradient of the mean loss of each network on its batch into the stack."""
         torch = import_torch()
         activities = [x]
         for number, (weights, bias) in enumerate(stack.layers, start=1):
@@ -321,28 +320,28 @@ class MLP:
                     slope.mul_(before > 0)
 
     def _residuals(self, outputs: Any, target: Any) -> Any:
-        """Derivative of the loss of each record by its outputs."""
+        """Return the derivative of the loss of each record by its outputs."""
         if self.task == "regression":
             return (outputs - target).mul_(2)
         torch = import_torch()
-        with_first = torch.nn.functional.pad(outputs, (1, 0))  # the log-odds of the first class against itself are 0
+        with_first = torch.nn.functional.pad(outputs, (1, 0))  # the log-odds of the first class are 0
         return torch.softmax(with_first, 2)[:, :, 1:] - target
 
 
 class _Stack:
     """Networks of one shape: parameters, gradient and the optimizer's moments as one flat buffer each.
 
-    A buffer holds the weights of all networks layer by layer, and then their biases, so that a layer is one contiguous
-    (networks, inputs, outputs) array for the stacked products, and a step is one pass over whole buffers, by the kernels
-    of ``torch.optim``, which itself takes a second in each process to import. Buffers are filled up with zeros to a
-    multiple of `ALIGNED` numbers: a kernel computes what is left at the end in another way, with other rounding.
+    A buffer contains the weights of all networks layer by layer, then their biases. A layer is then one contiguous
+    (networks, inputs, outputs) array for the stacked products, and a step is one pass over whole buffers by the kernels
+    of ``torch.optim``, whose import takes a second in each process. Buffers are padded with zeros to a multiple of
+    `ALIGNED` numbers, because kernels round a remainder at the end differently.
     """
 
     def __init__(self, start: NDArray[np.float32], shapes: list[Shape]) -> None:
         torch = import_torch()
         self.networks, self.shapes = len(start), shapes
         numbers = -(-start.size // ALIGNED) * ALIGNED
-        # allocated one by one: each begins on a boundary, and so does every matrix in it
+        # allocated one by one, so that each buffer and every matrix in it is aligned
         self.values, self.gradient, self.mean, self.square = (torch.zeros(numbers) for _ in range(4))
         self.layers, self.gradients = self._views(self.values), self._views(self.gradient)
         ends = np.cumsum([part[0].numel() for part in self._parts()])
@@ -360,7 +359,7 @@ class _Stack:
         return [part for layer in self.layers for part in layer]
 
     def step(self, optimizer: str, number: int, rate: float, l2: float) -> None:
-        """Go one step down the gradient, to which that of the penalty is added first."""
+        """Add the gradient of the penalty and perform one step of the optimizer."""
         torch = import_torch()
         state = [self.values], [self.gradient], [self.mean], [self.square]
         settings = {"lr": rate, "weight_decay": 2 * l2, "eps": TINY, "maximize": False}
@@ -372,7 +371,7 @@ class _Stack:
             torch._fused_adagrad_(*state[:2], state[3], count, lr_decay=0.0, **settings)
 
     def parameters(self) -> NDArray[np.float32]:
-        """One row per network."""
+        """Return the parameters, one row per network."""
         return np.concatenate([part.reshape(self.networks, -1).numpy() for part in self._parts()], axis=1)
 
 
@@ -381,14 +380,14 @@ def _even(number: int) -> int:
 
 
 def _fill(stack: Any, rows: int, columns: int) -> Any:
-    """Append zeros up to so many rows and columns."""
+    """Pad with zeros to this number of rows and columns."""
     if stack.shape[1:] == (rows, columns):
         return stack
     return import_torch().nn.functional.pad(stack, (0, columns - stack.shape[2], 0, rows - stack.shape[1]))
 
 
 def _used(shapes: list[Shape], filled: list[Shape]) -> Indices:
-    """Positions of the parameters among those of the same network with layers filled up."""
+    """Return the positions of the parameters among those of the padded network."""
     layers = _layers(np.arange(sum(map(_size, filled))), filled)
     parts = [
         part
@@ -399,13 +398,13 @@ def _used(shapes: list[Shape], filled: list[Shape]) -> Indices:
 
 
 def _start(shapes: list[Shape], rng: np.random.Generator) -> NDArray[np.float32]:
-    """Random parameters of one network, uniform on ±1/√(inputs of the layer)."""
+    """Draw initial parameters of one network, uniform on ±1/√(inputs of the layer)."""
     bounds = np.repeat([1 / math.sqrt(inputs) for inputs, _ in shapes], list(map(_size, shapes)))
     return rng.uniform(-bounds, bounds).astype(np.float32)
 
 
 def _batches(indices: Indices, batch: int, rng: np.random.Generator) -> Iterator[Indices]:
-    """Cut an endless stream of random orders of the training set into batches, and give a block of them at a time."""
+    """Divide an endless stream of random orders of the training set into batches; yield blocks of them."""
     batch = min(batch, len(indices))
     stream = rng.permutation(indices)
     while True:
@@ -417,7 +416,7 @@ def _batches(indices: Indices, batch: int, rng: np.random.Generator) -> Iterator
 
 
 def _layers(parameters: NDArray[Any], shapes: list[Shape]) -> list[tuple[NDArray[Any], NDArray[Any]]]:
-    """Weights (inputs, outputs) and bias (outputs,) of each layer of one network."""
+    """Return weights (inputs, outputs) and bias (outputs,) of each layer of one network."""
     parts = np.split(parameters, np.cumsum(list(map(_size, shapes)))[:-1])
     return [
         (part[: inputs * outputs].reshape(inputs, outputs), part[inputs * outputs :])

@@ -1,7 +1,7 @@
-r"""Ridge regression, by the hundred thousand.
+r"""`Ridge`: penalised least squares on many training sets.
 
 The model minimises :math:`\lambda\theta^\top\theta + \tfrac1n\sum (y - x^\top\theta)^2` over a training set of n
-records [farokhi2020, Eq. 1], which is a matter of linear algebra: `leakscope.learners.least_squares`.
+records [farokhi2020, Eq. 1]. The linear algebra is in `leakscope.learners.least_squares`.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ class Ridge(Linear):
     Parameters
     ----------
     l2
-        The weight λ of the penalty, from 0 on [farokhi2020, Eq. 1].
+        Weight λ of the penalty, at least 0 [farokhi2020, Eq. 1].
     intercept
-        Whether there is a constant term. It is penalised like the others, so that a large λ leaves nothing.
+        Whether there is a constant term. It is penalised like the other parameters.
     columns
-        Names of the columns; `prepare` fills them in.
+        Names of the columns; set by `prepare`.
 
     Examples
     --------
@@ -48,11 +48,11 @@ class Ridge(Linear):
 
     @property
     def name(self) -> str:
-        """What the learner is called in a report."""
+        """Name of the learner in reports."""
         return "ridge regression" if self.l2 else "linear regression"
 
     def prepare(self, X: Any, y: Any) -> tuple[Ridge, Floats, Floats]:
-        """Records as float64, with a column of ones for the intercept, and labels as float64.
+        """Return records as float64, with a column of ones for the intercept, and labels as float64.
 
         Examples
         --------
@@ -64,30 +64,30 @@ class Ridge(Linear):
         return replace(self, columns=columns), with_ones(features, self.intercept), values
 
     def solver(self, X: Floats, y: Floats) -> Solver:
-        """What solves training sets of these records."""
+        """Return the solver for training sets of these records."""
         return partial(solve_sets, np.column_stack([X, y]), l2=self.l2)
 
     def fit_swaps(
         self, X: Floats, y: Floats, sets: NDArray[Any], spare: NDArray[Any]
     ) -> Callable[[Any], tuple[Floats, Floats]]:
-        """Prepare all training sets that differ from those given in one record.
+        """Factorise training sets, to solve all sets that differ from them in one record.
 
         Parameters
         ----------
         X, y
-            All records, as `prepare` gives them.
+            All records, as `prepare` returns them.
         sets
             Training sets (D, n): positions of records, in random order.
         spare
-            For each set, a record outside of it, (D,).
+            One record outside of each set, (D,).
 
         Returns
         -------
         Callable
-            A function of the positions of R different records that gives two arrays (R, D, p): the parameters with each
-            record and without it. Where record i is not in set d, "with" is the set with its last record replaced by i;
-            where it is, "without" is the set with i replaced by its spare record; otherwise both are the set itself.
-            The arrays may be read-only.
+            A function of the positions of R different records that returns two arrays (R, D, p): the parameters with
+            and without each record. If record i is not in set d, "with" is the set with its last record replaced by i,
+            and "without" is the set. If it is, "with" is the set, and "without" is the set with i replaced by its spare
+            record. The arrays may be read-only.
 
         Examples
         --------
@@ -99,6 +99,6 @@ class Ridge(Linear):
         return SwapSolver(np.column_stack([X, y]), sets, spare, self.l2).models
 
     def losses(self, model: Floats, X: Floats, y: Floats) -> Floats:
-        """Squared error of each record."""
+        """Return the squared error of each record."""
         errors: Floats = y - X @ model
         return errors**2

@@ -1,3 +1,3 @@
-"""Models: anything that predicts as one type, model files, endpoints, and the target of a study."""
+"""Models of all frameworks as one type, model files, HTTP endpoints, and the target of a study."""
 
 __all__ = ["adapters", "model", "provenance"]

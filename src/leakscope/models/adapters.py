@@ -1,6 +1,6 @@
-"""Adapters: scikit-learn estimators, torch modules, boosters and callables become a `Model` here.
+"""Adapters from scikit-learn estimators, torch modules, boosters and callables to `Model`.
 
-Framework differences end in this file: nothing after it asks which one it was.
+Other modules do not depend on the framework of a model.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ TORCH_BATCH = 1024
 
 @dataclass(frozen=True)
 class Layout:
-    """How an estimator wants its records: named columns, a plain array of some width, texts, or as they come."""
+    """Input format of an estimator: named columns, an array of some width, texts, or unchanged records."""
 
     columns: tuple[str, ...] | None
     width: int | None
@@ -52,8 +52,8 @@ class Layout:
         if self.texts and X.ndim == 2:
             if X.shape[1] != 1:
                 raise InputError(
-                    f"the model takes one text per record, and the data have {X.shape[1]} columns: pass the column of "
-                    "texts alone (--drop leaves columns out)"
+                    f"the model takes one text per record, and the data have {X.shape[1]} columns: pass only the column "
+                    "of texts (--drop excludes columns)"
                 )
             return X.iloc[:, 0] if isinstance(X, pd.DataFrame) else X[:, 0]
         if self.width is None:
@@ -70,7 +70,7 @@ class Layout:
 
 
 def pick_columns(X: pd.DataFrame, columns: tuple[str, ...]) -> pd.DataFrame:
-    """Columns by name, or by the name that LightGBM makes of it: a space becomes an underscore."""
+    """Select columns by name, or by the name in LightGBM, where a space becomes an underscore."""
     known = {str(name).replace(" ", "_"): name for name in X.columns} | {name: name for name in X.columns}
     if lacking := [name for name in columns if name not in known]:
         raise InputError(f"the data lack columns that the model was trained on: {list_names(lacking)}")
@@ -98,12 +98,12 @@ class EstimatorOutputs:
 
 
 def is_estimator(model: Any) -> bool:
-    """Whether this is scikit-learn's kind of object: it has parameters and can be fitted."""
+    """Return whether an object has the interface of a scikit-learn estimator: ``get_params`` and ``fit``."""
     return hasattr(model, "get_params") and hasattr(model, "fit")
 
 
 def estimator_task(estimator: Any) -> Task:
-    """Whether the estimator classifies or regresses; other kinds are refused."""
+    """Return the task of an estimator; refuse estimators that neither classify nor regress."""
     from sklearn.base import is_classifier, is_clusterer, is_outlier_detector, is_regressor
 
     kind = "a transformer" if hasattr(estimator, "transform") else "neither a classifier nor a regressor"
@@ -114,14 +114,14 @@ def estimator_task(estimator: Any) -> Task:
             return "regression"
         kind = "an outlier detector" if is_outlier_detector(estimator) else kind
         kind = "a clusterer" if is_clusterer(estimator) else kind
-    except AttributeError:  # an estimator from elsewhere that doesn't say what it is
+    except AttributeError:  # a third-party estimator without scikit-learn tags
         pass
     name = type(estimator).__name__
     raise InputError(f"{name} is {kind}: pass a classifier, a regressor, or a callable that returns probabilities")
 
 
 def estimator_model(estimator: Any) -> Model:
-    """Model of a fitted scikit-learn classifier, regressor or pipeline."""
+    """Return the `Model` of a fitted scikit-learn classifier, regressor or pipeline."""
     name = estimator_name(estimator)
     task = estimator_task(estimator)
     _check_fitted(estimator, name)
@@ -129,9 +129,7 @@ def estimator_model(estimator: Any) -> Model:
     if task == "classification":
         classes = getattr(estimator, "classes_", None)
         if classes is None or isinstance(classes, list) or np.ndim(classes) != 1:
-            raise InputError(
-                f"{name} has several outputs or no classes_: models with one label per record can be audited"
-            )
+            raise InputError(f"{name} has several outputs or no classes_: pass a model with one label per record")
         classes = np.asarray(classes)
     gives_probabilities = classes is not None and hasattr(estimator, "predict_proba")
     predict = EstimatorOutputs(estimator, estimator_layout(estimator), name, classes, gives_probabilities)
@@ -139,15 +137,15 @@ def estimator_model(estimator: Any) -> Model:
 
 
 def estimator_layout(estimator: Any) -> Layout:
-    """What the fitted estimator remembers of the columns it saw."""
+    """Return the input format that a fitted estimator records."""
     columns, width = getattr(estimator, "feature_names_in_", None), getattr(estimator, "n_features_in_", None)
     if columns is not None and list(columns) == [f"Column_{place}" for place in range(len(columns))]:
-        columns = None  # LightGBM's own names for the columns of an array
+        columns = None  # LightGBM's default names for the columns of an array
     return Layout(None if columns is None else tuple(columns), width, _takes_texts(estimator))
 
 
 def _takes_texts(estimator: Any) -> bool:
-    """Whether the first step reads a list of texts: of a table, it would take the header for that list."""
+    """Return whether the first step reads a list of texts; given a table, it would read the header."""
     from sklearn.feature_extraction.text import CountVectorizer, HashingVectorizer
 
     estimator = getattr(estimator, "best_estimator_", estimator)
@@ -157,14 +155,14 @@ def _takes_texts(estimator: Any) -> bool:
 
 
 def estimator_name(estimator: Any) -> str:
-    """Class of the estimator; for a pipeline, that of its last step too."""
+    """Return the class name of an estimator; for a pipeline, also that of its last step."""
     steps = getattr(estimator, "steps", None)
     name = type(estimator).__name__
     return f"{name} with {type(steps[-1][1]).__name__}" if steps else name
 
 
 def frozen_parts(estimator: Any) -> list[str]:
-    """Names of the parts that training leaves as they are: they would still know the records left out."""
+    """Return the names of the parts that training does not change; they still depend on left-out records."""
 
     def is_frozen(name: str, part: Any) -> bool:
         prefit = (isinstance(part, str) and part == "prefit") or (name.split("__")[-1] == "prefit" and part is True)
@@ -179,10 +177,10 @@ def _check_fitted(estimator: Any, name: str) -> None:
     from sklearn.utils.validation import check_is_fitted
 
     try:
-        if not hasattr(estimator, "classes_"):  # others' estimators may not keep to scikit-learn's way of saying so
+        if not hasattr(estimator, "classes_"):  # third-party estimators may not follow scikit-learn's convention
             check_is_fitted(estimator)
     except NotFittedError as error:
-        raise InputError(f"{name} is not fitted: call its fit with the training set first") from cause(error)
+        raise InputError(f"{name} is not fitted: call fit with the training set first") from cause(error)
 
 
 # --- callables and torch ----------------------------------------------------------------------------------------------
@@ -190,7 +188,7 @@ def _check_fitted(estimator: Any, name: str) -> None:
 
 @dataclass(frozen=True)
 class FunctionOutputs:
-    """Prediction function of a callable or a torch module; ``outputs`` says what it gives back."""
+    """Prediction function of a callable or a torch module; ``outputs`` is the kind of its outputs."""
 
     call: Callable[[Any], Any]
     name: str
@@ -206,7 +204,7 @@ class FunctionOutputs:
 
 
 def as_function(model: Any, one_thread: bool = False) -> tuple[Callable[[Any], Any], str]:
-    """Give a torch module, booster or callable as a function from records to outputs, and its name."""
+    """Return a torch module, booster or callable as a function from records to outputs, and its name."""
     if is_torch_module(model):
         return TorchCall(model, one_thread), type(model).__name__
     if library := booster_library(model):
@@ -218,21 +216,21 @@ def as_function(model: Any, one_thread: bool = False) -> tuple[Callable[[Any], A
         "a fitted scikit-learn estimator, a torch module, or a callable that takes records and returns probabilities"
     )
     if isinstance(model, str | Path):
-        advice = "what leakscope.load_model(path) gives for a model file"
+        advice = "the result of leakscope.load_model(path)"
     raise InputError(f"a {type(model).__name__} is not a model: pass {advice}")
 
 
 def function_model(
     model: Any, task: Task, classes: NDArray[Any] | None, outputs: Outputs, *, one_thread: bool = False
 ) -> Model:
-    """Model of a torch module or callable."""
+    """Return the `Model` of a torch module or callable."""
     call, name = as_function(model, one_thread)
     predict = FunctionOutputs(call, name, classes, outputs)
     return Model(name, task, classes, task == "classification", predict, getattr(call, "block", None))
 
 
 def output_columns(raw: Any, records: int, name: str) -> NDArray[np.float64]:
-    """Outputs of a callable as they are, in columns."""
+    """Return the unchanged outputs of a callable as columns."""
     values = check_rows(as_array(raw), records, name)
     if values.ndim > 2:
         raise InputError(f"{name} gives outputs of shape {values.shape}: return one row of probabilities per record")
@@ -240,7 +238,7 @@ def output_columns(raw: Any, records: int, name: str) -> NDArray[np.float64]:
 
 
 def infer_task(labels: list[NDArray[Any]], columns: int) -> Task:
-    """Task of a callable, from its labels; whole numbers stored as floats are settled by the number of columns."""
+    """Infer the task of a callable from its labels; for integers stored as floats, from the number of columns."""
     if any(y.dtype.kind != "f" for y in labels):
         return "classification"
     if any((y != np.floor(y)).any() for y in labels):
@@ -248,42 +246,42 @@ def infer_task(labels: list[NDArray[Any]], columns: int) -> Task:
     if columns > 1:
         return "classification"
     raise InputError(
-        'the labels are whole numbers stored as floats: say task="classification" or task="regression" (--task)'
+        'the labels are integers stored as floats: pass task="classification" or task="regression" (--task)'
     )
 
 
 def infer_classes(labels: list[NDArray[Any]], columns: int, classes: Any) -> NDArray[Any]:
-    """Labels in the order of the columns: those given, or 0 … k - 1, or the sorted labels of the training set."""
+    """Return the labels in the order of the columns: given, or 0 … k - 1, or the sorted training labels."""
     one, columns = columns == 1, max(2, columns)  # one column is the probability of the second of two classes
     known = np.unique(labels[0])
     if one and classes is None and len(known) > 2:
         raise InputError(
-            f"the model gives one number per record, and the training set has {len(known)} different labels: "
-            'return a column of probabilities per class, or say task="regression" (--task) where the labels are values'
+            f"the model returns one number per record, and the training set has {len(known)} different labels: "
+            'return one column of probabilities per class, or pass task="regression" (--task) if the labels are values'
         )
     if classes is not None:
         known = _distinct(np.asarray(classes))
         if len(known) != columns:
             raise InputError(
-                f"classes= names {len(known)} classes, but the model gives {columns} columns: name one each"
+                f"classes= has {len(known)} classes, but the model returns {columns} columns: pass one class per column"
             )
         return known
     if all(y.dtype.kind in "iuf" and (y == np.floor(y)).all() and y.min() >= 0 and y.max() < columns for y in labels):
         return np.arange(columns)
     if len(known) != columns:
         raise InputError(
-            f"the model gives {columns} columns and the training set has {len(known)} different labels: "
+            f"the model returns {columns} columns and the training set has {len(known)} different labels: "
             "pass classes= with the labels in the order of the columns"
         )
     return known
 
 
 def checked(model: Model) -> Model:
-    """Return a `Model` made by hand with the checks that every other model gets."""
+    """Return a user-made `Model` with the checks that all other models have."""
     if isinstance(model.predict, Aligned | EstimatorOutputs | FunctionOutputs):
         return model
     if (model.task == "classification") != (model.classes is not None):
-        raise InputError(f"{model.name} must have classes if it is a classification model, and None for regression")
+        raise InputError(f"{model.name} has the wrong classes: pass labels for classification, and None for regression")
     classes = None if model.classes is None else _distinct(model.classes)
     return replace(model, classes=classes, predict=FunctionOutputs(model.predict, model.name, classes, "probabilities"))
 
@@ -291,7 +289,7 @@ def checked(model: Model) -> Model:
 def _distinct(classes: NDArray[Any]) -> NDArray[Any]:
     if classes.ndim != 1 or len(pd.unique(classes)) != len(classes):
         raise InputError(
-            f"classes must be a list of different labels: {classes.size} were given, {len(pd.unique(np.ravel(classes)))} of them "
+            f"classes= must be a list of different labels: {classes.size} were given, {len(pd.unique(np.ravel(classes)))} of them "
             "different"
         )
     return classes
@@ -299,7 +297,7 @@ def _distinct(classes: NDArray[Any]) -> NDArray[Any]:
 
 @dataclass(frozen=True)
 class BoosterCall:
-    """A native Booster of XGBoost or LightGBM as a function from records to what its objective predicts."""
+    """A native Booster of XGBoost or LightGBM as a function from records to predictions of its objective."""
 
     booster: Any
     library: str
@@ -313,7 +311,7 @@ class BoosterCall:
 
 
 def booster_library(model: Any) -> str | None:
-    """Library of a native Booster, or None for any other model; neither library is imported to find out."""
+    """Return the library of a native Booster, or None for another model, without importing the library."""
     for library in ("xgboost", "lightgbm"):
         module = sys.modules.get(library)
         if module is not None and isinstance(model, module.Booster):
@@ -335,7 +333,7 @@ class TorchCall:
         embeds = any(isinstance(part, torch.nn.Embedding | torch.nn.EmbeddingBag) for part in self.module.modules())
         table = as_matrix(X)
         if table.dtype.kind not in "biuf":
-            raise InputError("a torch module takes numbers, and the data hold text: encode its columns first")
+            raise InputError("a torch module takes numbers, and the data contain text: encode the text columns first")
         keep = embeds and table.dtype.kind in "iu"
         dtype = torch.int64 if keep else parameter.dtype
         batches = []
@@ -354,7 +352,7 @@ class TorchCall:
 
 @contextmanager
 def evaluation_mode(module: Any) -> Iterator[None]:
-    """Switch every submodule to evaluation, and each back to what it was."""
+    """Switch every submodule to evaluation mode, and restore the mode of each afterwards."""
     training = [(part, part.training) for part in module.modules()]
     module.eval()
     try:
@@ -378,7 +376,7 @@ def _threads(count: int | None) -> Iterator[None]:
 
 @contextmanager
 def seeded_torch(rng: np.random.Generator) -> Iterator[None]:
-    """Draw torch's random numbers from ``rng`` on one thread, and leave its own state as it was."""
+    """Seed torch from ``rng``, use one thread, and restore the random state of torch afterwards."""
     import torch
 
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())), _threads(1):
@@ -387,13 +385,13 @@ def seeded_torch(rng: np.random.Generator) -> Iterator[None]:
 
 
 def is_torch_module(model: Any) -> bool:
-    """Whether this is a torch module; torch is not imported to find out."""
+    """Return whether an object is a torch module, without importing torch."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(model, torch.nn.Module)
 
 
 def torch_outputs(module: Any, raw: NDArray[np.float64]) -> Outputs:
-    """What the module gives back, from its last layer; refused when its outputs could be read in two ways."""
+    """Infer the kind of outputs from the last layer; refuse ambiguous outputs."""
     last = list(module.modules())[-1]
     layer = getattr(last, "original_name", type(last).__name__)
     if layer in ("Softmax", "Sigmoid"):
@@ -404,6 +402,6 @@ def torch_outputs(module: Any, raw: NDArray[np.float64]) -> Outputs:
     if inside and (raw.ndim == 1 or raw.shape[1] == 1 or np.allclose(raw.sum(axis=1), 1, atol=1e-3)):
         raise InputError(
             f"the outputs of {type(module).__name__} look like probabilities but its last layer is {layer}: "
-            'say what they are with outputs="probabilities" or outputs="logits"'
+            'pass outputs="probabilities" or outputs="logits"'
         )
     return "logits"

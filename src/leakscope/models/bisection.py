@@ -1,4 +1,4 @@
-"""Bisection: find the record and the column that a model fails on by asking it again, not by reading its message."""
+"""Search for the record and the column that a model fails on, by repeated predictions of subsets."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import pandas as pd
 
 from leakscope.data.records import take_rows
 
-#: Calls of the model at most: enough for 32,768 records and 256 columns.
+#: Maximum number of calls of the model: enough for 32,768 records and 256 columns.
 MOST_CALLS = 28
 
 
 @dataclass(frozen=True)
 class FailingCell:
-    """First row that a model fails on, and the first column that makes it fail, where one column does.
+    """First row that a model fails on, and the first column that causes the failure, if a single column does.
 
     ``column`` is the name in a DataFrame and the position in an array, or None.
     """
@@ -30,21 +30,21 @@ class FailingCell:
 def failing_cell(predict: Callable[[Any], Any], X: Any) -> FailingCell | None:
     """Find the first record that ``predict`` fails on, given that it fails on ``X``.
 
-    A search in halves needs few calls: about the base-2 logarithm of the number of records and of columns. None if no single
-    record is the cause, as where the model fails on all of them.
+    Bisection needs about as many calls as the base-2 logarithms of the numbers of records and columns. Returns None if
+    no single record is the cause, for example if the model fails on all of them.
 
     Examples
     --------
     >>> failing_cell(lambda X: 1 / np.array([float(text) for text in X["age"]]), pd.DataFrame({"age": ["4", "2", "?"]}))
     FailingCell(row=2, column='age')
     """
-    asked = _CountedPredict(predict)
+    counted = _CountedPredict(predict)
     try:
-        row = _first_failing(lambda start, stop: asked.fails(take_rows(X, slice(start, stop))), len(X))
-        if row is None or not asked.fails(take_rows(X, slice(row, row + 1))):
+        row = _first_failing(lambda start, stop: counted.fails(take_rows(X, slice(start, stop))), len(X))
+        if row is None or not counted.fails(take_rows(X, slice(row, row + 1))):
             return None
-        works = next((one for one in (row - 1, len(X) - 1) if one >= 0 and asked.works(X, one)), None)
-        return None if works is None else FailingCell(row, _column(asked, X, row, works))
+        works = next((one for one in (row - 1, len(X) - 1) if one >= 0 and counted.works(X, one)), None)
+        return None if works is None else FailingCell(row, _column(counted, X, row, works))
     except _TooManyCallsError:
         return None
 
@@ -55,7 +55,7 @@ class _TooManyCallsError(Exception):
 
 @dataclass
 class _CountedPredict:
-    """A model and how often it was asked."""
+    """A prediction function with a counter of its calls."""
 
     predict: Callable[[Any], Any]
     calls: int = field(default=0)
@@ -66,7 +66,7 @@ class _CountedPredict:
         self.calls += 1
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the first call has shown them
+                warnings.simplefilter("ignore")  # they were shown for the first call
                 self.predict(part)
         except Exception:
             return True
@@ -77,7 +77,7 @@ class _CountedPredict:
 
 
 def _first_failing(fails: Callable[[int, int], bool], most: int) -> int | None:
-    """Position of the first of ``most`` that fails; ``fails(start, stop)`` is asked where all before ``start`` work."""
+    """Return the first failing position below ``most``; all positions before ``start`` of ``fails(start, stop)`` work."""
     works, fewest = 0, most
     while fewest - works > 1:
         middle = (works + fewest) // 2
@@ -85,8 +85,8 @@ def _first_failing(fails: Callable[[int, int], bool], most: int) -> int | None:
     return fewest - 1 if most else None
 
 
-def _column(asked: _CountedPredict, X: Any, row: int, works: int) -> Any:
-    """First column whose value makes the row fail, where all columns after it have the values of a row that works."""
+def _column(counted: _CountedPredict, X: Any, row: int, works: int) -> Any:
+    """Return the first column that makes the row fail if all later columns have the values of a working row."""
     if not isinstance(X, pd.DataFrame) and X.ndim != 2:
         return None
     bad, good = take_rows(X, slice(row, row + 1)), take_rows(X, slice(works, works + 1))
@@ -97,7 +97,7 @@ def _column(asked: _CountedPredict, X: Any, row: int, works: int) -> Any:
             return pd.concat(parts, axis=1)
         return np.concatenate([bad[:, :count], good[:, count:]], axis=1)
 
-    column = _first_failing(lambda _, count: asked.fails(mixed(count)), X.shape[1])
+    column = _first_failing(lambda _, count: counted.fails(mixed(count)), X.shape[1])
     if column is None:
         return None
     return X.columns[column] if isinstance(X, pd.DataFrame) else column

@@ -1,9 +1,9 @@
-"""Records as numbers, the way the audited model's last step sees them, for defenses that train a model of their own.
+"""Numeric encoding of records for defenses that train their own model, and linear models on encoded records.
 
-The steps before the last of a fitted pipeline are kept as they are fitted; where there are none, categories become columns
-of zeros and ones and numbers are centred and scaled, by the training records. Either way the encoding itself (means, scales,
-categories) was read from the training records and **is not covered by any guarantee** of what is trained on top of it:
-`PUBLIC_ENCODING` is the condition that every such guarantee names.
+The fitted preprocessing steps of a pipeline are reused. Without such steps, categories become one-hot columns and
+numbers are standardised, by the training records. In both cases the encoding (means, scales, categories) depends on the
+training records and **is not covered by any guarantee** of the model that is trained on it. Every such guarantee
+states the condition `PUBLIC_ENCODING`.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from leakscope.models.model import Model
 from leakscope.models.target import Target
 
 PUBLIC_ENCODING = "how columns are encoded (their categories, means and scales) is public"
-#: More columns than this do not fit into memory as a dense table.
+#: Maximum number of columns of a dense table.
 MOST_COLUMNS = 5000
 
 
 @dataclass(frozen=True, eq=False)
 class Encoding:
-    """From records to a dense table of numbers: ``encoding(X)`` is (n, width)."""
+    """Function from records to a dense table of numbers: ``encoding(X)`` has the shape (n, width)."""
 
     steps: Any
     layout: Any
@@ -41,7 +41,7 @@ class Encoding:
 
 
 def last_step(target: Target) -> Any:
-    """The fitted scikit-learn estimator that decides, the last step of a pipeline; None for other models."""
+    """Return the fitted scikit-learn predictor, the last step of a pipeline; None for other models."""
     if not isinstance(target.model.predict, EstimatorOutputs):
         return None
     estimator = target.model.predict.estimator
@@ -51,7 +51,7 @@ def last_step(target: Target) -> Any:
 
 
 def make_encoding(target: Target) -> Encoding:
-    """The encoding of a target's records.
+    """Return the encoding of the records of a target.
 
     Examples
     --------
@@ -70,7 +70,7 @@ def make_encoding(target: Target) -> Encoding:
     width = encoding(target.members.take(np.arange(1)).X).shape[1]
     if width > MOST_COLUMNS:
         raise InputError(
-            f"the records have {width} columns once they are encoded, and at most {MOST_COLUMNS} can be held"
+            f"the encoded records have {width} columns, more than {MOST_COLUMNS}: drop columns or merge rare categories"
         )
     return Encoding(encoding.steps, encoding.layout, width)
 
@@ -96,9 +96,9 @@ def _flat(X: Any) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class LinearOutputs:
-    """Answers of a linear model on encoded records: softmax of the scores, or the values of a regression.
+    """Outputs of a linear model on encoded records: softmax of the scores, or the values of a regression.
 
-    ``coefficients`` is (width, k) and ``intercept`` (k,); one column of scores stands for two classes.
+    ``coefficients`` is (width, k) and ``intercept`` (k,); one column of scores means two classes.
     """
 
     encoding: Encoding
@@ -114,7 +114,7 @@ class LinearOutputs:
 
 
 def linear_model(target: Target, name: str, encoding: Encoding, coefficients: Floats, intercept: Floats) -> Model:
-    """A model of the target's task and classes with these parameters."""
+    """Return a model with the task and classes of the target and these parameters."""
     task = target.model.task
     predict = LinearOutputs(encoding, coefficients, intercept, task == "classification")
     return Model(name, task, target.model.classes, task == "classification", predict)

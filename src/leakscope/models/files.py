@@ -1,7 +1,6 @@
-"""Model files: skops for scikit-learn and ONNX for the rest; a pickle only when the user trusts it; or an address.
+"""`load_model`: model files in skops, ONNX or (if the user trusts them) pickle format, and URLs of HTTP endpoints.
 
-Unpickling runs whatever code the file holds. What a file is gets decided by its content, so that a pickle under another
-name is still a pickle.
+Unpickling runs code from the file. The content, not the name, determines the format, so a renamed pickle is recognised.
 """
 
 from __future__ import annotations
@@ -29,27 +28,27 @@ from leakscope.models.trial import limits_for, try_model
 
 PICKLE_SUFFIXES = {".pkl", ".pickle", ".joblib"}
 TORCH_SUFFIXES = {".pt", ".pth"}
-#: How gzip, bzip2, xz, lzma, lz4 and zlib files begin: joblib compresses its pickles so.
+#: First bytes of gzip, bzip2, xz, lzma, lz4 and zlib files, in which joblib compresses its pickles.
 COMPRESSED = (b"\x1f\x8b", b"BZh", b"\xfd7zXZ", b"]\x00\x00", b'\x04"M\x18', b"x\x01", b"x^", b"x\x9c", b"x\xda")
 
-#: Types in a message at most.
+#: Maximum number of types in a message.
 MOST_TYPES = 12
 
 Kind = Literal["skops", "onnx", "pickle", "torch", "damaged", "unknown"]
 
 
 def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[str] = ()) -> Any:
-    """Read a model file without running code from it, unless told to trust it; or name a model behind an HTTP endpoint.
+    """Load a model file without running its code (unless you trust it), or connect to an HTTP endpoint.
 
     Parameters
     ----------
     path
-        A ``.skops`` file, an ``.onnx`` file, a pickle (``.pkl``, ``.pickle``, ``.joblib``), or an address ``http://…`` or
-        ``https://…`` (see `remote.remote_model`; the token in the environment variable ``LEAKSCOPE_TOKEN``, if any, is sent).
+        A ``.skops`` file, an ``.onnx`` file, a pickle (``.pkl``, ``.pickle``, ``.joblib``), or a URL ``http://…`` or
+        ``https://…`` (see `remote.remote_model`; a token in the environment variable ``LEAKSCOPE_TOKEN`` is sent).
     trust_pickle
-        Unpickle a pickle. That runs the code in it: only for files that you made.
+        Whether to unpickle a pickle. This runs code from the file: use it only for files that you created.
     trust
-        Names of the types in a skops file, beyond those that skops knows to be safe, that may be made.
+        Types in a skops file to trust, in addition to those that skops knows to be safe.
 
     Returns
     -------
@@ -59,13 +58,13 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
     Raises
     ------
     InputError
-        If there is no such file, it can't be read, or it would harm this process.
+        If the file does not exist, cannot be read, or would harm this process.
 
     Notes
     -----
-    A child process with limits on time and memory loads a skops or ONNX file first, checks its structure and predicts a few
-    generated records (`model_trial`). The environment variables ``LEAKSCOPE_LOAD_SECONDS`` and ``LEAKSCOPE_LOAD_MEMORY``
-    (GB) set the limits. A pickle that you trust is loaded as it is.
+    First, a child process with limits on time and memory loads a skops or ONNX file, checks its structure and predicts a
+    few generated records (`models.trial`). The environment variables ``LEAKSCOPE_LOAD_SECONDS`` and
+    ``LEAKSCOPE_LOAD_MEMORY`` (GB) set the limits. A pickle that you trust is loaded without these checks.
 
     Examples
     --------
@@ -82,7 +81,7 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
     if not path.exists():
         raise InputError(f"there is no model file {str(path)!r}: check the path")
     if not path.is_file():
-        raise InputError(f"{str(path)!r} is not a file: name a model file")
+        raise InputError(f"{str(path)!r} is not a file: pass a model file")
     try:
         kind = file_kind(path)
     except OSError as error:
@@ -103,11 +102,11 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
             return _load_pickle(path, trust_pickle)
         case "torch":
             raise InputError(
-                f"{str(path)!r} is a torch file, which can't be read safely without the program that made it: pass the "
+                f"{str(path)!r} is a torch file, which can't be read safely without the code of its module: pass the "
                 "module to leakscope.audit in Python, or export it with torch.onnx.export and pass the .onnx file"
             )
         case "damaged":
-            raise InputError(f"{str(path)!r} is damaged or was cut short: save or copy the model file again")
+            raise InputError(f"{str(path)!r} is damaged or truncated: save or copy the model file again")
     raise InputError(
         f"{str(path)!r} is not a model file: pass a .skops file, an .onnx file, or a pickle that you trust; a model in "
         "another format can be loaded in Python and passed to leakscope.audit"
@@ -115,7 +114,7 @@ def load_model(path: str | Path, *, trust_pickle: bool = False, trust: Sequence[
 
 
 def file_kind(path: Path) -> Kind:
-    """What the file is by its content; the name decides only where the content doesn't."""
+    """Return the format of a file by its content, and by its name only if the content is ambiguous."""
     suffix = path.suffix.lower()
     with path.open("rb") as file:
         head = file.read(8)
@@ -125,7 +124,11 @@ def file_kind(path: Path) -> Kind:
         try:
             with zipfile.ZipFile(path) as archive:
                 names = archive.namelist()
-        except (zipfile.BadZipFile, NotImplementedError, ValueError):  # a version or a name that zipfile can't read
+        except (
+            zipfile.BadZipFile,
+            NotImplementedError,
+            ValueError,
+        ):  # zipfile does not support the version or the name
             return "damaged"
         if "schema.json" in names:
             return "skops"
@@ -145,7 +148,7 @@ def _read(path: Path) -> bytes:
 
 
 def _check_sizes(path: Path, content: bytes) -> None:
-    """Refuse an archive that grows beyond the memory for loading: its content is held twice, as bytes and as arrays."""
+    """Refuse an archive that exceeds the memory for loading; its content is in memory twice, as bytes and as arrays."""
     try:
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             size = sum(part.file_size for part in archive.infolist())
@@ -154,13 +157,13 @@ def _check_sizes(path: Path, content: bytes) -> None:
     memory = limits_for(len(content)).memory
     if 2 * size > memory:
         raise InputError(
-            f"{str(path)!r} grows from {len(content):,} to {size:,} bytes when it is unpacked, and loading may take "
-            f"{memory / 2**30:.3g} GB of memory: it may be made to do harm; if you trust it, set LEAKSCOPE_LOAD_MEMORY to more GB"
+            f"{str(path)!r} expands from {len(content):,} to {size:,} bytes, and the limit for loading is "
+            f"{memory / 2**30:.3g} GB of memory: it may be malicious; if you trust it, set LEAKSCOPE_LOAD_MEMORY to more GB"
         )
 
 
 def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
-    """Make the model in the bytes of a skops file; the path is for messages."""
+    """Load the model from the bytes of a skops file; the path is used in messages."""
     import skops.io
 
     try:
@@ -172,10 +175,10 @@ def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
         raise
     except Exception as error:
         raise InputError(f"{str(path)!r} can't be read as a skops file: {describe(error)}") from cause(error)
-    # A name that is no Python name of usual length is from a crafted file, and nobody wants to trust it.
+    # Only Python names of usual length are suggested; others come from a crafted file.
     options = [f"--trust {name}" for name in refused[:MOST_TYPES] if re.fullmatch(r"[\w.]{1,120}", name)]
     raise InputError(
-        f"{str(path)!r} holds types that skops doesn't know to be safe: {list_names(refused, most=MOST_TYPES)}"
+        f"{str(path)!r} contains types that skops does not know to be safe: {list_names(refused, most=MOST_TYPES)}"
         + (f"; if you trust them, add {' '.join(options)} (in Python trust=[...])" if options else "")
     )
 
@@ -183,9 +186,9 @@ def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
 def _load_pickle(path: Path, trust_pickle: bool) -> Any:
     if not trust_pickle:
         raise InputError(
-            f"{str(path)!r} looks like a pickle, and a pickle is never opened unless you say --trust-pickle (in Python "
-            "trust_pickle=True), since that runs the code in it: better save a scikit-learn model with "
-            'skops.io.dump(model, "model.skops") and pass that file'
+            f"{str(path)!r} looks like a pickle, which can run any code when it is loaded: save a scikit-learn model with "
+            'skops.io.dump(model, "model.skops") and pass that file, or pass --trust-pickle (in Python '
+            "trust_pickle=True) if you created the pickle"
         )
     import joblib
 
@@ -198,8 +201,8 @@ def _load_pickle(path: Path, trust_pickle: bool) -> Any:
 class OnnxModel:
     """An ONNX file as a callable from records to probabilities or values.
 
-    It takes one matrix of numbers, or one input per column of a DataFrame. Of a classifier's two outputs, the label is
-    left aside. ``classes`` is known after the first prediction if the file names them.
+    Its input is one matrix of numbers, or one input per column of a DataFrame. The label output of a classifier is
+    ignored. ``classes`` is known after the first prediction if the file contains them.
     """
 
     def __init__(self, path: Path, digest: str) -> None:
@@ -208,7 +211,7 @@ class OnnxModel:
         self.classes: NDArray[Any] | None = None
         content = _read(path)
         if hashlib.sha256(content).hexdigest() != digest:
-            raise InputError(f"{str(path)!r} was changed while it was in use: start again")
+            raise InputError(f"{str(path)!r} was changed while it was in use: run the command again")
         try:
             self.session = open_session(content, path.parent)
         except Exception as error:
@@ -222,7 +225,7 @@ class OnnxModel:
         return OnnxModel, (self.path, self.digest)
 
     def _choose_output(self) -> tuple[str, Task | None]:
-        """Name of the output to read, and the task if it shows."""
+        """Return the name of the output to read, and the task if the outputs determine it."""
         outputs = self.session.get_outputs()
         maps = [node for node in outputs if node.type.startswith("seq(map")]
         numbers = maps or [node for node in outputs if np.dtype(value_type(node.type)).kind == "f"]
@@ -245,8 +248,8 @@ class OnnxModel:
             node = self.inputs[0]
             return {node.name: self._convert(as_matrix(X), node)}
         if not isinstance(X, pd.DataFrame):
-            raise InputError(f"{self.path.name} takes named columns: pass the records as DataFrames")
-        # Exporters write "work_class" for "work class" and the like.
+            raise InputError(f"{self.path.name} takes named columns: pass DataFrames")
+        # Exporters replace characters in names, such as "work_class" for "work class".
         columns = {_plain_name(name): name for name in X.columns} | {str(name): name for name in X.columns}
         places = {node.name: columns.get(node.name, columns.get(_plain_name(node.name))) for node in self.inputs}
         if lacking := [name for name, column in places.items() if column is None]:
@@ -261,7 +264,9 @@ class OnnxModel:
             return table.astype(str).astype(object)
         width = node.shape[1] if len(node.shape) == 2 else None
         if isinstance(width, int) and table.shape[1:] != (width,):
-            raise InputError(f"{self.path.name} takes {width} columns, and the data have shape {table.shape}")
+            raise InputError(
+                f"{self.path.name} takes {width} columns, but the data have shape {table.shape}: pass the same columns"
+            )
         return np.ascontiguousarray(table, dtype=dtype)
 
 

@@ -1,8 +1,8 @@
 """HTTP connections with one deadline for a whole request.
 
-A timeout of a socket is for one call: an endpoint that sends a byte now and then keeps a request alive without end. Here every call
-on the socket gets only the time that is left of the request: looking up the host, connecting, the TLS handshake, sending, the
-status line, any number of ``100 Continue``, headers, body, chunks and trailers.
+A socket timeout applies to one call only, so an endpoint that sends a byte now and then could keep a request open
+forever. Here every call on the socket gets the remaining time of the request: DNS lookup, connecting, TLS handshake,
+sending, status line, any number of ``100 Continue``, headers, body, chunks and trailers.
 
 http.client refuses lines of more than 65,536 bytes and more than 100 headers.
 """
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 
 class Deadline:
-    """A moment on the monotonic clock by which something must be done.
+    """A deadline on the monotonic clock.
 
     Examples
     --------
@@ -30,11 +30,11 @@ class Deadline:
         self.start(seconds)
 
     def start(self, seconds: float) -> None:
-        """Begin again: so many seconds from now."""
+        """Set the deadline to this many seconds from now."""
         self._end = time.monotonic() + seconds
 
     def left(self) -> float:
-        """Seconds that are left; a TimeoutError if there are none."""
+        """Return the remaining seconds; raise TimeoutError if there are none."""
         seconds = self._end - time.monotonic()
         if seconds <= 0:
             raise TimeoutError("the deadline has passed")
@@ -48,7 +48,7 @@ else:
 
 
 class _BoundedCalls(_Socket):
-    """What reads and writes ends by the deadline, if there is one."""
+    """A socket whose reads and writes end by the deadline, if there is one."""
 
     deadline: Deadline | None = None
 
@@ -78,7 +78,7 @@ class _SecureSocket(_BoundedCalls, ssl.SSLSocket):
 
 
 class BoundedConnection(http.client.HTTPConnection):
-    """A connection whose requests each end by a deadline: call `start` before each request.
+    """A connection whose requests end by a deadline: call `start` before each request.
 
     Proxies are not used. ``context`` makes it HTTPS.
     """
@@ -91,11 +91,11 @@ class BoundedConnection(http.client.HTTPConnection):
             context.sslsocket_class = _SecureSocket
 
     def start(self, seconds: float) -> None:
-        """Give the next request so many seconds from now, with connecting if need be."""
+        """Set the deadline of the next request, including the time to connect, to this many seconds from now."""
         self._deadline.start(seconds)
 
     def connect(self) -> None:
-        """Connect to the first address of the host that answers, and agree on TLS."""
+        """Connect to the first address of the host that answers, and perform the TLS handshake."""
         sock: socket.socket = _open(self.host, self.port, self._deadline)
         try:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -110,7 +110,7 @@ class BoundedConnection(http.client.HTTPConnection):
 
 
 def _open(host: str, port: int, deadline: Deadline) -> _PlainSocket:
-    """A connected socket; each address of the host gets its share of the time that is left."""
+    """Open a connected socket; each address of the host gets a share of the remaining time."""
     addresses = _look_up(host, port, deadline)
     failure: OSError = OSError(f"{len(addresses)} addresses")
     for number, (family, kind, protocol, _, address) in enumerate(addresses):
@@ -130,7 +130,7 @@ def _open(host: str, port: int, deadline: Deadline) -> _PlainSocket:
 
 
 def _look_up(host: str, port: int, deadline: Deadline) -> list[Any]:
-    """Addresses of a host. The system's look-up can't be interrupted: it is left behind in a thread of its own."""
+    """Return the addresses of a host. The lookup cannot be interrupted, so it runs in a daemon thread."""
     try:
         return socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
     except socket.gaierror:
@@ -148,7 +148,7 @@ def _look_up(host: str, port: int, deadline: Deadline) -> list[Any]:
     thread.start()
     thread.join(deadline.left())
     if thread.is_alive():
-        raise TimeoutError("the look-up of the host takes too long")
+        raise TimeoutError("the DNS lookup takes too long")
     if failed:
         raise failed[0]
     return found

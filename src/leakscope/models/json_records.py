@@ -1,4 +1,4 @@
-"""Records as JSON can hold them: what `remote` sends."""
+"""Conversion of records to JSON types, for requests to HTTP endpoints."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from leakscope.data.records import as_array, list_names
 
 
 def plain_rows(X: Any) -> list[Any]:
-    """Records as lists, or as dicts by column name, of Python's own numbers and texts; what is missing becomes None.
+    """Convert records to lists, or to dicts by column name, of Python numbers and strings; missing values become None.
 
-    Dates become texts in the form of ISO 8601. What JSON has no form for is refused.
+    Dates become ISO 8601 strings. Values without a JSON type are refused.
 
     Examples
     --------
@@ -29,18 +29,16 @@ def plain_rows(X: Any) -> list[Any]:
     names = [str(name) for name in X.columns]
     if len(set(names)) < len(names):
         twice = next(name for place, name in enumerate(names) if name in names[:place])
-        raise InputError(
-            f"two columns of the records have the same name as text, {list_names([twice])}: rename one of them"
-        )
+        raise InputError(f"two columns have the same name as text, {list_names([twice])}: rename one of them")
     columns = [_plain(X.iloc[:, number].to_numpy()) for number in range(len(names))]
     return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
 def _plain(array: NDArray[Any]) -> list[Any]:
-    """The cells of an array in nested lists."""
+    """Return the cells of an array in nested lists."""
     if array.dtype.kind in "biuU":
         return list(array.tolist())
-    if array.dtype.kind == "M":  # finer units than this have no object of Python's own
+    if array.dtype.kind == "M":  # Python has no type for finer units
         array = array.astype("datetime64[us]")
     cells = np.empty(array.size, dtype=object)
     cells[:] = [_plain_cell(cell) for cell in array.astype(object).ravel()]
@@ -52,9 +50,13 @@ def _plain_cell(cell: Any) -> Any:
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, float) and math.isinf(value):
-        raise InputError("the records hold infinite values, which JSON can't carry: replace them, or pass encode=")
+        raise InputError(
+            "the records contain infinite values, which JSON can't represent: replace them, or pass encode="
+        )
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, date):
         return value.isoformat()
-    raise InputError(f"the records hold a {type(value).__name__}, which JSON can't carry: convert it, or pass encode=")
+    raise InputError(
+        f"the records contain a {type(value).__name__}, which JSON can't represent: convert it, or pass encode="
+    )

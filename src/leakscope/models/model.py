@@ -1,4 +1,4 @@
-"""Model: one function from records to probabilities or values, and the checks on what it gives back."""
+"""`Model`: a function from records to probabilities or values, and the checks of its outputs."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ Outputs = Literal["logits", "probabilities", "log-probabilities"]
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A fitted model, seen from outside: records in, probabilities or values out.
+    """A fitted model as a function from records to probabilities or values.
 
     Parameters
     ----------
     name
-        What the model is called in a report.
+        Name of the model in reports.
     task
         ``"classification"`` or ``"regression"``.
     classes
         Labels in the order of the columns of ``predict``; None for regression.
     gives_probabilities
-        False if the model says labels only; ``predict`` is then 1 for the label and 0 elsewhere.
+        False if the model returns labels only; ``predict`` is then 1 for the label and 0 otherwise.
     predict
-        Records to float64: (n, k) probabilities for classification, (n,) values for regression.
+        Function from records to float64: (n, k) probabilities for classification, (n,) values for regression.
     block
-        Records to ask about at a time at most, for a model that is slow to answer; None where it does not matter.
+        Maximum number of records per call, for slow models; None for no limit.
 
     Examples
     --------
@@ -53,7 +53,7 @@ class Model:
 
 
 def label_codes(classes: NDArray[Any], y: NDArray[Any], where: str) -> NDArray[np.int64]:
-    """Position of each label in ``classes``; True and 1 are the same label."""
+    """Return the position of each label in ``classes``; True and 1 are equal."""
     codes = np.asarray(pd.Index(_numbers(classes)).get_indexer(pd.Index(_numbers(y))), dtype=np.int64)
     if (unknown := codes < 0).any():
         text = [np.asarray(labels).dtype.kind in "OUST" for labels in (y, classes)]
@@ -62,8 +62,8 @@ def label_codes(classes: NDArray[Any], y: NDArray[Any], where: str) -> NDArray[n
             kinds = [("numbers", "text")[is_text] for is_text in text]
             hint = f" (these labels are {kinds[0]} and the model's are {kinds[1]}: convert them)"
         raise InputError(
-            f"{where} has labels that the model never saw, in {int(unknown.sum())} of {len(y)} records, the first in "
-            f"{row_name(int(unknown.argmax()))}; the model knows {len(classes)} classes{hint}"
+            f"{where} has labels that are not classes of the model, in {int(unknown.sum())} of {len(y)} records, the first in "
+            f"{row_name(int(unknown.argmax()))}; the model has {len(classes)} classes{hint}"
         )
     return codes
 
@@ -72,18 +72,16 @@ def _numbers(labels: NDArray[Any]) -> NDArray[Any]:
     return labels.astype(np.int64) if labels.dtype == bool else labels
 
 
-# --- what a model gives back ------------------------------------------------------------------------------------------
+# --- outputs ----------------------------------------------------------------------------------------------------------
 
 
 def check_values(raw: NDArray[Any], records: int, name: str) -> NDArray[np.float64]:
-    """Regression outputs as float64 of shape (n,), or an error."""
+    """Check regression outputs and return them as float64 of shape (n,)."""
     values = check_rows(raw, records, name)
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]
     if values.ndim != 1:
-        raise InputError(
-            f"{name} predicts {values.shape[1:]} values per record: models with several outputs can't be audited"
-        )
+        raise InputError(f"{name} predicts {values.shape[1:]} values per record: pass a model with one output")
     if not np.isfinite(values).all():
         raise InputError(
             f"{name} predicts {int((~np.isfinite(values)).sum())} values that are not finite: check the model"
@@ -92,7 +90,7 @@ def check_values(raw: NDArray[Any], records: int, name: str) -> NDArray[np.float
 
 
 def check_probabilities(raw: NDArray[Any], records: int, classes: int, name: str) -> NDArray[np.float64]:
-    """Probabilities as float64 of shape (n, classes) with rows that sum to 1, or an error.
+    """Check probabilities and return them as float64 of shape (n, classes) with rows that sum to 1.
 
     One column is the probability of the second of two classes, or of the only class that a retrained model saw.
     """
@@ -102,7 +100,7 @@ def check_probabilities(raw: NDArray[Any], records: int, classes: int, name: str
         columns = np.hstack([1 - columns, columns])
     if columns.ndim != 2 or columns.shape[1] != classes:
         raise InputError(
-            f"{name} gives outputs of shape {columns.shape} for {classes} classes: it must give one column per class"
+            f"{name} returns outputs of shape {columns.shape} for {classes} classes: return one column per class"
         )
     with np.errstate(invalid="ignore"):
         sums = columns.sum(axis=1)
@@ -110,7 +108,7 @@ def check_probabilities(raw: NDArray[Any], records: int, classes: int, name: str
     if not (np.isfinite(sums).all() and inside and (np.abs(sums - 1) <= 1e-3).all()):
         raise InputError(
             f"the outputs of {name} are not probabilities: they range from {columns.min():.3g} to {columns.max():.3g} "
-            f"and row sums range from {sums.min():.3g} to {sums.max():.3g}; apply a softmax or say what they are with "
+            f"and row sums range from {sums.min():.3g} to {sums.max():.3g}; apply a softmax or pass "
             'outputs="logits", outputs="log-probabilities" or task="regression" (--outputs, --task)'
         )
     columns = np.clip(columns, 0.0, 1.0)
@@ -119,27 +117,29 @@ def check_probabilities(raw: NDArray[Any], records: int, classes: int, name: str
 
 
 def check_rows(raw: NDArray[Any], records: int, name: str) -> NDArray[np.float64]:
-    """Outputs as float64 with one row per record, or an error."""
+    """Check outputs and return them as float64 with one row per record."""
     try:
         values = np.asarray(raw, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} gives outputs that are not numbers: return one array of numbers") from cause(error)
+        raise InputError(f"{name} returns outputs that are not numbers: return one array of numbers") from cause(error)
     if values.ndim == 0 or len(values) != records:
         raise InputError(
-            f"{name} gives outputs of shape {values.shape} for {records} records: return one row per record"
+            f"{name} returns outputs of shape {values.shape} for {records} records: return one row per record"
         )
     return values
 
 
 def to_probabilities(raw: NDArray[np.float64], outputs: Outputs) -> NDArray[np.float64]:
-    """Softmax or exponential of the columns; one column of logits stands beside a column of zeros."""
+    """Apply softmax or exponential to the columns; one column of logits is paired with a column of zeros."""
     if outputs == "probabilities":
         return raw
-    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is refused later, with the model's name
+    with np.errstate(
+        invalid="ignore", over="ignore"
+    ):  # values that are not finite are refused later, with the name of the model
         if outputs == "log-probabilities":
             return np.exp(raw)
         logits = raw.reshape(len(raw), -1)
-        if logits.shape[1] == 1:  # both tails stay exact, which 1 - p would not
+        if logits.shape[1] == 1:  # 1 - p would be inexact in one tail
             logits = np.hstack([np.zeros_like(logits), logits])
         powers: NDArray[np.float64] = np.exp(logits - logits.max(axis=1, keepdims=True))
         powers /= powers.sum(axis=1, keepdims=True)
@@ -148,7 +148,7 @@ def to_probabilities(raw: NDArray[np.float64], outputs: Outputs) -> NDArray[np.f
 
 @dataclass(frozen=True)
 class Aligned:
-    """Outputs of a model that saw only some of the classes: the others have probability 0."""
+    """Outputs of a model that was trained on some of the classes: the others have probability 0."""
 
     predict: Callable[[Any], NDArray[np.float64]]
     columns: NDArray[np.int64]

@@ -1,4 +1,4 @@
-"""ONNX sessions: how one is opened from the bytes of a file, and which arrays it takes."""
+"""ONNX Runtime sessions: opening from bytes, value types, and generated inputs."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ def import_onnxruntime() -> Any:
 
 
 def open_session(content: bytes, folder: Path, threads: int = 0) -> Any:
-    """Open a session from the bytes of a file, with weights in its folder; 0 ``threads``: onnxruntime chooses."""
+    """Open a session from the bytes of a file, with weights in its folder; with ``threads=0`` onnxruntime chooses."""
     onnxruntime = import_onnxruntime()
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
-    options.log_severity_level = 4  # errors are raised; the log shows values of records on standard error
+    options.log_severity_level = 4  # no log: it would print values of records; errors are raised
     options.add_session_config_entry("session.model_external_initializers_file_folder_path", str(folder))
     return onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
 
 
 def value_type(kind: str) -> Any:
-    """Type of the values in an ONNX tensor.
+    """Return the NumPy type of the values in an ONNX tensor.
 
     Examples
     --------
@@ -42,7 +42,7 @@ def value_type(kind: str) -> Any:
 
 
 def generated_input(node: Any, records: int) -> NDArray[Any]:
-    """Zeros, ones and other small numbers in the shape and type that an input declares; free sizes are 1."""
+    """Generate small numbers in the shape and type that an input declares; free dimensions have size 1."""
     shape = [size if isinstance(size, int) and size > 0 else 1 for size in node.shape]
     if shape and not isinstance(node.shape[0], int):
         shape[0] = records

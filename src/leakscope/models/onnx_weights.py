@@ -1,7 +1,7 @@
-"""Files of weights that an ONNX file names: large models keep their tensors next to the file.
+"""External weight files of ONNX models, found by parsing the protobuf messages of the model file.
 
-The names are found by reading the protobuf messages themselves, since a search for a byte pattern misses names that are
-encoded in another valid way. Only messages that hold the key are entered, so that the time does not grow with the weights.
+A search for a byte pattern would miss names in another valid encoding. Only messages that contain the key are parsed,
+so the time does not grow with the size of the weights.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from leakscope.core.errors import InputError
 from leakscope.data.records import list_names
 
 KEY = b"location"
-#: For each message of ONNX its fields that lead to tensors: number of the field to message.
+#: For each ONNX message type, the fields that lead to tensors: field number to message type.
 FIELDS = {
     "model": {7: "graph", 25: "function"},
     "graph": {1: "node", 5: "tensor", 15: "sparse tensor"},
@@ -27,12 +27,12 @@ FIELDS = {
 
 
 def weight_files(path: Path, content: bytes) -> list[Path]:
-    """Give the files of weights that an ONNX file names, each once, in the order of their names.
+    """Return the weight files that an ONNX file refers to, without duplicates, sorted by name.
 
     Raises
     ------
     InputError
-        If a file is missing or outside the folder of the ONNX file, or the content is no ONNX file.
+        If a file is missing or outside the folder of the ONNX file, or the content is not an ONNX file.
 
     Examples
     --------
@@ -47,7 +47,7 @@ def weight_files(path: Path, content: bytes) -> list[Path]:
     for name in names:
         place = PurePosixPath(name)
         if place.is_absolute() or ".." in place.parts:
-            raise InputError(f"{str(path)!r} names weights outside its folder: {list_names([name])}")
+            raise InputError(f"{str(path)!r} refers to weights outside its folder: {list_names([name])}")
         if "\0" in name or not os.path.isfile(path.parent / place):
             raise InputError(
                 f"{str(path)!r} needs its weights in the file {list_names([name])}: put it into the same folder"
@@ -57,7 +57,7 @@ def weight_files(path: Path, content: bytes) -> list[Path]:
 
 
 def _locations(content: bytes) -> Iterator[str]:
-    """Values of all entries with the key."""
+    """Yield the values of all entries with the key."""
     waiting = [(0, len(content), "model")]
     while waiting:
         start, end, kind = waiting.pop()
@@ -75,7 +75,7 @@ def _locations(content: bytes) -> Iterator[str]:
 
 
 def _fields(content: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]:
-    """Number, start and end of each field of a message that has a length; numbers are passed over."""
+    """Yield number, start and end of each length-delimited field of a message; skip numeric fields."""
     while at < end:
         tag, at = _varint(content, at)
         if tag & 7 == 2:
@@ -93,7 +93,7 @@ def _fields(content: bytes, at: int, end: int) -> Iterator[tuple[int, int, int]]
 
 
 def _varint(content: bytes, at: int) -> tuple[int, int]:
-    """Read a number of variable length, and the position after it.
+    """Read a varint; return it and the position after it.
 
     Examples
     --------

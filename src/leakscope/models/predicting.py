@@ -1,4 +1,4 @@
-"""Predicting: ask a model about records block by block, and say why it fails without showing a value of them."""
+"""Predictions in blocks of records, and error messages for failing models that contain no values of records."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def predict_in_blocks(
     where: str = "the data",
     places: NDArray[np.intp] | None = None,
 ) -> Iterator[tuple[slice, NDArray[np.float64]]]:
-    """Predict block after block, so that the memory needed doesn't grow with the number of records.
+    """Predict block by block, so that memory does not grow with the number of records.
 
     Yields the rows as a slice and the outputs for them. A failure of the model becomes an `InputError` that names
     ``where``, the column and, by ``places`` (see `Records`), the row.
@@ -44,25 +44,25 @@ def predict_in_blocks(
     slice(2, 3, None) [6.]
     """
     step = min(block, model.block or block)
-    asked = PredictionRequest(X, where, places, model.block is None)
+    request = PredictionRequest(X, where, places, model.block is None)
     for start in range(0, len(X), step):
         rows = slice(start, min(start + step, len(X)))
-        yield rows, asked.attempt(model.predict, model.name, rows)
+        yield rows, request.attempt(model.predict, model.name, rows)
         if progress is not None:
             progress("predicting", rows.stop, len(X))
 
 
 @dataclass(frozen=True)
 class PredictionRequest:
-    """Records that a model is asked about: their name in a message, and what is known of where they stand."""
+    """Records to predict, with their name and their row numbers for messages."""
 
     X: Any
     where: str
     places: NDArray[np.intp] | None = None
-    may_ask_again: bool = True
+    may_repeat: bool = True
 
     def attempt(self, predict: Callable[[Any], NDArray[np.float64]], name: str, rows: Any) -> NDArray[np.float64]:
-        """Predict some of the records, or say in one sentence why that fails, without a value of them."""
+        """Predict some of the records, or raise an `InputError` that contains no value of a record."""
         part = take_rows(self.X, rows)
         try:
             return predict(part)
@@ -78,7 +78,7 @@ class PredictionRequest:
                 ) from cause(error)
             if isinstance(error, InputError):
                 raise
-            again = self.may_ask_again and not isinstance(error, MemoryError)
+            again = self.may_repeat and not isinstance(error, MemoryError)
             found = failing_cell(predict, part) if again else None
             place = "" if found is None else self._place(found, rows)
             raise InputError(
@@ -87,7 +87,7 @@ class PredictionRequest:
             ) from cause(error)
 
     def _place(self, found: FailingCell, rows: Any) -> str:
-        """Column and row of the value that a model fails on."""
+        """Return the column and the row that a model fails on, as text."""
         place = "" if found.column is None else f", in column {list_names([found.column])}"
         if self.places is None:
             return place
@@ -97,31 +97,31 @@ class PredictionRequest:
 
 
 def probe(X: Any) -> NDArray[np.intp]:
-    """Positions of the first few hundred records, and of the first missing or infinite value in each column."""
+    """Return the positions of the first `PROBE` records and of the first missing or infinite value per column."""
     rows = [row for values in bad_values(X) for row in values.first[:PROBE]]
     return np.array(sorted({*range(min(PROBE, len(X))), *rows}), dtype=np.intp)
 
 
 def _about_categories(error: Exception) -> str:
-    """What to do where an encoder meets a category that it was not trained on, as a retrained model may."""
+    """Return the remedy for a category that an encoder was not trained on, which can happen in retraining."""
     if "unknown categories" not in text_of(error):
         return ""
     return '; set handle_unknown="ignore" in the OneHotEncoder, or merge rare categories'
 
 
 def about_texts(X: Any, error: Exception) -> str:
-    """Where a model trips over text, the columns that hold it: in a CSV file, categories have become text."""
+    """Return the text columns if a model fails on text; categories in a CSV file are read as text."""
     if not isinstance(X, pd.DataFrame) or not re.search(r"string|dtype|object|categorical", text_of(error)):
         return ""
     texts = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name].dtype)]
     texts = [name for name in texts if not isinstance(X[name].dtype, pd.CategoricalDtype)]
     if not texts:
         return ""
-    return f" (the columns {list_names(texts)} hold text: encode them in a pipeline, or pass categories from Python)"
+    return f" (the columns {list_names(texts)} contain text: encode them in a pipeline, or pass categories from Python)"
 
 
 def _works_without(predict: Callable[[Any], NDArray[np.float64]], X: Any, rows: NDArray[np.bool_]) -> bool:
-    """Whether leaving out these rows helps; where nothing would be left, they are taken for the cause."""
+    """Return whether prediction works without these rows; True if no rows would be left."""
     if rows.all():
         return True
     try:

@@ -1,11 +1,11 @@
-"""What an audit is of: digests of the model and of the code that audited it, and the check of a model file against them.
+"""Digests of the audited model and of the package code, and the check of a model file against a saved result.
 
-A record holds one of these in its ``fingerprints``:
+A result contains one of these in its ``fingerprints``:
 
-- ``model file``: SHA-256 of the bytes of the file that the model was read from (``sha256sum`` prints the same). The weights that
-  an ONNX file keeps in other files count too.
-- ``model parameters``: where the model was passed in Python, the fingerprint of what it has learned. It is ``none`` for
-  functions and for endpoints, whose content can't be read.
+- ``model file``: SHA-256 of the model file (``sha256sum`` prints the same), including external weight files of an ONNX
+  model.
+- ``model parameters``: fingerprint of the fitted attributes of a model that was passed in Python. It is ``none`` for
+  functions and endpoints, whose parameters cannot be read.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ MODEL_FILE, MODEL_PARAMETERS, CODE, NONE = "model file", "model parameters", "le
 
 
 def file_digest(path: str | Path) -> str | None:
-    """Give the SHA-256 of a model file in hexadecimal, or None for what is no file, such as an address.
+    """Return the hexadecimal SHA-256 of a model file, or None if it is not a file, such as a URL.
 
-    With an ONNX file that keeps weights in other files, the digest covers these files too.
+    The digest includes external weight files of an ONNX model.
 
     Examples
     --------
     >>> file_digest("https://models.example/predict") is None
     True
     """
-    if not os.path.isfile(path):  # a Path raises where an address is too long for a name
+    if not os.path.isfile(path):  # Path.is_file raises for URLs longer than a file name
         return None
     path = Path(path)
     try:
@@ -52,7 +52,7 @@ def _sha256(path: Path) -> str:
 
 
 def _files(path: Path) -> list[Path]:
-    """Files that a model is made of: its own, and those of the weights that an ONNX file names."""
+    """Return the files of a model: its own, and the external weight files of an ONNX model."""
     from leakscope.models.files import file_kind
     from leakscope.models.onnx_weights import weight_files
 
@@ -62,19 +62,21 @@ def _files(path: Path) -> list[Path]:
 def load_with_digest(
     path: str | Path, *, trust_pickle: bool = False, trust: Sequence[str] = ()
 ) -> tuple[Any, str | None]:
-    """Load a model as `load_model` does, with the digest of its file; a file that changes meanwhile is refused."""
+    """Load a model as `load_model` does, with the digest of its file; refuse a file that changes meanwhile."""
     from leakscope.models.files import load_model
 
     before = _state(path)
     model = load_model(path, trust_pickle=trust_pickle, trust=trust)
     digest = file_digest(path)  # after the file was tried in a child process
     if _state(path) != before:
-        raise InputError(f"{str(path)!r} changed while it was read: wait until it is written, and start again")
+        raise InputError(
+            f"{str(path)!r} changed while it was read: wait until it is written, and run the command again"
+        )
     return model, digest
 
 
 def _state(path: str | Path) -> list[tuple[int, ...]] | None:
-    """What changes if a file of the model is written or replaced."""
+    """Return file attributes that change if a file of the model is written or replaced."""
     try:
         found = [part.stat() for part in _files(Path(path))]
     except (OSError, ValueError):
@@ -83,7 +85,7 @@ def _state(path: str | Path) -> list[tuple[int, ...]] | None:
 
 
 def model_fingerprint(model: Any, digest: str | None = None) -> dict[str, str]:
-    """Give what a record says of the identity of a model: the digest of its file, or else of what it has learned.
+    """Return the fingerprint of a model for a result: the digest of its file, or else of its fitted attributes.
 
     Examples
     --------
@@ -108,13 +110,13 @@ def _parameters(model: Any) -> str:
         return NONE
     try:
         return fingerprint(model, fitted=True, generators=False)
-    except Exception:  # whatever an object from outside does: the audit is sound without this digest
+    except Exception:  # user objects may raise anything; the audit is valid without this digest
         return NONE
 
 
 @cache
 def code_digest() -> str:
-    """Give the SHA-256 of the version and the source files of this package: another commit or an edited file differs.
+    """Return the SHA-256 of the version and the source files of this package.
 
     Examples
     --------
@@ -134,29 +136,29 @@ def code_digest() -> str:
 def check_model(result: Result, path: str | Path, *, trust_pickle: bool = False, trust: Sequence[str] = ()) -> None:
     """Refuse a model file other than the one that was audited.
 
-    A record of ``leakscope audit`` is compared by the bytes of the file. A record that was made in Python is compared by what the
-    model in the file has learned; the file is then loaded, and ``trust_pickle`` and ``trust`` are those of `load_model`.
+    A result of ``leakscope audit`` is compared by the bytes of the file. A result that was created in Python is compared
+    by the fitted attributes of the model; the file is then loaded with ``trust_pickle`` and ``trust`` as in `load_model`.
     """
     from leakscope.models.files import load_model
 
     recorded, shown = result.fingerprints, repr(str(path))
     if MODEL_FILE in recorded:
         if (found := file_digest(path)) is None:
-            raise InputError(f"there is no model file {shown}: name the file that was audited")
+            raise InputError(f"there is no model file {shown}: pass the audited file")
         if found != recorded[MODEL_FILE]:
             raise InputError(f"{shown} is not the model file that was audited: {_two(found, recorded[MODEL_FILE])}")
         return
     if (expected := recorded.get(MODEL_PARAMETERS, NONE)) == NONE:
         raise InputError(
-            f"the record has no digest of a model, so that {shown} can't be compared: audit the file with leakscope audit"
+            f"the result has no digest of a model, so {shown} can't be compared: audit the file with leakscope audit"
         )
     found = _parameters(load_model(path, trust_pickle=trust_pickle, trust=trust))
     if found != expected:
         raise InputError(
-            f"{shown} does not hold the model that was audited in Python, or its format does not keep every parameter: "
+            f"{shown} is not the model that was audited in Python, or its format does not keep every parameter: "
             f"{_two(found, expected)}"
         )
 
 
 def _two(found: str, expected: str) -> str:
-    return f"its digest is {found[:16]}…, and the record has {expected[:16]}…; audit this file, or name the audited one"
+    return f"its digest is {found[:16]}…, and the result has {expected[:16]}…; audit this file, or pass the audited one"

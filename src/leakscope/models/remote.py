@@ -1,7 +1,7 @@
-"""A model behind an HTTP endpoint as a function from records to probabilities or values.
+"""`remote_model`: a model behind an HTTP endpoint as a function from records to probabilities or values.
 
-Records go out as JSON in batches and answers are checked before anything rests on them. What is secret (headers, and the query
-of the address) is sent and nowhere shown: not in an error, a report, a pickle or the key of a cache.
+Records are sent as JSON in batches, and responses are checked. Secrets (headers and the query of the URL) never appear
+in errors, reports, pickles or cache keys.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ from leakscope.data.records import as_array, list_names, take_rows
 from leakscope.models.http_deadline import BoundedConnection
 from leakscope.models.json_records import plain_rows
 
-#: The environment variable whose token goes out as ``Authorization: Bearer``, where a model is named by its address alone.
+#: Environment variable with the token for ``Authorization: Bearer``, used if a model is given by its URL only.
 TOKEN = "LEAKSCOPE_TOKEN"
-#: An answer longer than this is refused: no batch of predictions is.
+#: Maximum size of a response, far above any batch of predictions.
 MOST_BYTES = 64 * 2**20
-#: Batches that share a connection; progress is told after them.
+#: Number of batches per connection and per progress report.
 BATCHES = 8
 FIRST_PAUSE, LONGEST_PAUSE = 0.5, 60.0
 _ADDRESS = re.compile(r"(https?):/+(.*)", re.IGNORECASE | re.DOTALL)
-_KEPT = "/%:@!$&'()*+,;=~?"  # signs of an address that stay as they are
+_KEPT = "/%:@!$&'()*+,;=~?"  # characters of a URL that are not quoted
 _HINTS = {
     401: f"check the token (headers= in Python, {TOKEN} on the command line)",
     403: f"check the token (headers= in Python, {TOKEN} on the command line)",
-    404: "check the address",
-    405: "check the address, which must take POST",
+    404: "check the URL",
+    405: "check the URL, which must accept POST",
     413: "send fewer records at once, from Python with remote_model(…, batch=…)",
-    429: "ask more slowly, from Python with remote_model(…, rate=…)",
+    429: "send fewer requests per second, from Python with remote_model(…, rate=…)",
 }
 
 
@@ -64,33 +64,33 @@ def remote_model(
     encode: Callable[[Any], Any] | None = None,
     decode: Callable[[Any], Any] | None = None,
 ) -> RemoteModel:
-    """A model behind an HTTP endpoint, as a callable that `leakscope.audit` takes.
+    """Return a model behind an HTTP endpoint as a callable that `leakscope.audit` takes.
 
-    Each batch is one POST of ``{"instances": [[…], …]}``, and the answer is ``{"predictions": [[…], …]}`` with one row per
-    record: the form of TensorFlow Serving's REST API and of version 1 of KServe's inference protocol. Rows of a DataFrame go
-    out as objects by column name. A missing value is ``null``. Numbers keep every bit, so that answers do not depend on ``batch``.
+    Each batch is one POST of ``{"instances": [[…], …]}``, and the response is ``{"predictions": [[…], …]}`` with one row
+    per record: the format of TensorFlow Serving's REST API and of KServe's inference protocol, version 1. Rows of a
+    DataFrame are sent as objects by column name. A missing value is ``null``. Numbers are sent without rounding.
 
     Parameters
     ----------
     url
-        Address, ``http://…`` or ``https://…``. Redirects are not followed, and proxies are not used.
+        URL, ``http://…`` or ``https://…``. Redirects and proxies are not used.
     batch
-        Records in one request.
+        Number of records per request.
     rate
-        Requests per second at most, evenly spaced; None for as fast as the endpoint answers.
+        Maximum number of requests per second, evenly spaced; None for no limit.
     retries
-        How often a request is tried again after a lost connection, a timeout, status 429 or 5xx, with pauses that double and
-        have some chance in them. ``Retry-After`` is heeded, up to a minute. Other failures are not tried again.
+        Number of retries after a lost connection, a timeout, status 429 or 5xx, with exponential backoff and jitter.
+        ``Retry-After`` is respected up to a minute. Other failures are not retried.
     timeout
-        Seconds that one request may take in all: looking up the host, connecting, sending, and the whole answer, however slowly the
-        endpoint sends it. A batch without an answer ends in an `EndpointError` after ``(retries + 1) * timeout`` seconds and
-        ``retries`` pauses of a minute at most (with ``rate``, of ``1 / rate`` seconds if that is longer).
+        Maximum duration of a whole request in seconds: DNS lookup, connecting, sending and receiving. A batch without a
+        response raises `EndpointError` after ``(retries + 1) * timeout`` seconds and ``retries`` pauses of at most a
+        minute (with ``rate``, of ``1 / rate`` seconds if that is longer).
     headers
-        Sent with each request, such as ``{"Authorization": "Bearer …"}``. They are never shown, and not pickled.
+        Headers of each request, such as ``{"Authorization": "Bearer …"}``. They are never shown or pickled.
     encode
-        From a batch of records to what is sent as JSON, in the place of ``{"instances": …}``.
+        Function from a batch of records to the JSON to send, instead of ``{"instances": …}``.
     decode
-        From the JSON that came back to an array with one row per record, in the place of ``["predictions"]``.
+        Function from the JSON response to an array with one row per record, instead of ``["predictions"]``.
 
     Examples
     --------
@@ -98,13 +98,13 @@ def remote_model(
     <model behind models.example/v1/predict>
     >>> remote_model("models.example")
     Traceback (most recent call last):
-    leakscope.core.errors.InputError: 'models.example' is not the address of a model: write http://HOST:PORT/PATH or https://…
+    leakscope.core.errors.InputError: 'models.example' is not the URL of a model: write http://HOST:PORT/PATH or https://…
     """
     return RemoteModel(url, RemoteSettings(batch, rate, retries, timeout, encode, decode), headers)
 
 
 def is_address(text: object) -> bool:
-    """Whether this names a model by its address; a `Path` made of one, which drops a slash, does too.
+    """Return whether a text is a URL, or a `Path` made from a URL, which lacks a slash.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def is_address(text: object) -> bool:
 
 
 def model_at(address: object) -> RemoteModel:
-    """The model at an address, with the token that the environment variable ``LEAKSCOPE_TOKEN`` holds, if any."""
+    """Return the model at a URL, with the token in the environment variable ``LEAKSCOPE_TOKEN``, if any."""
     found = _ADDRESS.fullmatch(str(address))
     url = str(address) if found is None else f"{found[1]}://{found[2]}"
     token = os.environ.get(TOKEN, "").strip()
@@ -123,7 +123,7 @@ def model_at(address: object) -> RemoteModel:
 
 
 class _PassingError(Exception):
-    """A failure that may pass: what happened, what to do if it stays, and how long the endpoint asks to wait."""
+    """A temporary failure: what happened, the remedy if it persists, and the seconds to wait."""
 
     def __init__(self, what: str, hint: str, wait: float = 0.0) -> None:
         super().__init__(what)
@@ -132,7 +132,7 @@ class _PassingError(Exception):
 
 @dataclass(frozen=True)
 class RemoteSettings:
-    """How an endpoint is asked: see `remote_model`."""
+    """Settings of requests to an endpoint: see `remote_model`."""
 
     batch: int
     rate: float | None
@@ -150,9 +150,9 @@ class RemoteSettings:
 
 
 class RemoteModel:
-    """See `remote_model`. One request is under way at a time."""
+    """See `remote_model`. Requests are sent one at a time."""
 
-    #: Replaced in tests, which do not wait.
+    #: Replaced in tests to avoid waiting.
     sleep: Callable[[float], None] = staticmethod(time.sleep)
     clock: Callable[[], float] = staticmethod(time.monotonic)
 
@@ -172,29 +172,29 @@ class RemoteModel:
         return RemoteModel, (self._url, self.settings, None, self._has_headers or self._lost_headers)
 
     def __call__(self, X: Any) -> NDArray[np.float64]:
-        """One row of outputs per record, asked for batch by batch."""
+        """Return one row of outputs per record, requested batch by batch."""
         if self._lost_headers:
             raise InputError(
-                f"{self.__name__} was copied without its headers, which leave no process so that no token lies in a file: "
-                "make it with remote_model where it is used"
+                f"{self.__name__} was copied to another process without its headers, since tokens are never pickled: "
+                "call remote_model in the process that uses it"
             )
         table, answers = X if hasattr(X, "iloc") else as_array(X), []
         context = ssl.create_default_context() if self._secure else None
-        # One connection for all batches: it is opened when it is first used, and again after it was lost.
+        # One connection for all batches, opened on first use and reopened after a loss.
         with closing(BoundedConnection(self._host, self._port, context)) as connection:
             for start in range(0, len(table), self.settings.batch):
                 part = take_rows(table, slice(start, start + self.settings.batch))
                 answers.append(self._outputs(self._ask(connection, self._body(part)), len(part)))
         if len(shapes := sorted({answer.shape[1:] for answer in answers})) > 1:
             raise InputError(
-                f"{self.__name__} gives outputs of shape {shapes[0]} and {shapes[-1]} per record: check the model"
+                f"{self.__name__} returned outputs of shape {shapes[0]} and {shapes[-1]} per record: check the model"
             )
         return np.concatenate(answers) if answers else np.empty(0)
 
-    # --- asking -------------------------------------------------------------------------------------------------------
+    # --- requests -----------------------------------------------------------------------------------------------------
 
     def _ask(self, connection: BoundedConnection, body: bytes) -> Any:
-        """What the endpoint answers, tried again where the failure may pass."""
+        """Return the response of the endpoint; retry after temporary failures."""
         for attempt in range(self.settings.retries + 1):
             self._take_turn()
             try:
@@ -206,7 +206,7 @@ class RemoteModel:
                     raise EndpointError(f"{self.__name__} {passing.what}{tries}: {passing.hint}") from None
                 pause = min(LONGEST_PAUSE, FIRST_PAUSE * 2**attempt) * random.uniform(0.5, 1.0)
                 self.sleep(max(pause, passing.wait))
-        raise AssertionError("the last attempt answers or raises")
+        raise AssertionError("the last attempt returns or raises")
 
     def _take_turn(self) -> None:
         """Wait until the next request may start."""
@@ -218,7 +218,7 @@ class RemoteModel:
         self._next_turn = max(now, self._next_turn) + 1 / self.settings.rate
 
     def _exchange(self, connection: BoundedConnection, body: bytes) -> bytes:
-        """Send one request and give the body of a good answer, all by one deadline."""
+        """Send one request and return the body of a successful response before the deadline."""
         connection.start(self.settings.timeout)
         try:
             connection.request("POST", self._target, body, self._headers)
@@ -228,40 +228,40 @@ class RemoteModel:
                 return self._read_body(response)
         except ssl.SSLCertVerificationError:
             raise InputError(
-                f"{self.__name__} has a certificate that this machine does not trust: check the address, or install the "
-                "certificate of whoever issued it"
+                f"{self.__name__} has a certificate that this machine does not trust: check the URL, or install the "
+                "certificate of its issuer"
             ) from None
         except TimeoutError:
             raise _PassingError(
                 f"took longer than {self.settings.timeout:g} seconds",
-                "send fewer records at once or wait longer, from Python with remote_model(…, batch=…, timeout=…)",
+                "use a smaller batch or a longer timeout, from Python with remote_model(…, batch=…, timeout=…)",
             ) from None
         except (OSError, http.client.HTTPException) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
-            raise _PassingError(f"can't be reached ({reason})", "check that the model is up, and the address") from None
-        connection.close()  # the body of a refusal is not read, so the connection can't be used again
+            raise _PassingError(
+                f"can't be reached ({reason})", "check that the model is running, and the URL"
+            ) from None
+        connection.close()  # the body of an error is not read, so the connection can't be reused
         raise self._refusal(status, retry_after or "")
 
     def _refusal(self, status: int, retry_after: str) -> Exception:
-        """What a status other than success comes to."""
+        """Return the exception for a status other than success."""
         name = http.HTTPStatus(status).phrase if status in set(http.HTTPStatus) else "no known status"
         what = f"answered {status} ({name})"
         if status == 429 or status >= 500:
             return _PassingError(
-                what, _HINTS.get(status, "check that the model is up, and its log"), _seconds(retry_after)
+                what, _HINTS.get(status, "check that the model is running, and its log"), _seconds(retry_after)
             )
         if 300 <= status < 400:
-            return InputError(
-                f"{self.__name__} {what}, and redirects are not followed: give the address that it points to"
-            )
+            return InputError(f"{self.__name__} {what}, and redirects are not followed: pass the URL that it points to")
         hint = _HINTS.get(
             status,
-            "check that it takes records in this form, or write them in its own, from Python with remote_model(…, encode=…)",
+            "check that it takes records in this format, or convert them, from Python with remote_model(…, encode=…)",
         )
         return InputError(f"{self.__name__} {what}: {hint}")
 
     def _read_body(self, response: http.client.HTTPResponse) -> bytes:
-        """The body, in pieces, so that an endless one ends here."""
+        """Read the body in pieces, up to the maximum size."""
         parts, size = [], 0
         while piece := response.read1(2**20):
             parts.append(piece)
@@ -272,11 +272,13 @@ class RemoteModel:
                     "remote_model(…, batch=…)"
                 )
         if response.length:
-            raise _PassingError("broke off in the middle of its answer", "check that the model is up, and its log")
-        response.close()  # only then does the connection take the next request
+            raise _PassingError(
+                "closed the connection within its response", "check that the model is running, and its log"
+            )
+        response.close()  # required before the next request
         return b"".join(parts)
 
-    # --- what is sent and what comes back -----------------------------------------------------------------------------
+    # --- request and response bodies ----------------------------------------------------------------------------------
 
     def _body(self, part: Any) -> bytes:
         if self.settings.encode is None:
@@ -285,9 +287,9 @@ class RemoteModel:
             return json.dumps(self.settings.encode(part), allow_nan=False).encode()
         except InputError:
             raise
-        except Exception as error:  # whatever a function from outside does
+        except Exception as error:  # user functions may raise anything
             raise InputError(
-                f"encode= fails, or gives what JSON can't hold ({type(error).__name__}): return lists, dicts, texts and numbers"
+                f"encode= fails, or returns values without a JSON type ({type(error).__name__}): return lists, dicts, strings and numbers"
             ) from cause(error)
 
     def _read_json(self, body: bytes) -> Any:
@@ -295,25 +297,25 @@ class RemoteModel:
             return json.loads(body, parse_constant=_refuse_constant)
         except (ValueError, RecursionError) as error:
             why = "NaN or infinite numbers" if isinstance(error, _NotFiniteError) else "something that is not JSON"
-            raise InputError(f"{self.__name__} answered with {why}: check the address and the model's log") from None
+            raise InputError(f"{self.__name__} answered with {why}: check the URL and the log of the model") from None
 
     def _outputs(self, answer: Any, records: int) -> NDArray[np.float64]:
-        """One row of finite numbers per record, or an error."""
+        """Check the response and return one row of finite numbers per record."""
         values = self._decoded(answer)
         try:
             table = as_array(values)
         except (ValueError, OverflowError):
             raise InputError(
-                f"{self.__name__} answered with rows of different lengths: give each record the same number of outputs"
+                f"{self.__name__} answered with rows of different lengths: return the same number of outputs for each record"
             ) from None
         if table.dtype.kind not in "iuf":
             raise InputError(
-                f"{self.__name__} answered with outputs that are not numbers: pick the numbers, from Python with "
+                f"{self.__name__} answered with outputs that are not numbers: select the numbers, from Python with "
                 "remote_model(…, decode=…)"
             )
         if table.ndim == 0 or len(table) != records:
             rows = "one number" if table.ndim == 0 else f"{len(table)} rows"
-            raise InputError(f"{self.__name__} answered with {rows} for {records} records: it must give one row each")
+            raise InputError(f"{self.__name__} answered with {rows} for {records} records: return one row per record")
         numbers = np.asarray(table, dtype=np.float64)
         if not np.isfinite(numbers).all():
             raise InputError(f"{self.__name__} answered with numbers that are not finite: check the model")
@@ -323,7 +325,7 @@ class RemoteModel:
         if self.settings.decode is None:
             if not isinstance(answer, dict) or not isinstance(answer.get("predictions"), list):
                 raise InputError(
-                    f'{self.__name__} answered without a list "predictions": pick the outputs out of its answer, '
+                    f'{self.__name__} answered without a list "predictions": select the outputs, '
                     "from Python with remote_model(…, decode=…)"
                 )
             return answer["predictions"]
@@ -331,14 +333,14 @@ class RemoteModel:
             return self.settings.decode(answer)
         except InputError:
             raise
-        except Exception as error:  # whatever a function from outside does
+        except Exception as error:  # user functions may raise anything
             raise InputError(
-                f"decode= fails on the answer of {self.__name__} ({type(error).__name__}): check the form of the answer"
+                f"decode= fails on the answer of {self.__name__} ({type(error).__name__}): check the format of the response"
             ) from cause(error)
 
 
 class _NotFiniteError(ValueError):
-    """JSON has no NaN, though some programs write it."""
+    """The response contains NaN or Infinity, which some programs write although JSON has no such numbers."""
 
 
 def _refuse_constant(text: str) -> float:
@@ -346,7 +348,7 @@ def _refuse_constant(text: str) -> float:
 
 
 def _seconds(retry_after: str) -> float:
-    """Seconds that ``Retry-After`` asks for, a number or a date, between 0 and `LONGEST_PAUSE`.
+    """Return the seconds in ``Retry-After``, a number or a date, between 0 and `LONGEST_PAUSE`.
 
     Examples
     --------
@@ -368,14 +370,14 @@ def _seconds(retry_after: str) -> float:
 
 
 def _read_address(url: str) -> tuple[bool, str, int | None, str, str]:
-    """Whether it is https, host, port, what to ask the host for, and the name that may be shown."""
-    named = "" if "@" in str(url) else f"{safe_text(str(url).partition('?')[0])!r} "  # before an @ a password may stand
-    wrong = f"{named or 'this '}is not the address of a model: write http://HOST:PORT/PATH or https://…"
+    """Return whether the scheme is https, the host, the port, the request target, and the name for display."""
+    named = "" if "@" in str(url) else f"{safe_text(str(url).partition('?')[0])!r} "  # a password may precede an @
+    wrong = f"{named or 'this '}is not the URL of a model: write http://HOST:PORT/PATH or https://…"
     try:
         parts = urlsplit(str(url))
         if parts.username is not None or parts.password is not None:
             raise InputError(
-                "the address of the model holds a user name or password: send them in a header, from Python with "
+                "the URL of the model contains a user name or password: send them in a header, from Python with "
                 f"remote_model(…, headers=…), or as a token in {TOKEN}"
             )
         if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -393,12 +395,12 @@ def _read_address(url: str) -> tuple[bool, str, int | None, str, str]:
 
 
 def _check_headers(headers: Mapping[str, str] | None) -> dict[str, str]:
-    """Headers that can be sent; an error names the header and never its value."""
+    """Check headers; an error names the header and never its value."""
     checked = {"content-type": "application/json"}
     for name, value in dict(headers or {}).items():
         if not isinstance(name, str) or not re.fullmatch(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+", name):
             raise InputError(f"headers= has a name that HTTP does not allow: {list_names([name])}")
         if not isinstance(value, str) or not re.fullmatch(r"[\t\x20-\x7e]*", value):
-            raise InputError(f"the header {name} has a value that HTTP can't send: give it as plain text in one line")
+            raise InputError(f"the header {name} has a value that HTTP can't send: pass one line of ASCII text")
         checked[name.lower()] = value
     return checked

@@ -1,8 +1,8 @@
-"""Checks of what compiled code reads from a loaded scikit-learn model without checking it itself.
+"""Checks of indices and sizes in loaded scikit-learn models that compiled code uses without bounds checks.
 
-A file format that runs no code still decides the numbers in a model. Compiled code in scikit-learn, scipy and numpy uses
-some of them as indices without a bounds check: the children of a tree node, the number of support vectors, a column of a
-sparse matrix. A wrong one crashes the process or lets it read or write foreign memory. `check_structure` visits every
+A file format that runs no code still determines the numbers in a model. Compiled code in scikit-learn, scipy and numpy
+uses some of them as indices without a bounds check: the children of a tree node, the number of support vectors, a column
+of a sparse matrix. A wrong number crashes the process or causes invalid memory access. `check_structure` visits every
 object of a loaded model and refuses such numbers, so that predictions are safe for any records.
 """
 
@@ -18,7 +18,7 @@ import numpy as np
 
 from leakscope.core.failures import cause
 
-#: Threads that a file may ask for: the OpenMP library ends the process if it can't start as many as it is told to.
+#: Maximum number of threads that a file may set: OpenMP ends the process if it cannot start as many as requested.
 MOST_THREADS = 1024
 
 PLAIN = (str, bytes, bytearray, int, float, complex, bool, type(None), np.generic, type, slice)
@@ -26,7 +26,7 @@ Check = Callable[[Any], None]
 
 
 class StructureError(ValueError):
-    """A number in a model that compiled code would use without a check is wrong; the message says which."""
+    """A model contains an invalid number that compiled code would use unchecked; the message names it."""
 
 
 def require(condition: Any, fault: str) -> None:
@@ -41,18 +41,18 @@ def check_structure(model: Any) -> None:
     Parameters
     ----------
     model
-        A loaded estimator, or anything that holds estimators.
+        A loaded estimator, or any object that contains estimators.
 
     Raises
     ------
     StructureError
-        If compiled code would use a wrong number; the message names the class and the fault.
+        If compiled code would use an invalid number; the message names the class and the fault.
 
     Notes
     -----
-    The checks follow the compiled sources of scikit-learn 1.6 to 1.9. They cover decision trees and what is made of them,
+    The checks follow the compiled sources of scikit-learn 1.6 to 1.9. They cover decision trees and their ensembles,
     histogram gradient boosting, support vector machines, nearest neighbours, k-means, feature hashing, splines, sparse
-    matrices and random number generators. Linear models, neural networks and encoders are plain numpy, which checks itself.
+    matrices and random number generators. Linear models, neural networks and encoders use numpy, which checks bounds.
 
     Examples
     --------
@@ -76,8 +76,8 @@ def check_structure(model: Any) -> None:
 
 
 def visit(model: Any) -> Iterator[tuple[Any, str]]:
-    """Yield every object of the model that is no plain value, with the class of the estimator that holds it."""
-    seen: dict[int, Any] = {}  # the objects are kept: an id may be used again once its object is gone
+    """Yield every object of the model except plain values, with the class of the estimator that contains it."""
+    seen: dict[int, Any] = {}  # keeps the objects alive, since ids are reused
     waiting = [(model, type(model).__name__)]
     while waiting:
         value, owner = waiting.pop()
@@ -108,7 +108,7 @@ def _parts(value: Any) -> Iterator[Any]:
 
 
 def _checks_of(kind: type) -> list[Check]:
-    """Checks for a class: those of all classes that it inherits from."""
+    """Return the checks of a class and of its base classes."""
     known = _checks()
     return [known[base] for base in kind.__mro__ if base in known]
 
@@ -142,16 +142,16 @@ def _checks() -> dict[type, Check]:
 
 
 def whole(value: Any) -> int:
-    """Return a whole number; anything that only looks like one, such as a masked array, is a fault.
+    """Return an integer; refuse similar objects such as masked arrays.
 
-    A comparison with a masked array is never true, so that scikit-learn's own checks against it pass.
+    A comparison with a masked array is never true, so the checks of scikit-learn would not detect it.
     """
     require(isinstance(value, int | np.integer) and not isinstance(value, bool), "a count is not a whole number")
     return int(value)
 
 
 def array(value: Any, kind: str, dimensions: int) -> np.ndarray[Any, Any]:
-    """Return a plain array of this kind of number and this number of dimensions; anything else is a fault."""
+    """Return an ndarray of this kind of numbers and number of dimensions; refuse anything else."""
     require(type(value) is np.ndarray, "an array is missing or of another type")
     require(
         value.dtype.kind in kind and value.ndim == dimensions, "an array has the wrong type or number of dimensions"
@@ -159,11 +159,11 @@ def array(value: Any, kind: str, dimensions: int) -> np.ndarray[Any, Any]:
     return value  # type: ignore[no-any-return]
 
 
-# --- objects that many estimators hold --------------------------------------------------------------------------------
+# --- parts of many estimators -----------------------------------------------------------------------------------------
 
 
 def _check_estimator(estimator: Any) -> None:
-    """No attribute hides a method of scikit-learn, such as the one that checks records, and threads are few enough."""
+    """Check that no attribute hides a method, such as the one that checks records, and limit the threads."""
     kind: Any = type(estimator)
     is_known = type(estimator).__module__.startswith("sklearn.")
     for name, value in vars(estimator).items():
@@ -174,13 +174,13 @@ def _check_estimator(estimator: Any) -> None:
 
 @lru_cache(maxsize=10_000)
 def _is_method(kind: Any, name: str) -> bool:
-    """Whether a class has a method of this name, which an attribute of an object would hide."""
+    """Return whether a class has a method of this name, which an attribute would hide."""
     method = getattr_static(kind, name, None)
     return hasattr(type(method), "__get__") and not hasattr(type(method), "__set__")
 
 
 def _check_sparse(matrix: Any) -> None:
-    """Indices of a sparse matrix lie inside it: scipy checks this on request only."""
+    """Check that the indices of a sparse matrix lie inside it; scipy does so on request only."""
     if matrix.format in ("csr", "csc", "bsr"):
         try:
             matrix.check_format(full_check=True)
@@ -194,14 +194,14 @@ def _check_sparse(matrix: Any) -> None:
 def _check_spline(spline: Any) -> None:
     from scipy.interpolate import BSpline
 
-    try:  # the constructor checks knots, coefficients and degree; a file is loaded without it
+    try:  # the constructor checks knots, coefficients and degree; loading does not call it
         BSpline(spline.t, spline.c, spline.k, spline.extrapolate, spline.axis)
     except (TypeError, ValueError):
         raise StructureError("a spline has the wrong number of knots or coefficients") from None
 
 
 def _check_hasher(hasher: Any) -> None:
-    require(1 <= whole(hasher.n_features) < 2**31, "a hash has no valid number of features")
+    require(1 <= whole(hasher.n_features) < 2**31, "a hash has an invalid number of features")
 
 
 def _check_random_state(random: Any) -> None:
@@ -209,7 +209,7 @@ def _check_random_state(random: Any) -> None:
 
 
 def _check_bit_generator(generator: Any) -> None:
-    """Positions in the buffers of MT19937 and Philox: numpy takes them from a file as they are."""
+    """Check the positions in the buffers of MT19937 and Philox, which numpy loads unchecked."""
     state = generator.state
     if state["bit_generator"] == "MT19937":
         require(

@@ -1,4 +1,4 @@
-"""Checks of models that compare a record with stored ones: nearest neighbours, search trees and k-means."""
+"""Structure checks of models with stored records or centres: nearest neighbours, search trees and k-means."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from leakscope.models.structure import Check, array, require, whole
 
 
 def checks() -> dict[type, Check]:
-    """Check for each class with stored records or centres."""
+    """Return the check of each class with stored records or centres."""
     from sklearn.cluster import BisectingKMeans
     from sklearn.cluster._kmeans import _BaseKMeans
     from sklearn.neighbors import KernelDensity, _ball_tree, _kd_tree
@@ -34,7 +34,7 @@ def _check_neighbors(model: Any) -> None:
     if "_fit_X" not in attributes:
         return
     stored, features = attributes["_fit_X"], whole(attributes.get("n_features_in_"))
-    require(sparse.issparse(stored) or array(stored, "fiub", 2).size, "its stored records are no table")
+    require(sparse.issparse(stored) or array(stored, "fiub", 2).size, "its stored records are not a table")
     require(stored.shape[1] == features, "its stored records have another number of features")
     require(whole(attributes.get("n_samples_fit_")) == stored.shape[0], "it has another number of records than it says")
     tree = attributes.get("_tree")
@@ -44,7 +44,7 @@ def _check_neighbors(model: Any) -> None:
 
 
 def _check_labels(labels: Any, classes: Any, records: int) -> None:
-    """Votes are counted in an array with one entry per class, at the place that the label names."""
+    """Check the labels, which are indices of the array in which votes are counted."""
     columns = array(labels, "i", np.ndim(labels)).reshape(len(labels), -1)
     require(len(columns) == records, "its stored records have another number of labels")
     known = classes if isinstance(classes, list) else [classes]
@@ -60,7 +60,7 @@ def _check_density(model: Any) -> None:
 
 
 def _check_search_tree(tree: Any) -> None:
-    """Check the arrays of a k-d tree or ball tree: a complete binary tree, the children of node i are 2i + 1 and 2i + 2."""
+    """Check the arrays of a k-d tree or ball tree, a complete binary tree with children 2i + 1 and 2i + 2."""
     state = tree.__getstate__()
     data, order, nodes, bounds = (np.asarray(part) for part in state[:4])
     records, features = data.shape

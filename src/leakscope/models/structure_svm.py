@@ -1,4 +1,4 @@
-"""Checks of support vector machines: libsvm trusts the sizes of the arrays that describe a model."""
+"""Structure checks of support vector machines, since libsvm does not check the sizes of its arrays."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NEEDED = ("_n_support", "_dual_coef_", "_intercept_", "_probA", "_probB", "suppo
 
 
 def checks() -> dict[type, Check]:
-    """Check for the base class of all machines that libsvm computes."""
+    """Return the check of the base class of all libsvm estimators."""
     from sklearn.svm._base import BaseLibSVM
 
     return {BaseLibSVM: _check_svm}
@@ -26,7 +26,7 @@ def _check_svm(model: Any) -> None:
     if any(name not in attributes for name in NEEDED):  # not fitted: scikit-learn refuses to predict
         return
     is_sparse = attributes["_sparse"]
-    require(isinstance(is_sparse, bool | np.bool_), "its flag for sparse records is no truth value")
+    require(isinstance(is_sparse, bool | np.bool_), "its flag for sparse records is not a boolean")
     require(
         "_impl" not in attributes and "_sparse_kernels" not in attributes, "it claims to be another kind of machine"
     )
@@ -45,7 +45,7 @@ def _check_dense_vectors(attributes: dict[str, Any]) -> int:
     shape = attributes["shape_fit_"]
     require(isinstance(shape, tuple) and shape, "the shape of its training records is unknown")
     records = whole(shape[0])
-    require(((support >= 0) & (support < records)).all(), "a support vector is no training record")
+    require(((support >= 0) & (support < records)).all(), "a support vector is not a training record")
     return len(support)
 
 
@@ -56,9 +56,9 @@ def _check_sparse_vectors(attributes: dict[str, Any]) -> int:
     for matrix in (vectors, coefficients):
         require(
             sparse.issparse(matrix) and getattr(matrix, "format", "") == "csr",
-            "its support vectors are not sparse as it says",
+            "its support vectors are not sparse as stated",
         )
-        require(len(matrix.indices) == len(matrix.data) == matrix.indptr[-1], "a sparse matrix has entries too many")
+        require(len(matrix.indices) == len(matrix.data) == matrix.indptr[-1], "a sparse matrix has too many entries")
     return len(vectors.indptr) - 1
 
 
@@ -67,16 +67,16 @@ def _is_precomputed(kernel: Any) -> bool:
 
 
 def _check_kernel(kernel: Any) -> None:
-    """A kernel is one of libsvm's or a Python function; a numpy function would give a matrix of any shape."""
+    """Check that a kernel is a name of libsvm or a Python function; a numpy function could return any shape."""
     if callable(kernel):
         function = kernel.func if isinstance(kernel, partial) else kernel
-        require(isinstance(function, FunctionType), "its kernel is no Python function")
+        require(isinstance(function, FunctionType), "its kernel is not a Python function")
     else:
-        require(type(kernel) is str, "its kernel is no name")
+        require(type(kernel) is str, "its kernel is not a name")
 
 
 def _check_counts(model: Any, vectors: int) -> None:
-    """Counts per class, coefficients, intercepts and parameters of the probabilities have the sizes that libsvm derives."""
+    """Check the sizes of counts per class, coefficients, intercepts and probability parameters."""
     attributes = vars(model)
     counts = array(attributes["_n_support"], "i", 1).astype(np.int64)
     groups = len(counts)

@@ -1,8 +1,8 @@
-"""Checks of trees: decision trees, forests, gradient boosting, isolation forests, histogram gradient boosting.
+"""Structure checks of decision trees, forests, gradient boosting, isolation forests, histogram gradient boosting.
 
-Compiled code walks from node to node without looking whether a node exists. A tree is sound if every child comes after its
-parent and every node but the root has one parent: then no walk leaves the tree and none is endless. Trees that
-scikit-learn grows are numbered in this way.
+Compiled code follows child indices without a bounds check. A tree is valid if every child comes after its parent and
+every node except the root has one parent: then every path stays in the tree and ends. Trees that scikit-learn grows are
+numbered in this way.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LEAF = -1  # sklearn.tree._tree.TREE_LEAF
 
 
 def checks() -> dict[type, Check]:
-    """Check for each class with trees."""
+    """Return the check of each class with trees."""
     from sklearn.ensemble import IsolationForest
     from sklearn.ensemble._forest import BaseForest
     from sklearn.ensemble._gb import BaseGradientBoosting
@@ -39,7 +39,7 @@ def checks() -> dict[type, Check]:
 
 
 def _check_nodes(left: NDArray[Any], right: NDArray[Any], is_inner: NDArray[np.bool_]) -> None:
-    """Every child comes after its parent, and every node but the first has one parent."""
+    """Check that every child comes after its parent, and every node except the first has one parent."""
     parents = np.flatnonzero(is_inner)
     left, right = left[is_inner].astype(np.int64), right[is_inner].astype(np.int64)
     children = np.concatenate([left, right])
@@ -65,11 +65,13 @@ def _check_tree(tree: Any) -> None:
     _check_nodes(left, tree.children_right, is_inner)
     _check_features(tree.feature[is_inner], tree.n_features)
     # the path of a record is written into an array of this many entries
-    require(int(tree.compute_node_depths().max()) - 1 <= tree.max_depth <= tree.node_count, "a tree has another depth")
+    require(
+        int(tree.compute_node_depths().max()) - 1 <= tree.max_depth <= tree.node_count, "a tree has the wrong depth"
+    )
 
 
 def _check_decision_tree(estimator: Any) -> None:
-    """The tree's features are those that the estimator compares records with."""
+    """Check that the tree has as many features as the estimator expects of records."""
     if (tree := vars(estimator).get("tree_")) is not None:
         _check_same_features(tree, whole(vars(estimator).get("n_features_in_")))
 
@@ -82,7 +84,7 @@ def _check_same_features(tree: Any, features: int) -> None:
 
 
 def _check_forest(forest: Any) -> None:
-    """Trees in a forest are not asked to compare records with their own number of features."""
+    """Check the number of features of each tree, since trees in a forest do not check records."""
     if estimators := vars(forest).get("estimators_"):
         features = whole(vars(forest).get("n_features_in_"))
         for estimator in estimators:
@@ -100,7 +102,7 @@ def _check_isolation_forest(forest: Any) -> None:
 
 
 def _check_gradient_boosting(model: Any) -> None:
-    """Each stage adds one tree to each column of the first prediction, and writes there without a check."""
+    """Check the shape of the first prediction, to whose columns each stage adds one tree unchecked."""
     if "estimators_" not in vars(model):
         return
     features = whole(vars(model).get("n_features_in_"))
@@ -143,7 +145,7 @@ def _check_hist_gradient_boosting(model: Any) -> None:
     is_categorical = array(mapper["is_categorical_"], "ub", 1) != 0
     require(len(is_categorical) == len(mapper["bin_thresholds_"]) == features, "its bins are made for other features")
     if attributes.get("_preprocessor") is not None:
-        require(_width(attributes["_preprocessor"]) == features, "its preprocessor gives another number of features")
+        require(_width(attributes["_preprocessor"]) == features, "its preprocessor returns another number of features")
     for iteration in attributes["_predictors"]:
         require(
             len(iteration) == whole(attributes["n_trees_per_iteration_"]), "an iteration has another number of trees"
@@ -157,7 +159,7 @@ def _check_hist_gradient_boosting(model: Any) -> None:
 
 
 def _width(preprocessor: Any) -> int:
-    """Columns that the preprocessor of a histogram gradient boosting model gives, whatever the records."""
+    """Return the number of columns that the preprocessor of a histogram gradient boosting model returns."""
     from sklearn.compose import ColumnTransformer
     from sklearn.preprocessing import FunctionTransformer, OrdinalEncoder
     from sklearn.utils import check_array

@@ -1,4 +1,4 @@
-"""Target: a fitted model, the records it was trained on, held-out records, and how to train it again."""
+"""`Target`: a fitted model, its members and non-members, and how to train it again; `make_target` creates it."""
 
 from __future__ import annotations
 
@@ -59,9 +59,9 @@ LARGEST_SPREAD = 1e50
 
 @dataclass(frozen=True, eq=False)
 class TrainingRecipe:
-    """How to train the model again: ``fit(X, y, rng)`` gives a new `Model` with the target's classes.
+    """How to train the model again: ``fit(X, y, rng)`` returns a new `Model` with the classes of the target.
 
-    ``y`` holds int64 positions in the classes, or float64 values. Equal keys mean equal learners: a cache relies on it.
+    ``y`` are int64 positions in the classes, or float64 values. Equal keys mean equal training, which the cache relies on.
     """
 
     name: str
@@ -71,7 +71,7 @@ class TrainingRecipe:
 
 @dataclass(frozen=True, eq=False)
 class Target:
-    """What is audited: the model, its training records, held-out records, and its learner where it has one."""
+    """The subject of a study: a model, its members, non-members, and how to train it again if that is known."""
 
     model: Model
     members: Records
@@ -92,38 +92,37 @@ def make_target(
     outputs: Outputs | None = None,
     ids: Any = None,
 ) -> Target:
-    """Read a model and its records, check that they fit together, and refuse what can't be audited.
+    """Create a target from a model, its training set and a holdout, and check that they are consistent.
 
-    Only a few hundred records are predicted here.
+    The check predicts a few hundred records.
 
     Parameters
     ----------
     model
-        A fitted scikit-learn classifier, regressor or pipeline (or what has the same methods), a native Booster of
-        XGBoost or LightGBM, a torch module, a callable, or a `Model`.
-        A callable takes records as you gave them and returns probabilities, or values for regression; one column of
-        probabilities is that of the second class.
+        A fitted scikit-learn classifier, regressor or pipeline (or an object with the same methods), a native Booster
+        of XGBoost or LightGBM, a torch module, a callable, or a `Model`. A callable takes records in the form that you
+        pass and returns probabilities, or values for regression; one column is the probability of the second class.
     train, holdout
-        Pairs (X, y). Where a scikit-learn model remembers its columns, the others are left out.
+        Pairs (X, y) of members and of non-members. Columns that a scikit-learn model was not fitted on are dropped.
     groups
-        Names of columns of X, a Series or DataFrame whose columns X has too (``X["race"]``), or a pair of
-        Series, DataFrames or arrays, one for the training set and one for the holdout.
+        Names of columns of X, a Series or DataFrame with columns of X (``X["race"]``), or a pair of Series, DataFrames
+        or arrays, one for the training set and one for the holdout.
     fit
-        ``fit(X, y, rng)`` trains the model anew on some of the records, with labels as you gave them, and returns any
-        kind of model named above. A scikit-learn model needs none: it is cloned, every ``random_state`` within it is
-        drawn from ``rng``, and ``fit(X, y)`` is called, without sample weights. With a torch module, torch's own random
-        numbers are seeded from ``rng``, on one thread.
+        ``fit(X, y, rng)`` trains the model on some of the records, with labels in the form that you pass, and returns
+        any kind of model named above. Not needed for scikit-learn models: they are cloned, every ``random_state`` is
+        drawn from ``rng``, and ``fit(X, y)`` is called without sample weights. For a torch module, torch is seeded from
+        ``rng`` and uses one thread.
     task
-        By default what scikit-learn says; otherwise text, boolean and integer labels mean classification, and numbers
-        with fractions regression.
+        By default the task of a scikit-learn model; otherwise text, boolean and integer labels mean classification, and
+        fractional numbers regression.
     classes
-        Labels in the order of the model's columns. By default what scikit-learn says; otherwise 0 … k - 1 if all labels
-        are such integers, or the sorted labels of the training set if there are k.
+        Labels in the order of the model's columns. By default ``classes_`` of a scikit-learn model; otherwise 0 … k - 1
+        if all labels are such integers, or the sorted labels of the training set if there are k.
     outputs
-        What a torch module or callable gives back: ``"logits"``, ``"probabilities"`` or ``"log-probabilities"``. By
-        default callables give probabilities, and torch modules what their last layer says.
+        Kind of outputs of a torch module or callable: ``"logits"``, ``"probabilities"`` or ``"log-probabilities"``. By
+        default probabilities for callables; for torch modules it is inferred from the last layer.
     ids
-        One id per training record, or a pair for both sets. By default the row names of a DataFrame, or positions.
+        One id per training record, or a pair for both sets. By default the index of a DataFrame, or positions.
 
     Examples
     --------
@@ -147,8 +146,8 @@ def make_target(
         other, _targets(adapted, other_y, HOLDOUT), other_names, other_levels, number_rows(len(other_y), HOLDOUT)
     )
     for records, where in ((members, TRAIN), (nonmembers, HOLDOUT)):
-        asked = PredictionRequest(records.X, where, records.places, adapted.block is None)
-        asked.attempt(adapted.predict, adapted.name, probe(records.X))
+        request = PredictionRequest(records.X, where, records.places, adapted.block is None)
+        request.attempt(adapted.predict, adapted.name, probe(records.X))
     learner, why_not = _learner(model, adapted, fit)
     return Target(adapted, members, nonmembers, learner, (*warnings, *more, *why_not))
 
@@ -159,24 +158,24 @@ def make_target(
 def _adapt(
     model: Any, X: Any, labels: list[NDArray[Any]], task: Task | None, classes: Any, outputs: Outputs | None
 ) -> Model:
-    """Any model as a `Model`, its task, classes and kind of outputs settled."""
+    """Convert any model to a `Model` with task, classes and kind of outputs."""
     if task not in (None, *get_args(Task)):
-        raise InputError(f"task={task!r} is not known: say one of {list_names(get_args(Task))}")
+        raise InputError(f"task={task!r} is unknown: pass one of {list_names(get_args(Task))}")
     if outputs not in (None, *get_args(Outputs)):
-        raise InputError(f"outputs={outputs!r} is not known: say one of {list_names(get_args(Outputs))}")
+        raise InputError(f"outputs={outputs!r} is unknown: pass one of {list_names(get_args(Outputs))}")
     if isinstance(model, type):
         raise InputError(f"{model.__name__} is a class: pass a fitted model made from it")
     if isinstance(model, Model) or is_estimator(model):
         if classes is not None or outputs is not None:
-            raise InputError("classes= and outputs= are for torch modules and callables: this model says both itself")
+            raise InputError("classes= and outputs= are for torch modules and callables: leave them out for this model")
         adapted = checked(model) if isinstance(model, Model) else estimator_model(model)
         if task not in (None, adapted.task):
             raise InputError(f"{adapted.name} is a {adapted.task} model: leave task= out")
         return adapted
     call, name = as_function(model)
-    asked = PredictionRequest(X, TRAIN, number_rows(len(X), TRAIN), getattr(call, "block", None) is None)
-    raw = asked.attempt(lambda part: output_columns(call(part), len(part), name), name, probe(X))
-    if isinstance(model, OnnxModel):  # the file may name its task and, once it has predicted, its classes
+    request = PredictionRequest(X, TRAIN, number_rows(len(X), TRAIN), getattr(call, "block", None) is None)
+    raw = request.attempt(lambda part: output_columns(call(part), len(part), name), name, probe(X))
+    if isinstance(model, OnnxModel):  # the file may determine the task and, after a prediction, the classes
         task = task or model.task
         classes = model.classes if classes is None else classes
     task = task or infer_task(labels, raw.shape[1])
@@ -189,7 +188,7 @@ def _adapt(
 
 
 def _used(model: Model, X: Any) -> Any:
-    """Columns that the model uses, where it knows their names."""
+    """Return the columns that the model uses, if it records their names."""
     if isinstance(model.predict, EstimatorOutputs) and isinstance(X, pd.DataFrame):
         arranged = model.predict.layout.arrange(X)
         return arranged if isinstance(arranged, pd.DataFrame) else X
@@ -205,7 +204,7 @@ def _is_number(label: Any) -> bool:
 
 
 def _targets(model: Model, y: NDArray[Any], where: str) -> NDArray[Any]:
-    """Labels as codes or values."""
+    """Convert labels to class positions or values."""
     if model.classes is None:
         try:
             values = np.asarray(y, dtype=np.float64)
@@ -218,22 +217,22 @@ def _targets(model: Model, y: NDArray[Any], where: str) -> NDArray[Any]:
         return values
     codes = label_codes(model.classes, y, where)
     if len(np.unique(codes)) < 2:
-        raise InputError(f"{where} has one label only: give records of at least two classes")
+        raise InputError(f"{where} has one label only: pass records of at least two classes")
     return codes
 
 
 def _check_range(y: NDArray[np.float64], where: str) -> None:
-    """Refuse labels whose squared errors, or their variance, could leave the range of floating-point numbers."""
+    """Refuse labels whose squared errors or their variance could overflow or underflow."""
     largest = float(np.abs(y).max())
     spread = largest * float((y / largest).std()) if largest > 0 else 0.0
     if (spread > 0 and not 1 / LARGEST_SPREAD <= spread <= LARGEST_SPREAD) or largest > LARGEST_SPREAD**2:
         raise InputError(
-            f"the labels of {where} have a standard deviation of {spread:.1e}, beyond what squared errors can be computed for: "
+            f"the labels of {where} have a standard deviation of {spread:.1e}, so squared errors overflow or underflow: "
             "rescale the labels and the model's predictions"
         )
 
 
-# --- training again ---------------------------------------------------------------------------------------------------
+# --- retraining -------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -245,7 +244,7 @@ class EstimatorFit:
     classes: NDArray[Any] | None
 
     def __call__(self, X: Any, y: NDArray[Any], rng: np.random.Generator, **options: Any) -> Model:
-        """Train on some records; ``options`` go to the estimator's own ``fit``, such as weights of the records."""
+        """Train on some records; ``options``, such as sample weights, are passed to the ``fit`` of the estimator."""
         from sklearn.base import clone
         from sklearn.exceptions import ConvergenceWarning
 
@@ -255,20 +254,20 @@ class EstimatorFit:
         estimator.set_params(**{name: int(rng.integers(2**31)) for name in seeds})
         try:
             with seeded_numpy(rng), warnings.catch_warnings():
-                # whoever trained the model has seen this warning; of hundreds of retrainings it says nothing new
+                # the user has seen this warning for the model itself
                 warnings.simplefilter("ignore", ConvergenceWarning)
                 estimator.fit(self.layout.arrange(X), y if self.classes is None else self.classes[y], **options)
         except Exception as error:
             name = estimator_name(estimator)
             raise InputError(
                 f"{name} can't be trained again on {len(y)} records: {describe(error)}"
-                f"{about_texts(X, error) or ' (fit= can say how it is trained)'}"
+                f"{about_texts(X, error) or ' (or pass fit= with your own training)'}"
             ) from cause(error)
         return align(estimator_model(estimator), self.classes)
 
 
 def _memories(estimator: Any) -> list[str]:
-    """Parameters by which scikit-learn writes the records, as pickles, into a folder that a model file may name."""
+    """Return the ``memory`` parameters, by which scikit-learn pickles records into a folder set in a model file."""
     parameters = estimator.get_params()
     owners = {name: parameters.get(name.removesuffix("memory").removesuffix("__"), estimator) for name in parameters}
     named = [name for name in parameters if name.split("__")[-1] == "memory"]
@@ -277,7 +276,7 @@ def _memories(estimator: Any) -> list[str]:
 
 @dataclass(frozen=True)
 class FunctionFit:
-    """Train by the user's own function, which sees labels as the user gave them."""
+    """Train with a user function, which gets labels in the form that the user passed."""
 
     fit: Callable[[Any, Any, np.random.Generator], Any]
     task: Task
@@ -299,13 +298,13 @@ class FunctionFit:
         else:
             model = function_model(trained, self.task, self.classes, self.outputs, one_thread=True)
         if model.task != self.task:
-            raise InputError(f"fit returned a {model.task} model for a {self.task} target: return the same kind")
+            raise InputError(f"fit= returned a {model.task} model for a {self.task} target: return a {self.task} model")
         return align(model, self.classes)
 
 
 @contextmanager
 def seeded_numpy(rng: np.random.Generator) -> Iterator[None]:
-    """Draw from the seed what a learner without a seed of its own takes from numpy's global generator."""
+    """Seed numpy's global generator from ``rng``, for learners that use it, and restore its state afterwards."""
     before = np.random.get_state()  # noqa: NPY002
     np.random.seed(int(rng.integers(2**31)))  # noqa: NPY002
     try:
@@ -315,7 +314,7 @@ def seeded_numpy(rng: np.random.Generator) -> Iterator[None]:
 
 
 def _learner(model: Any, adapted: Model, fit: Any) -> tuple[TrainingRecipe | None, list[Caveat]]:
-    """How to train the model again, or nothing and why not."""
+    """Return the training recipe of a model, or None and the reasons."""
     if fit is not None:
         if not callable(fit):
             raise InputError("fit= must be a function fit(X, y, rng) that returns a fitted model")
@@ -337,10 +336,10 @@ def _learner(model: Any, adapted: Model, fit: Any) -> tuple[TrainingRecipe | Non
 
 
 def _key(*recipe: Any) -> str:
-    """Fingerprint of what the training depends on."""
+    """Return the fingerprint of everything that the training depends on."""
     from leakscope.data.fingerprints import fingerprint
 
     try:
         return fingerprint(*recipe)
     except InputError:
-        return uuid4().hex  # never the same twice, so that a cache never answers for another learner
+        return uuid4().hex  # unique, so that the cache never returns results of another learner

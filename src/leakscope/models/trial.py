@@ -1,11 +1,12 @@
-"""A first load and prediction of a model file in a process of its own, with limits on time and memory.
+"""Trial load and prediction of a model file in a child process with limits on time and memory.
 
-A file can hold numbers that crash or hang the process that uses them, or that ask for all its memory. The child process
-meets them first: it loads the file, checks the structure of the model (`model_structure`) and predicts a few generated
-records. Only if it ends well does this process load the same bytes.
+A file can contain numbers that crash or block the process that uses them, or exhaust its memory. Therefore a child
+process first loads the file, checks the structure of the model (`models.structure`) and predicts a few generated
+records. This process loads the same bytes only if the child succeeds.
 
-The child is forked where possible, since importing scikit-learn again would take seconds. A forked child has the locks but
-not the threads of its parent and may, rarely, hang or crash for this reason alone. Then a new interpreter decides.
+The child is forked if possible, because importing scikit-learn again takes seconds. A forked child has the locks but not
+the threads of its parent and can, rarely, hang or crash for this reason alone. In that case a new interpreter repeats
+the trial.
 """
 
 from __future__ import annotations
@@ -29,22 +30,22 @@ from leakscope.core.errors import InputError
 
 Kind = Literal["skops", "onnx"]
 
-SECONDS = 60.0  # for any file; and one more second for each
+SECONDS = 60.0  # for any file, plus one second for each
 BYTES_PER_SECOND = 10_000_000
 MEMORY = 4 * 2**30  # for any file, or
 MEMORY_PER_BYTE = 20
-START = 60.0  # seconds that a new interpreter may take to import what it needs
+START = 60.0  # seconds for the imports of a new interpreter
 OUT_OF_MEMORY = 3  # exit code of the child
 RECORDS = 5
 
-#: What a new interpreter runs; the modules of this process must be found there as here.
+#: Program of a new interpreter, which uses the module search path of this process.
 COMMAND = "import json, sys; job = json.loads(sys.stdin.buffer.readline()); sys.path[:] = job.pop('modules'); "
 COMMAND += "from leakscope.models.trial import answer_parent; answer_parent(job)"
 
 
 @dataclass(frozen=True)
 class Limits:
-    """How long the child may take, and how much memory it may add to what it starts with."""
+    """Limits of the child: seconds, and bytes of memory in addition to its initial memory."""
 
     seconds: float
     memory: int
@@ -52,7 +53,7 @@ class Limits:
 
 @dataclass(frozen=True)
 class TrialTask:
-    """What the child does: the kind of the file, its path for messages, and the types that are trusted."""
+    """Task of the child: format and path of the file, trusted types, limits and the id of the parent."""
 
     kind: Kind
     path: str
@@ -64,14 +65,14 @@ class TrialTask:
 
 @dataclass(frozen=True)
 class TrialOutcome:
-    """How the child ended: its exit code, or minus the signal's number, and what it said."""
+    """Exit code of the child, or minus the signal number, and its output."""
 
     code: int
     said: str
 
 
 def limits_for(size: int) -> Limits:
-    """Limits for a file of this many bytes; LEAKSCOPE_LOAD_SECONDS and LEAKSCOPE_LOAD_MEMORY (GB) replace them.
+    """Return the limits for a file of this size; LEAKSCOPE_LOAD_SECONDS and LEAKSCOPE_LOAD_MEMORY (GB) override them.
 
     Examples
     --------
@@ -96,10 +97,10 @@ def _setting(name: str, default: float) -> float:
 
 
 def try_model(path: Path, kind: Kind, content: bytes, trust: Sequence[str] = ()) -> None:
-    """Load a model and predict with it in a child process; an `InputError` unless that ends well.
+    """Load a model and predict with it in a child process; raise `InputError` if that fails.
 
-    ``content`` holds the bytes that the caller loads afterwards. ``path`` is for messages, and its folder for the
-    weights of an ONNX file. ``trust`` names types in a skops file, beyond those that skops knows to be safe.
+    ``content`` are the bytes that the caller loads afterwards. ``path`` is used in messages, and its folder for the
+    weights of an ONNX file. ``trust`` are types in a skops file to trust, in addition to those that skops knows.
 
     Examples
     --------
@@ -120,37 +121,37 @@ def try_model(path: Path, kind: Kind, content: bytes, trust: Sequence[str] = ())
 
 
 def _judge(path: Path, outcome: TrialOutcome, limits: Limits) -> None:
-    """Raise one sentence unless the child ended well and refused nothing."""
+    """Raise an `InputError` unless the child succeeded and refused nothing."""
     late = [-getattr(signal, name) for name in ("SIGALRM", "SIGXCPU") if hasattr(signal, name)]
     if outcome.code == 0 and outcome.said:
         if refusal := json.loads(outcome.said)["refusal"]:
             raise InputError(refusal)
     elif outcome.code in late:
         raise InputError(
-            f"{str(path)!r} was not loaded and used for a first prediction within {limits.seconds:g} s: it may be made to "
-            "do harm; if you trust it, set LEAKSCOPE_LOAD_SECONDS to a longer time"
+            f"{str(path)!r} was not loaded and used for a prediction within {limits.seconds:g} s: it may be malicious; if you "
+            "trust it, set LEAKSCOPE_LOAD_SECONDS to a longer time"
         )
     elif outcome.code in (OUT_OF_MEMORY, -getattr(signal, "SIGKILL", 9)):
         raise InputError(
             f"{str(path)!r} needs more than {limits.memory / 2**30:.3g} GB of memory to load and to predict once: it may be "
-            "made to do harm; if you trust it, set LEAKSCOPE_LOAD_MEMORY to more GB"
+            "malicious; if you trust it, set LEAKSCOPE_LOAD_MEMORY to more GB"
         )
     else:
         end = signal.Signals(-outcome.code).name if outcome.code < 0 else f"exit code {outcome.code}"
         raise InputError(
-            f"{str(path)!r} is damaged or was made to do harm: the process that loaded it and predicted once crashed ({end})"
+            f"{str(path)!r} is damaged or malicious: the process that loaded it and predicted once crashed ({end})"
         )
 
 
-# --- the parent's side ------------------------------------------------------------------------------------------------
+# --- parent process ---------------------------------------------------------------------------------------------------
 
 
 def _run_forked(job: TrialTask, content: bytes) -> TrialOutcome:
-    """Run the job in a copy of this process, with a third of the time: a new interpreter may follow."""
+    """Run the task in a forked process with a third of the time, since a new interpreter may follow."""
     job = TrialTask(**{**asdict(job), "seconds": job.seconds / 3})
     reading, writing = os.pipe()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking with threads: see the module's docstring
+        warnings.simplefilter("ignore", DeprecationWarning)  # about forking with threads: see the module docstring
         child = os.fork()
     if child == 0:
         _be_child(job, content, writing)
@@ -174,10 +175,10 @@ def _read_all(reading: int, deadline: float) -> str:
 
 
 def _end(child: int) -> int:
-    """Wait for a child that has closed its pipe, end it and all that it started if it does not end, return its status."""
+    """Wait for a child that has closed its pipe, kill its process group if it does not end, and return its status."""
     patience = time.monotonic() + 1.0
     status = 0
-    with contextlib.suppress(ChildProcessError):  # another part of the program waits for children
+    with contextlib.suppress(ChildProcessError):  # other code waits for children too
         while time.monotonic() < patience:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
@@ -196,7 +197,7 @@ def _kill_group(leader: int) -> None:
 
 
 def _run_fresh(job: TrialTask, content: bytes) -> TrialOutcome:
-    """Run the job in a new interpreter."""
+    """Run the task in a new interpreter."""
     header = json.dumps({**asdict(job), "modules": sys.path}).encode() + b"\n"
     process = subprocess.Popen(
         [sys.executable, "-I", "-B", "-c", COMMAND],
@@ -216,11 +217,11 @@ def _run_fresh(job: TrialTask, content: bytes) -> TrialOutcome:
     return TrialOutcome(process.returncode, said.decode(errors="replace"))
 
 
-# --- the child's side -------------------------------------------------------------------------------------------------
+# --- child process ----------------------------------------------------------------------------------------------------
 
 
 def _be_child(job: TrialTask, content: bytes, writing: int) -> NoReturn:
-    """Run the job in a forked child and end; nothing of the parent's cleaning up must run here."""
+    """Run the task in a forked child and exit without the cleanup handlers of the parent."""
     code = 1
     try:
         import faulthandler
@@ -228,7 +229,7 @@ def _be_child(job: TrialTask, content: bytes, writing: int) -> NoReturn:
 
         faulthandler.disable()
         os.setsid()
-        writing = fcntl.fcntl(writing, fcntl.F_DUPFD, 3)  # it is one of the three if the parent has closed them
+        writing = fcntl.fcntl(writing, fcntl.F_DUPFD, 3)  # may be 0, 1 or 2 if the parent closed these
         nothing = os.open(os.devnull, os.O_RDWR)
         for stream in (0, 1, 2):
             os.dup2(nothing, stream)
@@ -240,7 +241,7 @@ def _be_child(job: TrialTask, content: bytes, writing: int) -> NoReturn:
 
 
 def answer_parent(job: dict[str, Any]) -> NoReturn:
-    """Run the job that the parent wrote to standard input, in a new interpreter."""
+    """Run the task that the parent wrote to standard input, in a new interpreter."""
     content = sys.stdin.buffer.read()
     writing = os.dup(1)
     os.dup2(2, 1)
@@ -251,7 +252,7 @@ def _run(job: TrialTask, content: bytes, writing: int) -> int:
     """Try the model under the limits, write the refusal if there is one, and return the exit code."""
     warnings.simplefilter("ignore")
     if job.kind == "onnx":
-        import onnxruntime  # noqa: F401  # what is imported does not count towards the limits
+        import onnxruntime  # noqa: F401  # imports do not count towards the limits
     else:
         import skops.io  # noqa: F401
     try:
@@ -264,7 +265,7 @@ def _run(job: TrialTask, content: bytes, writing: int) -> int:
 
 
 def _confine(job: TrialTask) -> None:
-    """Set the limits of this process; it writes no files and ends with its parent."""
+    """Set the limits of this process, forbid it to write files, and end it with its parent."""
     if sys.platform == "linux":
         import ctypes
 
@@ -291,21 +292,21 @@ def _confine(job: TrialTask) -> None:
 
 
 def _try_skops(job: TrialTask, content: bytes) -> str:
-    """Load, check and predict; return why the file is refused, or nothing."""
+    """Load, check and predict; return the reason of a refusal, or an empty string."""
     from leakscope.core.threads import one_thread
     from leakscope.models.files import load_skops
     from leakscope.models.structure import StructureError, check_structure, visit
 
-    with one_thread():  # other threads of an OpenMP pool do not exist in a forked child, and it would wait for them
+    with one_thread():  # a forked child would wait for OpenMP threads that do not exist in it
         try:
             model = load_skops(Path(job.path), content, job.trust)
             check_structure(model)
         except InputError as error:
             return str(error)
         except StructureError as fault:
-            return f"{job.path!r} is damaged or was made to do harm: {fault}"
+            return f"{job.path!r} is damaged or malicious: {fault}"
         for part, _ in visit(model):
-            if "_n_threads" in getattr(part, "__dict__", {}):  # k-means keeps a number of threads of its own
+            if "_n_threads" in getattr(part, "__dict__", {}):  # k-means stores its own number of threads
                 part._n_threads = 1
         for records in _generated_records(model):
             _predict(model, records)
@@ -313,7 +314,7 @@ def _try_skops(job: TrialTask, content: bytes) -> str:
 
 
 def _generated_records(model: Any) -> Iterator[Any]:
-    """Records to predict: numbers if the model says how many features it takes, and texts otherwise."""
+    """Yield records to predict: numbers if the number of features is known, otherwise texts."""
     import numpy as np
     import pandas as pd
 
@@ -334,12 +335,12 @@ def _predict(model: Any, records: Any) -> None:
             getattr(model, name)(records)
         except MemoryError:
             raise
-        except Exception:  # generated records need not be what the model takes: no reason to refuse
+        except Exception:  # generated records may not suit the model, which is no reason to refuse it
             continue
 
 
 def _try_onnx(job: TrialTask, content: bytes) -> str:
-    """Open a session and predict; return why the file is refused, or nothing."""
+    """Open a session and predict; return the reason of a refusal, or an empty string."""
     from leakscope.models.onnx_session import generated_input, open_session
 
     try:
@@ -357,6 +358,6 @@ def _try_onnx(job: TrialTask, content: bytes) -> str:
 
 
 def _pass_on_memory_error(error: Exception) -> None:
-    """Raise a MemoryError for what onnxruntime says in words."""
+    """Raise MemoryError for the corresponding messages of onnxruntime."""
     if isinstance(error, MemoryError) or re.search("bad_alloc|bad allocation|Failed to allocate memory", str(error)):
         raise MemoryError from None

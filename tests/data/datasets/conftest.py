@@ -1,4 +1,4 @@
-"""Where the tests of data sets take their data from."""
+"""Fixtures for data sets: synthetic data, real data, an empty cache and a generated mirror."""
 
 import published as publisher
 import pytest
@@ -8,13 +8,13 @@ from leakscope.data.datasets.catalogue import DESCRIPTIONS
 
 @pytest.fixture(params=["synthetic", pytest.param("real", marks=pytest.mark.data)])
 def source(request):
-    """Options of ``load``: once for generated data and, in `make test-data`, once for the real data."""
+    """Options of ``load``: once for synthetic data and, in `make test-data`, once for the real data."""
     return {"synthetic": True} if request.param == "synthetic" else {"folder": request.getfixturevalue("mirror")}
 
 
 @pytest.fixture
 def no_data(monkeypatch, tmp_path):
-    """No mirror and an empty cache; returns the cache folder, which doesn't exist yet."""
+    """No mirror and an empty cache; returns the cache folder, which does not exist yet."""
     monkeypatch.delenv("LEAKSCOPE_DATA", raising=False)
     monkeypatch.setenv("LEAKSCOPE_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"

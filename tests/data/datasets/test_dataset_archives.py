@@ -1,4 +1,4 @@
-"""Archives in the publishers' own formats, small and made here: Purchase100, Texas100 and CIFAR-100."""
+"""Small generated archives in the published formats of Purchase100, Texas100 and CIFAR-100."""
 
 import hashlib
 import io
@@ -41,7 +41,7 @@ def lines(*columns):
 
 @pytest.fixture
 def small(monkeypatch):
-    """The catalogue says 103 records of 9 columns."""
+    """Set the catalogue to 103 records of 9 columns."""
     for name in ("purchase100", "texas100"):
         monkeypatch.setitem(DESCRIPTIONS, name, replace(DESCRIPTIONS[name], rows=103, record=(9,)))
 
@@ -127,7 +127,7 @@ def test_lines_come_back(records, quoted, ending):
 
 
 class Python2Pickler(pickle._Pickler):
-    """Writes pickles as Python 2 did for the publisher: byte strings as such, arrays under numpy's old module name."""
+    """Writes pickles as Python 2 did: unchanged byte strings, and arrays under the old module name of numpy."""
 
     dispatch = pickle._Pickler.dispatch.copy()
 

@@ -1,4 +1,4 @@
-"""Dog against fish: files of the published format, small and made here, and every way they can be wrong."""
+"""Dog and fish images: small generated files in the published format, valid and damaged."""
 
 import io
 from dataclasses import replace
@@ -15,7 +15,7 @@ from leakscope.data.datasets.catalogue import DESCRIPTIONS
 
 @pytest.fixture
 def small(monkeypatch):
-    """The catalogue says 16 pictures of 5 features."""
+    """Set the catalogue to 16 images of 5 features."""
     monkeypatch.setitem(DESCRIPTIONS, "dogfish", replace(DESCRIPTIONS["dogfish"], rows=16, record=(5,)))
 
 

@@ -1,4 +1,4 @@
-"""Downloads, from a server on this machine: checked by payload, kept once, all or nothing."""
+"""Downloads from a local server: payload checks, one copy in the cache, and no partial data sets."""
 
 import gzip
 import io
@@ -19,7 +19,7 @@ from leakscope.data.datasets.catalogue import DESCRIPTIONS
 
 
 class Server:
-    """Serves bytes by path, counts the requests, and can hang up in the middle of an answer."""
+    """Serves bytes by path, counts the requests, and can close the connection within a response."""
 
     def __init__(self, monkeypatch):
         self.monkeypatch = monkeypatch
@@ -43,7 +43,7 @@ class Server:
         self.url = f"http://127.0.0.1:{self.http.server_port}"
 
     def offer(self, name, content):
-        """Let the catalogue name this server for a data set, and answer with this content."""
+        """Set the URL of a data set to this server, which responds with this content."""
         point(self.monkeypatch, name, self.url)
         self.content[DESCRIPTIONS[name].files[0].urls[0].removeprefix(self.url)] = content
 
@@ -61,7 +61,7 @@ def server(monkeypatch):
 
 
 def point(monkeypatch, name, *bases):
-    """Let the catalogue name these servers instead of the public ones."""
+    """Replace the public URLs in the catalogue by these servers."""
     description = DESCRIPTIONS[name]
     files = tuple(
         replace(file, urls=tuple(f"{base}/{file.urls[0].rsplit('/')[-1]}" for base in bases))
@@ -134,7 +134,7 @@ def test_tar_archive_and_progress(server, no_data, published):
 
 @pytest.mark.parametrize("level", [None, 1])
 def test_the_wrapper_may_differ(server, no_data, published, monkeypatch, level):
-    """The payload is checked: another compression is as good, and so is none (a server may unpack on the way)."""
+    """Only the payload is checked: another compression or none is accepted."""
     monkeypatch.setitem(DESCRIPTIONS, "mnist", replace(DESCRIPTIONS["mnist"], files=DESCRIPTIONS["mnist"].files[3:]))
     content = uncompressed(published / "mnist" / "t10k-labels-idx1-ubyte.gz")
     served = content if level is None else gzip.compress(content, level)
@@ -144,7 +144,7 @@ def test_the_wrapper_may_differ(server, no_data, published, monkeypatch, level):
 
 
 def test_wrong_digest_leaves_nothing(server, adult_zip, no_data, published):
-    """The first file is right, one byte of the second is not: neither is kept."""
+    """One byte of the second file is wrong: neither file is kept."""
     test = bytearray(uncompressed(published / "adult" / "adult.test.gz"))
     test[1_000] ^= 1
     data = uncompressed(published / "adult" / "adult.data.gz")
@@ -210,7 +210,7 @@ def test_set_that_only_a_mirror_holds(no_data):
 
 
 def test_damaged_file_in_a_mirror(tmp_path, published, no_data):
-    """The mirror comes first: a damaged file there is named, though the cache has a good one."""
+    """The mirror has priority: a damaged file there is reported, although the cache has a valid one."""
     broken = tmp_path / "mirror" / "adult"
     shutil.copytree(published / "adult", broken, copy_function=shutil.copyfile)
     shutil.copytree(published / "adult", no_data / "adult", copy_function=shutil.copyfile)

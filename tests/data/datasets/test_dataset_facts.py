@@ -1,4 +1,4 @@
-"""What the publishers' files hold, and every trap in them."""
+"""Contents and peculiarities of the published files."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""The preparations that the papers use, and the options of ``load``."""
+"""Preparations of the papers, and options of ``load``."""
 
 import numpy as np
 import pandas as pd

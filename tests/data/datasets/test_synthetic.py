@@ -1,4 +1,4 @@
-"""Generated stand-ins: the schema, labels that can be learned, the label "synthetic", and the same data in every run."""
+"""Synthetic data: schema, learnable labels, the mark "synthetic", and identical data in every run."""
 
 import numpy as np
 import pandas as pd
@@ -51,7 +51,7 @@ def test_the_same_data_in_every_run_and_fewer_rows(name):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_labels_can_be_learned_and_memorised(name):
-    """A model does better than the largest class on new records, and a forest fits its own records better than those."""
+    """A model is more accurate than the majority class on new records, and a forest is more accurate on its training records."""
     preparation = "one-hot" if name in ("adult", "diabetes130") else None
     data = datasets.load(name, preparation=preparation, synthetic=True)
     rows = np.random.default_rng(0).permutation(len(data))[:6_000]
