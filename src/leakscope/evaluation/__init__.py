@@ -1,1 +1,1 @@
-"""Evaluation: what an attack on membership finds, and where it would find the same without a leak."""
+"""Evaluation of membership inference attacks: controls, baselines, risks with intervals, and the verdict."""
