@@ -1,4 +1,4 @@
-"""The attack network: it is the one of appendix A, finds what there is to find, and nothing where there is nothing."""
+"""The attack network: it is the one of appendix A, finds known signals, and does not exceed chance without one."""
 
 import sys
 
@@ -19,7 +19,7 @@ ERROR = np.sqrt(1 / (6 * N))  # of an AUC, at most
 
 
 def scaled(features, ratio, rng):
-    """Explanations φ = s·g with g standard normal, s = 1 for members and s = ratio for others."""
+    """Explanations φ = s·g with g standard normal, s = 1 for members and s = ratio for non-members."""
     return rng.normal(size=(2 * N, features)) * np.where(MEMBER, 1.0, ratio)[:, None]
 
 

@@ -1,4 +1,4 @@
-"""The tree on the 1-norm: explanations of known size give the AUC that their sizes have, and normalised ones nothing."""
+"""The tree on the 1-norm: explanations of known size give the AUC of their sizes, and normalised ones give 1/2."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ ERROR = np.sqrt(1 / (6 * N))  # of an AUC, at most: both halves together
 
 
 def scaled(features, ratio, rng):
-    """Explanations φ = s·g with g standard normal, s = 1 for members and s = ratio for others."""
+    """Explanations φ = s·g with g standard normal, s = 1 for members and s = ratio for non-members."""
     return rng.normal(size=(2 * N, features)) * np.where(MEMBER, 1.0, ratio)[:, None]
 
 

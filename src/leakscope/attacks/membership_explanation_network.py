@@ -1,5 +1,4 @@
-r"""The attack network of the paper: one sub-network for each input of the attacker, then a joint one [shokri2019,
-appendix A].
+r"""The attack network of the paper: one sub-network for each input, then a joint one [shokri2019, appendix A].
 
 With k classes and an explanation of d values, all layers are fully connected, with ReLU between them, and of sizes
 
@@ -53,8 +52,7 @@ BLOCK = 2048
 def explanation_network(
     release: str, *, prediction: bool = False, true_label: bool = False, epochs: int = 30
 ) -> Attack:
-    """Return the attack by a network on the whole explanation and, optionally, other inputs [shokri2019, section 4.2
-    and appendix A].
+    """Return the attack by a network on the whole explanation and other inputs [shokri2019, section 4.2].
 
     The paper's scenarios: ``explanation_network("gradient")`` is ∇c, with ``true_label=True`` it is ∇c; l, with
     ``prediction=True`` it is ∇c; c, and ``explanation_network("probabilities")`` is c. All read the predicted label.

@@ -174,7 +174,7 @@ def trained_share(judged: Judged) -> list[Caveat]:
     """Warn if only some of the members look trained on and the others look like non-members.
 
     The p-value of a record is the share of non-members with at least its score. P-values of records that were never
-    trained on are uniform; those of members with any leak are not. A few small p-values among uniform ones indicate a
+    trained on are uniform; those of members with any leak are not. A few small ones among uniform ones indicate a
     mixture.
     """
     chances = 1 - np.concatenate([stratum.placements[0] for stratum in judged.ranking.strata])

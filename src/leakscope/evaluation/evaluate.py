@@ -89,7 +89,7 @@ class Cohort:
         True labels of all members and of all non-members.
     blind
         Scores of the blind baseline on the judged records; None if the records are not known, or if the study measures it
-        once for several cases.
+        once.
     groups
         Column name to the level of each judged record.
     model

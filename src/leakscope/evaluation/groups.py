@@ -155,8 +155,7 @@ def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_GroupAucs, _GroupAu
 
 
 def _sums(codes: Indices, rank: Indices, a: Booleans, count: int) -> tuple[tuple[Indices, Indices], ...]:
-    """Sums of b and b² over the records ``a`` of each group, and of a - b and its square over those of its complement; see the
-    module.
+    """Sums of b and b² over the records ``a`` of each group, and of a - b and its square over its complement.
 
     All are whole numbers. Beyond 64 bits they wrap around, which `_variance` reverses. Counts of records have 32 bits, and arrays
     are freed after use: otherwise this step would determine the memory that an audit needs.

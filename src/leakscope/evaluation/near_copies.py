@@ -1,8 +1,7 @@
 r"""Near copies: held-out records that differ from a training record by rounding, format or a few columns.
 
 Exact copies are found by hash (`fingerprints.row_hashes`). A record that was rounded, or exported with another float
-format, has another hash, and a model that memorised the original treats the copy as a member. Such a holdout hides a
-leak.
+format, has another hash, and a model that memorised the original treats the copy as a member. This hides a leak.
 
 For a record :math:`x` with nearest training record :math:`m` let
 

@@ -1,7 +1,7 @@
 """Reference models of another kind, for targets that can't be retrained, such as functions, servers and ONNX files.
 
-Each is a linear model and boosted trees on the same records, and predicts the mean of both. Records are converted to numbers once, as
-for the blind baseline.
+Each is a linear model and boosted trees on the same records, and predicts the mean of both. Records are encoded as for the blind
+baseline.
 """
 
 from __future__ import annotations

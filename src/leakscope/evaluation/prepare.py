@@ -125,8 +125,7 @@ def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap
 def judged_groups(
     members: Records, nonmembers: Records, sample: Sample, model: Model | None = None
 ) -> tuple[dict[str, NDArray[Any]], list[Caveat]]:
-    """Return the levels of the judged records with small groups pooled, and a caveat for each column with pooled
-    groups.
+    """Return the levels of the judged records with small groups pooled, and a caveat for each such column.
 
     With a model, the classes of the label, or its deciles in a regression, are groups too, unless a column has the same groups.
     """

@@ -1,8 +1,7 @@
 """Training in rounds, which can stop after any whole round with fewer reference models.
 
 The first round trains all folds and halves and the first pair of references, every further round one pair. After any
-round each judged record is in half of the references, so that the result equals that of an audit with this number of
-references.
+round each judged record is in half of the references, so that the result is that of an audit with fewer references.
 """
 
 from __future__ import annotations

@@ -30,8 +30,7 @@ LARGEST_REFERENCES = 1024
 class Settings:
     """Settings of a study; every default is recorded with the result.
 
-    ``references`` is None for the default number if reference models can be trained, or for as many as the ``budget`` in seconds
-    allows.
+    ``references`` is None for the default number if models can be retrained, or for as many as the ``budget`` (seconds) allows.
     """
 
     seed: int = 0
