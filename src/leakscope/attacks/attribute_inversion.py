@@ -41,7 +41,7 @@ SAME = 1e-6
 WIDTH = 0.02
 #: Likelihood of a level that does not fit: if none fits, the prior remains.
 FLOOR = 1e-12
-#: Records asked about at a time.
+#: Records per query.
 BLOCK = 2_048
 
 

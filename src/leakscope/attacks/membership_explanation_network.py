@@ -45,7 +45,7 @@ BATCH, RATE = 64, 1e-3
 #: Training ends after this many epochs, and steps, without a smaller loss on the held-out known records.
 PATIENCE, PATIENT_STEPS = 5, 100
 SMALLEST_SCALE = float(np.finfo(np.float32).tiny)
-#: Records asked about at a time.
+#: Records per query.
 BLOCK = 2048
 
 
@@ -200,7 +200,7 @@ def _train(network: Any, shown: Shown, member: NDArray[np.bool_], epochs: int) -
 
 
 def _ask(network: Any, shown: Shown) -> Floats:
-    """Log-odds of membership; in double precision, so that they don't depend on which records are asked together."""
+    """Log-odds of membership; in double precision, so that they don't depend on the batch."""
     import torch
 
     network.double()
