@@ -1,4 +1,4 @@
-r"""Reconstruction by subspace reduction: query where records found have no influence [shokri2019, Algorithm 1].
+r"""Reconstruction by subspace reduction, where records found have no influence [shokri2019, Algorithm 1, Theorem 5.1].
 
 For logistic regression :math:`f(y) = \sigma(w^\top y + b)` and :math:`f_x`, trained without record x, the influence
 :math:`|I| = |f_x(y) - f(y)|` and the prediction give, up to one sign,
