@@ -1,4 +1,4 @@
-"""The label-only attack, and the changed copies that it asks about."""
+"""The label-only attack, and the changed copies that it queries."""
 
 import math
 
@@ -160,7 +160,7 @@ def test_masked_confidences_leave_it_as_it_was():
 
 
 def bubbles(n=400, seed=0):
-    """Everybody's own label is right; around members it is right too, and around others it is wrong."""
+    """Every record's own label is correct; around members it is correct too, and around non-members it is wrong."""
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(2 * n, 10)), rng.integers(0, 2, 2 * n)
     near, radius = cKDTree(X), np.repeat([np.inf, 1e-9], n)
@@ -173,7 +173,7 @@ def bubbles(n=400, seed=0):
 
 
 def judged(attack, model, X, y):
-    """AUC and mean decision of members minus that of others, who come second; half of the records are known."""
+    """AUC and mean decision of members minus that of non-members, which come second; half of the records are known."""
     seen = observe(model, Records(X, y, np.arange(len(y))), [attack.release])[attack.release]
     found = cross_judge(attack, seen, np.arange(len(y)) < len(y) // 2, labels=y)
     says = found.guesses.says_member
@@ -191,7 +191,7 @@ def test_the_score_is_the_stability_and_the_decision_the_best_cut_of_the_known()
     evidence = Evidence(np.array([[1.0], [8 / 9], [5 / 9]]), None, known)
     guesses = label_only().guess(evidence, np.random.default_rng(0))
     assert guesses.score.tolist() == [1.0, 8 / 9, 5 / 9]
-    # 8/9 catches all members and half of the others; 1 catches half of the members and nobody else: as good, but later.
+    # 8/9 finds all members and half of the non-members; 1 finds half of the members and no others: as good, but later.
     cuts = {cut: np.mean(known.observed[:2] >= cut) - np.mean(known.observed[2:] >= cut) for cut in (5 / 9, 8 / 9, 1.0)}
     assert max(cuts.values()) == cuts[8 / 9] == 0.5
     assert guesses.says_member.tolist() == [1.0, 1.0, 0.0]

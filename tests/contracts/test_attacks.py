@@ -1,4 +1,4 @@
-"""What every attack keeps to, whoever wrote it. All of `REGISTRY` runs here."""
+"""The contract of membership inference attacks: every attack of `REGISTRY` is tested here."""
 
 import copy
 import re
@@ -35,7 +35,7 @@ CHEAP = {
 }
 NAMED = {name: CHEAP.get(name, factory)() for name, factory in REGISTRY.items()}
 ALL = list(NAMED.values())
-#: Toy models have no explanations by features: that these attacks find members is for the theory tests to show.
+#: Toy models have no feature explanations: the theory tests show that these attacks find members.
 EVERY = [attack for attack in ALL if attack.release not in METHODS]
 WITH_REFERENCES = [attack for attack in ALL if attack.uses_references]
 MODELS = 4
@@ -54,11 +54,11 @@ def of_answers(attack):
     return attack.release in RELEASES
 
 
-# --- worlds in which members are sure to be told from others, and worlds in which nobody is ---
+# --- models on which all members are distinguishable, and models on which none is ---
 
 
 def nearest_neighbour(n):
-    """Labels are drawn by chance and remembered around each member, so that every member has a distance to the boundary."""
+    """Random labels are memorised around each member, so that every member has a distance to the boundary."""
     toy = copy.copy(toys.lookup(n))
     neighbour = KNeighborsClassifier(1).fit(*toy.train)
     object.__setattr__(toy, "model", Model("1-NN", "classification", np.arange(2), True, neighbour.predict_proba))
@@ -80,7 +80,7 @@ def untold_toy(attack, n=600):
 
 
 def references_on(attack, labels, rng, leaks=True):
-    """Four models in complementary pairs, in the worlds of the toys: they remember a record, or see a mean of two values."""
+    """Four models in complementary pairs, on the toy models: they memorise a record, or read a mean of two values."""
     n = len(labels)
     first = np.array([rng.permutation(n) < n // 2 for _ in range(MODELS // 2)])
     inside = np.concatenate([first, ~first])
@@ -95,7 +95,7 @@ def references_on(attack, labels, rng, leaks=True):
 
 
 def made_up_scores(attack, n, rng, leaks):
-    """What an oracle that explains by records, or a user's score, shows of n members and n others."""
+    """What an oracle that gives record explanations, or a user's score, shows of n members and n non-members."""
     member = np.repeat([leaks, False], n)
     if attack.release != RECORD_EXPLANATION:
         return rng.normal(size=(2 * n, 1)) + 2 * member[:, None]
@@ -152,7 +152,7 @@ def made_up_release(name, n, rng):
 
 
 def made_up_references(attack, labels, rng):
-    """References that say nothing of the target: their answers are drawn alike for all records."""
+    """References without information on the target: their answers have one distribution for all records."""
     n = len(labels)
     inside = np.arange(MODELS)[:, None] % 2 == rng.integers(0, 2, n)
     if of_values(attack):
@@ -167,7 +167,7 @@ def made_up_table(n, rng):
 
 
 def made_up_observations(attack, n, rng):
-    """What the release shows of records that are all drawn alike, their labels, and the second release if any."""
+    """What the release shows of records of one distribution, their labels, and the second release if any."""
     observed, labels = made_up_release(attack.release, n, rng), rng.integers(0, 3, n)
     shown = {
         name: made_up_references(attack, labels, rng)
@@ -266,7 +266,7 @@ def repeats_of(attack):
 
 @pytest.mark.parametrize("attack", QUICK, ids=named)
 def test_intervals_hold_where_there_is_nothing_to_find(attack):
-    """Fitting included: members and others drawn alike, many times; every figure's interval holds the truth."""
+    """Fitting included: members and non-members of one distribution, many times; every interval contains the truth."""
     rng = np.random.default_rng(6)
     held = {"auc": 0, "advantage": 0, "accuracy": 0, "tpr": 0}
     n, repeats = 150, repeats_of(attack)

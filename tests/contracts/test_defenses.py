@@ -1,4 +1,4 @@
-"""What every defense must keep to, whatever it does."""
+"""The contract of defenses: every defense of `DEFENSES` is tested here."""
 
 import pickle
 from contextlib import nullcontext
@@ -148,7 +148,7 @@ def test_a_guarantee_names_what_it_rests_on(name: str, targets: list[Target]) ->
 
 @pytest.mark.parametrize("name", DEFENSES)
 def test_answers_without_a_learner_are_enough_or_refused_in_words(name: str) -> None:
-    """A model that is only a function: every defense works on it or says why not."""
+    """A model that is only a function: every defense works on it or states why not."""
     rng = np.random.default_rng(3)
     X, y = rng.normal(size=(40, 3)), rng.integers(0, 2, 40)
     target = ls.make_target(_coin, (X, y), (X + 1, y), classes=[0, 1])

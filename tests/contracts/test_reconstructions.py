@@ -1,4 +1,4 @@
-"""What every attack that reconstructs training records must keep to, on an oracle over foreign data."""
+"""The contract of reconstruction attacks, on an oracle over data that they do not know."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ RECORDS, FEATURES, K = 50, 8, 3
 
 
 class Foreign:
-    """Fifty records and models that nobody trained: an attacker can know them from the oracle's answers alone."""
+    """Fifty records and untrained models, which an attacker can know from the oracle's answers only."""
 
     def __init__(self, seed=0):
         rng = np.random.default_rng(seed)
@@ -35,10 +35,8 @@ class Foreign:
     def answer(self, points):
         found = RecordExplanation(K).explain(self, points)
         self.revealed += [set(row) for row in found.records.tolist()]
-        shown = np.unique(found.records)
-        return OracleAnswer(
-            found.probabilities, found.records, found.influences, shown, self.rows[shown], self.labels[shown]
-        )
+        ids = np.unique(found.records)
+        return OracleAnswer(found.probabilities, found.records, found.influences, ids, self.rows[ids], self.labels[ids])
 
 
 def attack(name, world, budget, seed=0, records=True):
@@ -59,7 +57,7 @@ def test_what_is_recovered_was_revealed_at_that_query(name, budget):
     for record, at in zip(found.records.tolist(), found.at.tolist(), strict=True):
         assert record in world.revealed[at - 1]
         assert not any(record in shown for shown in world.revealed[: at - 1])
-    assert len(set().union(*world.revealed)) == len(found)  # nothing that was shown is forgotten
+    assert len(set().union(*world.revealed)) == len(found)  # every shown record is returned
     np.testing.assert_array_equal(found.rows, world.rows[found.records])
     np.testing.assert_array_equal(found.labels, world.labels[found.records])
     assert (np.diff(found.at) >= 0).all()

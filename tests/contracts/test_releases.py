@@ -1,4 +1,4 @@
-"""What every release keeps to, and each against its definition, record by record."""
+"""The contract of releases, and each release against its definition, record by record."""
 
 import math
 
@@ -42,7 +42,7 @@ def literal(name, p, y):
     raise AssertionError(name)
 
 
-#: These ask about other points than the record itself: `tests/test_attack_label_only.py` and `test_membership_boundary.py` define them.
+#: These query other points than the record itself: `tests/test_attack_label_only.py` and `test_membership_boundary.py` define them.
 OF_OTHER_POINTS = ("label_stability", "boundary_distance")
 OF_ANSWERS = [
     name for name, release in RELEASES.items() if "classification" in release.tasks and name not in OF_OTHER_POINTS
@@ -106,7 +106,7 @@ def test_blocks_make_no_difference():
     np.testing.assert_array_equal(seen, RELEASES["likelihood_loss"](classifier(), big, codes))
 
 
-# --- explanations by features ---
+# --- feature explanations ---
 
 
 def linear(task="classification"):

@@ -21,7 +21,7 @@ def audit_toy(toy, **options):
 
 
 def test_a_model_that_knows_every_member_refutes_a_small_epsilon_and_not_a_large_one():
-    """All of n pairs are told right: ε is at least logit(0.05^(1/n)) at 95 % (Clopper and Pearson), before the choice of r."""
+    """All of n pairs are classified correctly: ε is at least logit(0.05^(1/n)) at 95 % (Clopper and Pearson), before the choice of r."""
     toy = toys.lookup(n=300)
     refuted = audit_toy(toy, epsilon=1.0)
     assert refuted.verdict.kind == "claim_refuted"
@@ -52,7 +52,7 @@ def test_audit_and_comparison_give_the_same_bound():
 
 @pytest.mark.parametrize("split", [True, False])
 def test_scores_of_a_random_split_bound_epsilon(split):
-    """All of 200 pairs are told right, by each of two attacks: ε is at least logit(0.025^(1/200)), before the choice of r."""
+    """All of 200 pairs are classified correctly, by each of two attacks: ε is at least logit(0.025^(1/200)), before the choice of r."""
     member = np.repeat([True, False], 200)
     scores = np.random.default_rng(0).normal(size=400) + 20 * member
     claim = ls.audit_scores(scores, member, random_split=split).basis.claim

@@ -1,4 +1,4 @@
-"""What an explanation adds to the prediction, in worlds where that is known."""
+"""What an explanation adds to the prediction, on models with a known answer."""
 
 import numpy as np
 import pandas as pd
@@ -29,7 +29,7 @@ N, COLUMNS = 400, 6
 
 
 class Steep(torch.nn.Module):
-    """Says the same of everybody, but its slope is twice as large at records that it trained on with chance ``sure``.
+    """Gives the same output for all records, but with probability ``sure`` a doubled slope at its training records.
 
     The value of ``x - x.detach()`` is 0 and its derivative is 1.
     """
@@ -66,7 +66,7 @@ def run_steep(releases, sure=1.0, **options):
 
 @pytest.mark.parametrize("sure", [1.0, 0.5])
 def test_an_explanation_that_tells_all_adds_what_it_must(sure):
-    """The AUC beside a prediction that says nothing is 1 - (1 - sure) / 2, up from one half."""
+    """The AUC with an uninformative prediction is 1 - (1 - sure) / 2, up from one half."""
     found = run_steep(["probabilities", "gradient"], sure, retrain=False)
     (extra,) = found.extras
     assert (extra.release, extra.beside) == ("gradient", "probabilities")
@@ -101,7 +101,7 @@ def test_a_linear_model_is_explained_without_torch_and_adds_nothing():
     assert [extra.release for extra in found.extras] == releases[1:]
     for extra in found.extras:
         assert not extra.adds
-        # the intervals hold together for the three
+        # the intervals of the three are simultaneous
         assert extra.auc.confidence == pytest.approx(1 - 0.05 / 3)
 
 
@@ -159,7 +159,7 @@ def test_without_reference_models_the_trees_are_asked(options, references):
 
 
 def test_explanations_of_another_kind_of_model_are_not_compared():
-    """A network that can't be trained again has reference models of another kind, which say nothing of its slopes."""
+    """A network that can't be trained again has reference models of another kind, which have no information on its slopes."""
     found = run_steep(["probabilities", "gradient"], references=2, workers=1)
     left_out = {one.attack: one.reason for one in found.not_run}
     assert "fit=" in left_out[LEARNED_WITH_PREDICTION]

@@ -1,4 +1,4 @@
-"""Near copies of training records in the holdout: found however they were rounded, and never among fair draws."""
+"""Near copies of training records in the holdout: found after any rounding, and never among records of one population."""
 
 import numpy as np
 import pandas as pd

@@ -1,4 +1,4 @@
-"""Pairs of models in `evaluate`: what is asked of whom, what is compared, and what target and control share."""
+"""Pairs of models in `evaluate`: the queries of each model, the comparisons, and what target and control share."""
 
 from __future__ import annotations
 

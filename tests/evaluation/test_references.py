@@ -320,7 +320,7 @@ def test_membership_evidence_is_uniform_without_a_leak_and_few_are_named():
     model = forest().fit(X[1000:], y[1000:])
     found = ls.audit(model, (X[:500], y[:500]), (X[500:1000], y[500:1000]), workers=1)
     p = found.records["p_value"].to_numpy()
-    for share in (0.05, 0.1, 0.5):  # four standard errors of a share of 500 beside one of 500
+    for share in (0.05, 0.1, 0.5):  # four standard errors of a share of 500 against one of 500
         assert np.mean(p <= share) <= share + 4 * np.sqrt(2 * share * (1 - share) / 500)
     assert found.named is None
 

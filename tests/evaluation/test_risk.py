@@ -84,7 +84,7 @@ def test_the_gap_is_the_difference_of_the_aucs_of_a_group_and_of_the_rest():
 
 
 def literal_by_group(judged, groups, confidence):
-    """Every group and its rest taken out of the sample and sorted again: slow, and what the definition says."""
+    """Every group and its complement taken out of the sample and sorted again: slow, but literal."""
     chosen = [(column, level) for column, levels in groups.items() for level in sorted(set(levels) - {risk.NOT_SHOWN})]
     together = 1 - (1 - confidence) / max(len(chosen), 1)
     for column, level in chosen:

@@ -1,4 +1,4 @@
-"""Training that ends early: after whole rounds, with the result of an audit that planned no more."""
+"""Training that ends early after whole rounds gives the result of an audit with fewer references."""
 
 from dataclasses import replace
 

@@ -13,17 +13,8 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.ranking import Scale
 from leakscope.core.result import Caveat
 from leakscope.core.wording import write
-from leakscope.evaluation import verdict
-from leakscope.evaluation.results import (
-    Basis,
-    DoubtCode,
-    EpsilonClaim,
-    FindingCode,
-    Fit,
-    NamedMembers,
-    Statement,
-    SupportCode,
-)
+from leakscope.evaluation import results, verdict
+from leakscope.evaluation.results import Basis, EpsilonClaim, Fit, NamedMembers, Statement
 from leakscope.evaluation.risk import FALSE_POSITIVE_RATES, Judged, JudgedAttack, assess
 from leakscope.report.documents import verdict as words
 
@@ -36,10 +27,8 @@ def assess_all(score_sets, member, blind, control=None):
 
     unseen, shuffled = None if control is None else judged(control), np.roll(member, len(member) // 2)
     trials = [
-        JudgedAttack(
-            Attack(f"attack {number}", "log_loss", "test", None), judged(scores), judged(scores, shuffled), unseen
-        )
-        for number, scores in enumerate(score_sets)
+        JudgedAttack(Attack(f"attack {n}", "log_loss", "test", None), judged(scores), judged(scores, shuffled), unseen)
+        for n, scores in enumerate(score_sets)
     ]
     chance = verdict.confidence_for_choice(0.95, len(trials), 1 + len(FALSE_POSITIVE_RATES))
     both = [assess(trial, judged(blind), {}, confidences=(0.95, chance)) for trial in trials]
@@ -62,7 +51,7 @@ def test_twenty_useless_attacks_do_not_make_one_look_good():
     allowed = 0.05 + 4 * np.sqrt(0.05 * 0.95 / repeats)
     assert leaks / repeats <= allowed
     assert 1 - held / repeats <= allowed
-    # Without paying for the choice a false alarm would be the rule: 1 - 0.975^20 is 40 %.
+    # Without the correction for selection, false positives would be frequent: 1 - 0.975^20 is 40 %.
     assert careless / repeats > 0.2
 
 
@@ -83,8 +72,8 @@ def test_a_leak_about_few_members_is_found_though_the_auc_is_chance():
     n = 4000
     member = np.repeat([True, False], n)
     scores = rng.normal(size=2 * n)
-    scores[:200] = 10 + rng.random(200)  # one member in twenty is certain
-    scores[200:n] -= 0.065  # and the others make up for it
+    scores[:200] = 10 + rng.random(200)  # one member in twenty is certainly found
+    scores[200:n] -= 0.065  # and the other members compensate
     said, strongest, _ = assess_all([scores, rng.normal(size=2 * n)], member, rng.normal(size=2 * n))
     assert strongest.auc.low <= 0.5
     assert said.kind == "leaks"
@@ -116,7 +105,7 @@ def test_without_a_leak_the_number_of_records_decides_what_can_be_said(n, kind):
 
 
 def test_the_records_said_to_be_needed_do_suffice():
-    """With as many records as asked for, chance is told from a leak of the margin in nearly every draw."""
+    """With as many records as asked for, chance is distinguished from a leak of the margin in nearly every draw."""
     rng = np.random.default_rng(6)
     chance = verdict.confidence_for_choice(0.95, 1, 1 + len(FALSE_POSITIVE_RATES))
     n = verdict.records_needed(0.05, chance)
@@ -335,7 +324,7 @@ def test_a_leak_states_how_many_members_could_be_named_and_no_other_verdict_does
 
 
 def test_every_code_has_words():
-    codes = {code for kind in (FindingCode, DoubtCode, SupportCode) for code in get_args(kind)}
+    codes = {code for kind in (results.FindingCode, results.DoubtCode, results.SupportCode) for code in get_args(kind)}
     assert set(words._WORDS) == codes
 
 

@@ -1,4 +1,4 @@
-"""Answers asked for again, singly and in other batches: random models are averaged, and nothing hides in a batch."""
+"""Repeated, single and batched queries: random models are averaged, and dependence on the batch is detected."""
 
 import numpy as np
 import pytest
@@ -46,7 +46,7 @@ def test_noise_that_is_small_against_the_classes_but_not_within_them_gets_no_all
     rng = np.random.default_rng(0)
     X = rng.normal(size=(12_000, 4))
     y = (X[:, 0] > 0).astype(int)
-    inside = lookup_model(X[:6000], y[:6000], sure=0.9)  # 0.9 for members, 0.5 for others
+    inside = lookup_model(X[:6000], y[:6000], sure=0.9)  # 0.9 for members, 0.5 for non-members
 
     def predict(X, spread):
         second = np.where(X[:, 0] > 0, 0.9, 0.1) + 0.01 * (inside.predict(X)[:, 1] - 0.5)

@@ -1,4 +1,4 @@
-"""The oracle: what it says, counts, rounds, refuses, and that it holds nothing else."""
+"""The oracle: answers, counts, rounding, refusals, and that it holds nothing else."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Attribute inference in small worlds where the best attacker's advantage follows by listing all that can happen."""
+"""Attribute inference on small distributions whose best advantage follows by enumeration."""
 
 from itertools import product
 
@@ -82,13 +82,13 @@ def test_who_knows_the_causes_gains_exactly_nothing_about_another_feature(downst
 
 
 def test_nothing_to_gain_is_not_nothing_to_infer(downstream):
-    """The features alone tell of each other: the attacker without any model has the advantage of the enumeration."""
+    """The features are correlated: the attacker without a model has the advantage of the enumeration."""
     found = risk(downstream, causal_model, FEATURE, knows_label=False).records
     truth = downstream.best(FEATURE, lambda cell: (cell[CAUSE], cell[OTHER]))
     assert truth > 0.3
     assert holds(found.baseline_advantage, truth)
     with_label = downstream.best(FEATURE, lambda cell: (cell[CAUSE], cell[OTHER], cell[3]))
-    assert with_label == pytest.approx(truth)  # given the cause the label tells nothing about the feature
+    assert with_label == pytest.approx(truth)  # given the cause, the label has no information on the feature
 
 
 def test_by_label_a_model_without_the_feature_leaves_the_prior_of_who_does_not_know_the_label(downstream):
@@ -142,7 +142,7 @@ def upstream():
 
 @pytest.mark.parametrize("digits", [None, 1])
 def test_a_cause_is_given_away_as_far_as_the_answers_differ(upstream, digits):
-    """With all digits A and the answer tell S; with one, 0.1 and 0.14 are the same and only A = 1 is told."""
+    """With all digits, A and the answer determine S; with one, 0.1 and 0.14 are equal and only A = 1 does."""
     found = risk(upstream, lambda X: LEVELS[X[:, 0], X[:, 1]], 1, digits=digits).records
     shown = LEVELS if digits is None else np.round(LEVELS, digits)
     truth = upstream.best(1, lambda cell: (cell[0], cell[2], shown[cell[0], cell[1]]))

@@ -132,7 +132,7 @@ def test_the_interval_of_the_auc_refutes_true_claims_too_often_and_the_bound_doe
     for _ in range(500):
         told = draw(rng)
         by_auc.append(lower_auc(told) > auc_from_epsilon(e, delta))
-        loud = told * (1 + np.arange(len(told))[::-1] / len(told) / 10)  # what is given away may be guessed first
+        loud = told * (1 + np.arange(len(told))[::-1] / len(told) / 10)  # revealed pairs may be ranked first
         by_pairs.append(check_claim(e, delta, pairs=[Pairs("told", loud, -loud)], confidence=0.975).refuted)
     error = np.sqrt(0.025 * 0.975 / 500)
     assert np.mean(by_auc) > 0.025 + 4 * error

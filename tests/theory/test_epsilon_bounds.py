@@ -1,4 +1,4 @@
-"""Empirical lower bounds on ε: valid where the truth is known, close to it with many runs, and broken mechanisms are caught."""
+"""Empirical lower bounds on ε: valid if the truth is known, close to it with many runs, and broken mechanisms are detected."""
 
 import math
 

@@ -26,7 +26,7 @@ from leakscope.models.target import Model
 from leakscope.releases.release import RELEASES
 
 N = 20_000
-#: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.
+#: Four standard errors of an AUC of N members and N non-members: its variance is at most 1/4 over the smaller number.
 ERROR = 4 * math.sqrt(0.25 / N)
 
 
@@ -38,7 +38,7 @@ def guesses_of(phi, references, attack=None):
 def world(spread, seed=0):
     """Records of difficulty N(0, spread²): φ is N(d + 1, 1) of a member and N(d, 1) of another.
 
-    φ is held within ±4.6, beyond which less than 0.6 % of the members and 0.2 % of the others lie.
+    φ is held within ±4.6, which excludes less than 0.6 % of the members and 0.2 % of the non-members.
     """
     rng = np.random.default_rng(seed)
     member = np.repeat([True, False], N)
@@ -106,7 +106,7 @@ def test_offline_the_score_ranks_as_the_tail_of_the_models_without_the_record():
     guesses = guesses_of(phi, true_references(difficulty), lira(online=False))
     held = np.clip(phi, math.log(CLIP / (1 - CLIP)), math.log((1 - CLIP) / CLIP))
     np.testing.assert_allclose(norm.cdf(guesses.score), norm.cdf(held - difficulty), rtol=1e-9)
-    # φ - d is N(1, 1) for members and N(0, 1) for others, as in the online attack with equal deviations.
+    # φ - d is N(1, 1) for members and N(0, 1) for non-members, as in the online attack with equal deviations.
     assert score(guesses.score, member).auc.value == pytest.approx(norm.cdf(1 / math.sqrt(2)), abs=ERROR)
 
 
@@ -144,7 +144,7 @@ def test_phi_of_answers_and_of_the_release_are_the_same():
     phi = phi_of(fit_of(answers, y, "classification"), "classification")
     expected = [math.log(p / (1 - p)) for p in np.clip(answers[np.arange(500), y], CLIP, 1 - CLIP)]
     np.testing.assert_allclose(phi, expected, rtol=1e-9, atol=1e-12)
-    # Beside references of unit deviation and means 1 and 0 the score is φ - 1/2.
+    # With references of unit deviation and means 1 and 0, the score is φ - 1/2.
     loss = RELEASES["log_loss"](model, np.zeros((500, 1)), y)
     ratio = ask_known(lira(), loss, second=np.tile([1.0, 0.0, 1.0, 1.0], (500, 1))).score
     np.testing.assert_allclose(ratio, phi - 0.5, atol=1e-9)
@@ -206,7 +206,7 @@ def test_models_without_randomness_give_finite_scores():
 
 
 def test_on_real_models_it_beats_the_threshold_on_the_loss():
-    """Logistic regression on half as many features as records; each model is attacked with the others as shadows."""
+    """Logistic regression on half as many features as records; each model is attacked with the others as references."""
     rng = np.random.default_rng(0)
     n, features, models = 200, 50, 32
     X = rng.normal(size=(n, features))

@@ -80,7 +80,7 @@ def test_units_of_columns_do_not_count():
     model, X, y, _ = linear(3)
     scale = np.array([1024.0, 1.0, 2.0**-7])
     scaled = Model("scaled", "classification", np.arange(2), False, lambda X: model.predict(np.asarray(X) / scale))
-    # Random vectors depend on the record's values, which are others now.
+    # Random vectors depend on the record's values, which have changed.
     np.testing.assert_allclose(RELEASE(scaled, X * scale, y), RELEASE(model, X, y), rtol=0.3)
 
 
@@ -107,7 +107,7 @@ def test_too_few_questions_are_refused():
 
 
 def test_an_audit_runs_it_by_name():
-    """Random labels that the nearest neighbour remembers: members are right, others every second time."""
+    """Random labels that the nearest neighbour memorises: members are correct, non-members in half of the cases."""
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(400, 3)), rng.integers(0, 2, 400)
     model = KNeighborsClassifier(1).fit(X[:200], y[:200])

@@ -1,4 +1,4 @@
-"""The 5-5 network on confidences: it reaches what the best attack on them reaches, and finds nothing where there is nothing."""
+"""The 5-5 network on confidences: it reaches the best attack on them, and does not exceed chance without a signal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ N = 3000  # known records, and as many that are asked about
 MEMBER = np.arange(N) % 2 == 0
 ERROR = np.sqrt(0.25 / N)  # of an accuracy
 
-#: Confidence in class 1 to its probability for members and for others.
+#: Confidence in class 1 to its probability for members and for non-members.
 WORLDS = {
     "rising": ([0.2, 0.5, 0.9], [0.2, 0.3, 0.5], [0.5, 0.3, 0.2]),
     "members at the ends": ([0.05, 0.5, 0.95], [0.4, 0.2, 0.4], [0.2, 0.6, 0.2]),

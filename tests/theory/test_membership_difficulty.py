@@ -12,7 +12,7 @@ from leakscope.attacks.references import reference_statistics
 from leakscope.evaluation.risk import score
 
 N = 4000
-#: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.
+#: Four standard errors of an AUC of N members and N non-members: its variance is at most 1/4 over the smaller number.
 ERROR = 4 * math.sqrt(0.25 / N)
 
 

@@ -229,19 +229,13 @@ def test_nonmembers_are_a_uniform_sample_of_those_outside():
     assert 0 < difference.std() < 0.15
 
 
-OUT_OF_RANGE = {
-    "size": [0, 2.5, 500],
-    "models": [1],
-    "nonmembers": [0],
-    "noise": [-0.1, math.nan, "loud"],
-    "seed": [-1],
-}
+WRONG = {"size": [0, 2.5, 500], "models": [1], "nonmembers": [0], "noise": [-0.1, math.nan, "loud"], "seed": [-1]}
 
 
 @pytest.mark.parametrize(
     ("settings", "named"),
     [
-        *(({name: value}, name) for name, values in OUT_OF_RANGE.items() for value in values),
+        *(({name: value}, name) for name, values in WRONG.items() for value in values),
         ({"attack": "oracle"}, "'oracle'"),
         ({"learner": WithoutParameters(), "noise": 1.0}, "forest.*noise"),
         ({"learner": WithoutParameters(), "attack": "likelihood ratio"}, "threshold'"),  # which it may use instead

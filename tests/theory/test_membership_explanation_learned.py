@@ -1,4 +1,4 @@
-"""Boosted trees on prediction and explanation: what the explanation adds is what theory says it holds."""
+"""Boosted trees on prediction and explanation: the explanation adds as much as theory states."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ MEMBER = np.repeat([True, False], N)
 
 
 def confident(rng):
-    """Probabilities of two classes, the log-odds of class 0 being N(2, 1) for members and N(1, 1) for others."""
+    """Probabilities of two classes, the log-odds of class 0 being N(2, 1) for members and N(1, 1) for non-members."""
     p = expit(rng.normal(1.0 * MEMBER + 1.0, 1.0))
     return np.column_stack([p, 1 - p])
 
@@ -47,7 +47,7 @@ def test_nothing_is_left_of_that_world_once_it_is_normalised():
 
 
 def test_a_direction_is_found_that_the_norm_does_not_see():
-    """Members and others lean apart in one of fifty features, by four standard deviations: Φ(4/√2) = 0.998 unnormalised."""
+    """Members and non-members lean apart in one of fifty features, by four standard deviations: Φ(4/√2) = 0.998 unnormalised."""
     rng = np.random.default_rng(2)
     observed = rng.normal(size=(2 * N, 50))
     observed[:, 0] += np.where(MEMBER, 2.0, -2.0)
@@ -83,7 +83,7 @@ def test_what_is_independent_of_the_prediction_adds_what_it_holds():
 
 
 def test_of_a_regression_model_it_sees_the_squared_error_if_it_knows_the_label():
-    """Residuals N(0, 1) for members and N(0, 2²) for others: AUC 2/π·arctan 2; without labels there is nothing."""
+    """Residuals N(0, 1) for members and N(0, 2²) for non-members: AUC 2/π·arctan 2; without labels there is nothing."""
     rng = np.random.default_rng(8)
     value = rng.normal(size=2 * N)
     labels = value + rng.normal(size=2 * N) * np.where(MEMBER, 1.0, 2.0)
@@ -101,7 +101,7 @@ def test_of_a_regression_model_it_sees_the_squared_error_if_it_knows_the_label()
 
 
 def test_of_a_label_it_sees_whether_it_is_right():
-    """Right for 9 of 10 members and 6 of 10 others: AUC 1/2 + (0.9 - 0.6)/2."""
+    """Right for 9 of 10 members and 6 of 10 non-members: AUC 1/2 + (0.9 - 0.6)/2."""
     rng = np.random.default_rng(9)
     labels = rng.integers(0, 3, 2 * N)
     right = rng.random(2 * N) < np.where(MEMBER, 0.9, 0.6)
@@ -111,7 +111,7 @@ def test_of_a_label_it_sees_whether_it_is_right():
 
 
 def test_the_prediction_tells_which_class_comes_second():
-    """Members' second class is the next, others' the one after: sorted probabilities are the same for all."""
+    """The second class of members is the next, of non-members the one after: sorted probabilities are the same for all."""
     rng = np.random.default_rng(10)
     first = rng.integers(0, 3, 2 * N)
     second = (first + np.where(MEMBER, 1, 2)) % 3

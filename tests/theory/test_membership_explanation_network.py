@@ -1,4 +1,4 @@
-"""The attack network: it is the one of appendix A, finds what there is to find, and nothing where there is nothing."""
+"""The attack network: it is the one of appendix A, finds known signals, and does not exceed chance without one."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""The tree on the 1-norm: explanations of known size give the AUC that their sizes have, and normalised ones nothing."""
+"""The tree on the 1-norm: explanations of known size give the AUC of their sizes, and normalised ones give 1/2."""
 
 import numpy as np
 import pytest

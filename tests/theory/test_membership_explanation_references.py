@@ -20,7 +20,7 @@ from leakscope.attacks.references import DEVIATION_IN, DEVIATION_OUT, MEAN_IN, M
 from leakscope.evaluation.explanation_gain import auc_difference
 
 N, MODELS = 4000, 4
-#: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.
+#: Four standard errors of an AUC of N members and N non-members: its variance is at most 1/4 over the smaller number.
 ERROR = 4 * math.sqrt(0.25 / N)
 
 

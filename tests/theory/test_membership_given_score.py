@@ -27,7 +27,7 @@ def test_two_gaussians():
 
 
 def test_members_in_the_middle_are_found_by_the_tree_only():
-    """Members are uniform on [-1, 1], others on [-3, 3]: the best AUC is 1/2 + 1/3."""
+    """Members are uniform on [-1, 1], non-members on [-3, 3]: the best AUC is 1/2 + 1/3."""
     rng, member = np.random.default_rng(1), np.repeat([True, False], N)
     scores = rng.uniform(-1, 1, 2 * N) * np.where(member, 1, 3)
     assert auc_of(given_score("score"), scores, member) == pytest.approx(0.5, abs=ERROR)

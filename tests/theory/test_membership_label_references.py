@@ -1,4 +1,4 @@
-"""The predicted label against reference models, in a world whose answer is enumerated."""
+"""The predicted label against reference models, on a distribution that is enumerated."""
 
 import math
 
@@ -15,7 +15,7 @@ ERROR = 4 * math.sqrt(0.25 / N)
 
 
 def test_a_right_answer_counts_most_where_other_models_are_wrong():
-    """Half of the records are easy (0.9), half hard (0.2). Members get the right label, others with that probability."""
+    """Half of the records are easy (0.9), half hard (0.2). Members get the correct label, non-members with that probability."""
     rng = np.random.default_rng(0)
     member, p = np.repeat([True, False], N), rng.choice([0.9, 0.2], 2 * N)
     right = member | (rng.random(2 * N) < p)
@@ -30,6 +30,6 @@ def test_a_right_answer_counts_most_where_other_models_are_wrong():
     outside = {0.8: 0.5 * 0.2, 0.1: 0.5 * 0.9, -0.2: 0.5 * 0.8, -0.9: 0.5 * 0.1}
     auc = sum(a * b * (0.5 + 0.5 * np.sign(s - t)) for s, a in inside.items() for t, b in outside.items())
     assert found["label against reference models"] == pytest.approx(auc, abs=ERROR)
-    # Without the references: right or not, of which 0.55 of the others are right.
+    # Without the references: right or not, where 0.55 of the non-members are right.
     assert found["bounded loss"] == pytest.approx(0.5 + 0.45 / 2, abs=ERROR)
     assert auc > 0.5 + 0.45 / 2 + ERROR

@@ -1,4 +1,4 @@
-"""One test per statement of farokhi2020, and worlds whose leakage is known in closed form."""
+"""One test per statement of farokhi2020, and models whose leakage is known in closed form."""
 
 import math
 

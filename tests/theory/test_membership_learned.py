@@ -1,4 +1,4 @@
-"""The learned adversary: it finds what there is to find, nothing where there is nothing, and no more than theory allows."""
+"""Learned attacks: they find known signals, do not exceed chance without one, and respect theoretical limits."""
 
 import numpy as np
 import pytest
@@ -55,7 +55,7 @@ def test_on_confidences_it_does_not_see_which_class_they_belong_to():
 
 
 def test_a_tree_on_the_loss_finds_members_in_the_middle():
-    """Members with a loss between 1 and 2, others below and above: no threshold tells them, a tree does."""
+    """Members with a loss between 1 and 2, non-members below and above: no threshold separates them, a tree does."""
     rng = np.random.default_rng(4)
 
     def make(member, rng):
@@ -72,7 +72,7 @@ def test_many_known_records_are_thinned_at_random():
 
 
 def test_halves_that_are_fitted_on_each_other_err_together_and_the_interval_allows_for_it():
-    """Where there is nothing to find, what one half shares with the other by chance, the other shares with the one."""
+    """Without a signal, a chance agreement of one half with the other is one of the other with the first."""
     rng = np.random.default_rng(6)
     attack = learned("log_loss", "loss", "logistic regression")
     pairs, held, naive = [], [], []

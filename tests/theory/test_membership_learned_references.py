@@ -1,4 +1,4 @@
-"""A classifier on target and references, in a Gaussian world in which the best attack is known."""
+"""A classifier on target and references, with Gaussian scores, where the best attack is known."""
 
 import math
 
@@ -17,7 +17,7 @@ from leakscope.attacks.references import combine
 from leakscope.core.errors import InputError
 
 N = 4000
-#: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.
+#: Four standard errors of an AUC of N members and N non-members: its variance is at most 1/4 over the smaller number.
 ERROR = 4 * math.sqrt(0.25 / N)
 
 
@@ -51,7 +51,7 @@ def test_it_reaches_the_best_attack_on_target_and_means(classifier):
 
 
 def test_products_of_features_are_used_only_where_they_predict():
-    """A member is told by the product of two features alone, or by a single feature alone."""
+    """Membership depends on the product of two features alone, or on a single feature alone."""
     from leakscope.attacks.membership_learned_references import _fit_logistic
 
     rng = np.random.default_rng(0)

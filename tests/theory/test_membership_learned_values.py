@@ -1,4 +1,4 @@
-"""Regression: a classifier on prediction and truth, where errors tell something for some values only."""
+"""Regression: a classifier on prediction and truth, with errors that are informative for some values only."""
 
 import math
 
@@ -14,7 +14,7 @@ ERROR = 4 * math.sqrt(0.25 / N)
 
 
 def world(unit=1.0):
-    """Truths in [0, 1]: all errors N(0, 3²). In [2, 3]: N(0, 1) for members, N(0, 3²) for others."""
+    """Truths in [0, 1]: all errors N(0, 3²). In [2, 3]: N(0, 1) for members, N(0, 3²) for non-members."""
     rng = np.random.default_rng(0)
     member = np.repeat([True, False], N)
     telling = rng.random(2 * N) < 0.5

@@ -15,7 +15,7 @@ ERROR = 4 * math.sqrt(0.25 / N)
 
 
 def test_mean_and_deviation_are_learned_from_the_conditions():
-    """φ of others is N(c, s(y)²) with the label y deciding s; members are shifted by s: AUC Φ(1/√2)."""
+    """φ of non-members is N(c, s(y)²), where the label y determines s; members are shifted by s: AUC Φ(1/√2)."""
     rng = np.random.default_rng(0)
     member, labels = np.repeat([True, False], N), rng.integers(0, 2, 2 * N)
     condition, spread = rng.uniform(-2, 2, 2 * N), np.where(labels == 0, 0.1, 0.8)

@@ -118,7 +118,7 @@ def test_a_copy_that_is_shown_counts():
     X, y = 5 * np.eye(20), np.arange(20) % 2
     X, y = np.concatenate([X, X[:6]]), np.concatenate([y, y[:6]])
     loo = leave_one_out(X, y)
-    # Of two equal records the oracle shows the first, which tells of the second as well.
+    # Of two equal records the oracle shows the first, which reveals the second as well.
     assert RecordExplanation(1).explain(loo, X[20:]).records.ravel().tolist() == list(range(6))
     assert self_revealing(loo, X, [1])[1].all()
 
@@ -137,7 +137,7 @@ def test_self_revelation_has_the_share_of_self_revealing_records_as_its_advantag
     assert risk.advantage.value == pytest.approx(share)
     assert risk.advantage.low <= share <= risk.advantage.high
     assert risk.auc.value == pytest.approx(0.5 + share / 2)  # who isn't revealed ties with all non-members
-    # At 10 % false alarms: all revealed, and a tenth of the rest picked at random.
+    # At a false-positive rate of 10 %: all revealed records, and a random tenth of the others.
     assert risk.tpr_at_fpr[0.1].value == pytest.approx(share + 0.1 * (1 - share))
     assert (risk.control.kind, risk.control.auc.value) == ("never trained", 0.5)  # continuous features: no copies
     assert risk.control.advantage.value == 0
@@ -165,7 +165,7 @@ def test_influences_add_to_revelation_and_nothing_is_found_where_there_is_nothin
 
 
 def test_the_tree_learns_a_rule_on_influences_that_is_there():
-    # Members are those with large influences, none is revealed: a threshold on the influence tells them apart.
+    # Members are those with large influences, none is revealed: a threshold on the influence separates them.
     rng = np.random.default_rng(5)
     member = np.arange(400) % 2 == 0
     observed = np.column_stack([np.zeros(400), rng.uniform(0, 1, 400) + member])
@@ -221,7 +221,7 @@ def test_small_groups_are_pooled_or_not_shown():
     levels = np.array(["many"] * 60 + ["few"] * 12 + ["rare"] * 12)
     revealed = np.arange(84) % 4 == 0
     assert [(g.level, g.records) for g in by_group(revealed, {"x": levels})] == [("(small groups)", 24), ("many", 60)]
-    # "few" alone is too small to be shown, and then "many" has nothing to stand beside.
+    # "few" alone is too small to be shown, and then "many" has no complement.
     assert by_group(revealed[:72], {"x": levels[:72]}) == []
     assert by_group(revealed, {}) == []
 

@@ -1,4 +1,4 @@
-"""Yeom et al. 2018: the threshold adversary on errors of known law."""
+"""Yeom et al. 2018: threshold attacks on errors of a known distribution."""
 
 import math
 
@@ -12,7 +12,7 @@ N = 200_000
 
 
 def evidence_of(errors_in, errors_out, release):
-    """Half of the records are known, the other half asked about; returns the truth beside the evidence."""
+    """Half of the records are known, the other half asked about; returns the truth and the evidence."""
     observed = np.concatenate([errors_in, errors_out])[:, None]
     observed = observed**2 if release == "squared_error" else np.abs(observed)
     member = np.repeat([True, False], [len(errors_in), len(errors_out)])

@@ -1,4 +1,4 @@
-"""shokri2019, Algorithm 1 and Theorem 5.1: with d-wise independent weights, at least d records fall."""
+"""shokri2019, Algorithm 1 and Theorem 5.1: with d-wise independent weights, at least d records are recovered."""
 
 from __future__ import annotations
 
@@ -154,12 +154,10 @@ def test_a_bare_oracle_over_foreign_records_that_shows_sizes_alone(release):
 
     def answer(points):
         asked.append(points.copy())
-        shown = RecordExplanation(2).explain(models, points)
-        ids = np.unique(shown.records)
+        seen = RecordExplanation(2).explain(models, points)
+        ids = np.unique(seen.records)
         rows, labels = np.full((len(ids), d), 7.0), np.array(["?"] * len(ids))
-        return OracleAnswer(
-            shown.probabilities, shown.records + 500, release(shown.influences), ids + 500, rows, labels
-        )
+        return OracleAnswer(seen.probabilities, seen.records + 500, release(seen.influences), ids + 500, rows, labels)
 
     oracle = Oracle(answer, d, 2)
     found = run(oracle)

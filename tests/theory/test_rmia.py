@@ -20,7 +20,7 @@ from leakscope.core.errors import InputError
 from leakscope.evaluation.risk import score
 
 N = 4000
-#: Four standard errors of an AUC of N members and N others: its variance is at most 1/4 over the smaller number.
+#: Four standard errors of an AUC of N members and N non-members: its variance is at most 1/4 over the smaller number.
 ERROR = 4 * math.sqrt(0.25 / N)
 
 
@@ -48,7 +48,7 @@ def test_records_of_any_difficulty_are_told_apart_where_the_loss_is_nearly_blind
     # U and 1.05 U' of two uniform numbers on [0.1, 0.9]: P(1.05 U' > U), from the area below the line.
     low, high = 0.1 / 1.05, 0.9 / 1.05
     below = ((high - 0.1) * (1.05 * (high + 0.1) / 2 - 0.1) + (0.9 - high) * 0.8) / 0.64
-    assert low < 0.1  # members are never below the smallest of the others
+    assert low < 0.1  # members are never below the smallest non-member
     blind = ratio_of(loss, references, attack=loss_threshold("log_loss"))
     assert score(blind.score, member).auc.value == pytest.approx(below, abs=ERROR)
 

@@ -17,9 +17,8 @@ Unknown columns are filled several times from reference records of level v, and 
 then have the weight :math:`e^{-d/0.02}`, with d the total variation distance between them (of values: the difference in
 standard deviations). This assumes that unknown and known columns are independent given v.
 
-A likelihood that is equal for all levels leaves the prior unchanged, to the last bit. If the model does not use the
-sensitive feature and the attacker knows the features that it uses, the gain of ``output`` is exactly 0 [tople2020, Thm
-7].
+A likelihood that is equal for all levels leaves the prior unchanged, to the last bit. If the model ignores the
+sensitive feature and the attacker knows the features that it uses, the gain of ``output`` is 0 [tople2020, Thm 7].
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ SAME = 1e-6
 WIDTH = 0.02
 #: Likelihood of a level that does not fit: if none fits, the prior remains.
 FLOOR = 1e-12
-#: Records asked about at a time.
+#: Records per query.
 BLOCK = 2_048
 
 

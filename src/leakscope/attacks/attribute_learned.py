@@ -50,7 +50,7 @@ def imputation() -> AttributeAttack:
 def boosted_trees(
     known: Floats, level: Indices, asked: Floats, categorical: Booleans, levels: int, rng: np.random.Generator
 ) -> Floats:
-    """Return the probability of each level for the records asked about, (n, levels), by trees fitted to known records.
+    """Return the probability of each level for the judged records, (n, levels), by trees fitted to known records.
 
     Without features this is the share of each level among the known records.
 

@@ -1,5 +1,4 @@
-r"""The attack network of the paper: one sub-network for each input of the attacker, then a joint one [shokri2019,
-appendix A].
+r"""The attack network of the paper: one sub-network for each input, then a joint one [shokri2019, appendix A].
 
 With k classes and an explanation of d values, all layers are fully connected, with ReLU between them, and of sizes
 
@@ -47,15 +46,14 @@ BATCH, RATE = 64, 1e-3
 #: Training ends after this many epochs, and steps, without a smaller loss on the held-out known records.
 PATIENCE, PATIENT_STEPS = 5, 100
 SMALLEST_SCALE = float(np.finfo(np.float32).tiny)
-#: Records asked about at a time.
+#: Records per query.
 BLOCK = 2048
 
 
 def explanation_network(
     release: str, *, prediction: bool = False, true_label: bool = False, epochs: int = 30
 ) -> Attack:
-    """Return the attack by a network on the whole explanation and, optionally, other inputs [shokri2019, section 4.2
-    and appendix A].
+    """Return the attack by a network on the whole explanation and other inputs [shokri2019, section 4.2].
 
     The paper's scenarios: ``explanation_network("gradient")`` is ∇c, with ``true_label=True`` it is ∇c; l, with
     ``prediction=True`` it is ∇c; c, and ``explanation_network("probabilities")`` is c. All read the predicted label.
@@ -194,7 +192,7 @@ def _train(network: Any, shown: Shown, member: NDArray[np.bool_], epochs: int) -
 
 
 def _ask(network: Any, shown: Shown) -> Floats:
-    """Log-odds of membership; in double precision, so that they don't depend on which records are asked together."""
+    """Log-odds of membership; in double precision, so that they don't depend on the batch."""
     import torch
 
     network.double()

@@ -52,8 +52,7 @@ def explanation_norm(release: str) -> Attack:
 def log_norm(explanation: Floats) -> Floats:
     """Return the natural logarithm of each row's 1-norm to five decimals, at least that of the smallest float32.
 
-    Rounding removes differences between sums that are due to floating-point errors, such as those of normalised
-    explanations.
+    Rounding removes floating-point differences between sums, such as those of normalised explanations.
 
     Examples
     --------

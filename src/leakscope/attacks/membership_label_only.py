@@ -1,5 +1,4 @@
-"""The label-only attack: the labels of members are more stable under small changes of the record (Choquette-Choo et al.
-2021, section 3).
+"""The label-only attack: labels of members are more stable under small changes (Choquette-Choo et al. 2021, section 3).
 
 It reads the release ``label_stability`` (`leakscope.releases.label_stability`), which needs predicted labels alone. Defenses that only
 change or hide confidences do not affect it. The score is the stability; the threshold is the best one on the known records, as in

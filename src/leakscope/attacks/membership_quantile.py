@@ -5,11 +5,11 @@ the predicted quantile at level 1 − α; in their Gaussian form the quantile is
 
 .. math:: s(x) = \frac{φ(x) - \mu(x)}{σ(x)}.
 
-An attack in Leakscope reads releases and labels, never features. The regression here therefore conditions on c(x) = (mean φ and
-log mean likelihood under reference models without the record; for classes also the label) in place of x. It is not the method
-of the paper, which needs no reference models, but has the same form: boosted trees for :math:`\mu(c)`, fitted on the known
-non-members, and boosted trees for the mean absolute deviation :math:`σ(c)` from it. The threshold is the best one on the known
-records.
+An attack in Leakscope reads releases and labels, never features. The regression here therefore conditions on c(x) = (mean φ
+and log mean likelihood under reference models without the record; for classes also the label) in place of x. It is not the
+method of the paper, which needs no reference models, but has the same form: boosted trees for :math:`\mu(c)`, fitted on the
+known non-members, and boosted trees for the mean absolute deviation :math:`σ(c)` from it. The threshold is the best on the
+known records.
 """
 
 from __future__ import annotations

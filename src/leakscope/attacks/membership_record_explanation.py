@@ -1,5 +1,4 @@
-"""Membership inference attacks on record explanations: a training record often explains itself [shokri2019, section
-5.1].
+"""Membership inference attacks on record explanations: members often explain themselves [shokri2019, section 5.1].
 
 The attacker queries a point and checks whether the point itself is among the records that explain it. If it is, it is a
 member; only a copy of a training record can be a false positive. If it is not, the influences are still informative: if

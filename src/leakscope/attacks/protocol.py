@@ -1,5 +1,6 @@
-"""The types of membership inference attacks: evidence, scores, and the attack itself.  Evidence never contains the
-membership of the judged records, only that of *other* records.
+"""The types of membership inference attacks: evidence, scores, and the attack itself.
+
+Evidence never contains the membership of the judged records, only that of *other* records.
 """
 
 from __future__ import annotations

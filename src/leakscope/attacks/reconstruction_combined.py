@@ -7,8 +7,7 @@ show where the data lie. A record's row, moved to the nearest point of the subsp
 influence, shows more new records than a random point of the subspace.
 
 Each iteration is a round of Algorithm 1, then queries of all records not yet queried, then queries of rows moved into
-the subspace while these show at least one new record in twenty queries. An attacker with own records queries and moves
-these as well.
+the subspace while these show at least one new record in twenty queries. Own records of the attacker are used likewise.
 
 On 2,000 records of Adult with k = 5 (six draws, two runs each, random points to begin with) it recovers 239, 251, 292 and
 362 records with 500, 1,000, 2,000 and 5,000 queries, where the traversal alone has 235 to 241 and Algorithm 1 alone 57, 93,

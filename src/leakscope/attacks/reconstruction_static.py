@@ -36,8 +36,7 @@ def static_queries(kind: Kind, queries: int | None = 1000) -> Reconstruction:
         How points are drawn: ``uniform`` within the ranges of the prior; ``marginal``, each feature by itself from
         that feature of the prior's records; or ``records``, the prior's records in random order, each once.
     queries
-        Largest number of points. The budget may allow fewer, and ``records`` may have fewer. None for as many as the
-        budget allows.
+        Largest number of points, if budget and ``records`` have as many. None for as many as the budget allows.
 
     Examples
     --------

@@ -1,5 +1,4 @@
-r"""Reconstruction by subspace reduction: query where all records found so far have no influence [shokri2019, Algorithm
-1, Theorem 5.1].
+r"""Reconstruction by subspace reduction, where records found have no influence [shokri2019, Algorithm 1, Theorem 5.1].
 
 For logistic regression :math:`f(y) = \sigma(w^\top y + b)` and :math:`f_x`, trained without record x, the influence
 :math:`|I| = |f_x(y) - f(y)|` and the prediction give, up to one sign,
@@ -8,8 +7,7 @@ For logistic regression :math:`f(y) = \sigma(w^\top y + b)` and :math:`f_x`, tra
 
 an affine function of y. In an affine subspace of dimension m, a point that reveals x and m nearby points that reveal x
 too determine it, and :math:`u_x = 0` is an affine subspace of dimension m - 1 in which x has no influence, so that
-other records are shown. Each round removes one dimension (with k > 1 up to k, since one set of points serves all
-records shown).
+other records are shown. Each round removes one dimension (up to k, since one set of points serves all records shown).
 
 Extensions and differences from the paper:
 
@@ -108,8 +106,8 @@ def subspace_reduction(*, dimensions: int | None = None) -> Reconstruction:
     Parameters
     ----------
     dimensions
-        How many features, drawn at random, are free; the others keep a random value. By default all, or as many as the
-        budget allows.
+        How many features, drawn at random, are free; the others keep a random value. By default as many as the budget
+        allows.
 
     Examples
     --------

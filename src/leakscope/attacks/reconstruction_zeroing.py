@@ -14,11 +14,10 @@ influence,
 
 within the ranges of the features. The number of dominant records that are zeroed is random for each query, and some
 queries are not moved, so that little is lost against uniform sampling if the model is far from affine. The attack gains
-if few records dominate, as with many features and a regularised model; with few features, uniform points show the same
-records.
+if few records dominate, as with many features and a regularised model; with few features, uniform points do as well.
 
 The signs of the influences are used, as released: of the loss of the predicted class [shokri2019, Eq. 4]. The opposite
-sign for all works as well.
+sign also works.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ from leakscope.models.model import Task
 
 #: Name of the release that holds these statistics.
 REFERENCES = "references"
-#: Name of the same from reference models of another kind than the target, where the target can't be trained again.
+#: Name of the same from reference models of another kind than the target, if the target can't be retrained.
 OTHER_REFERENCES = "other references"
 #: Both. They are not releases of a model: the auditor computes them.
 FROM_REFERENCES = (REFERENCES, OTHER_REFERENCES)

@@ -29,7 +29,7 @@ from leakscope.core.estimate import Estimate
 from leakscope.core.threads import one_thread
 from leakscope.data.records import Records, join_records
 from leakscope.evaluation.blind_baseline import blind_guesses
-from leakscope.evaluation.evaluate import Evaluated, EvaluationCase, evaluate
+from leakscope.evaluation.evaluate import Cohort, Evaluated, evaluate
 from leakscope.evaluation.explanation_gain import advantage_difference, auc_difference
 from leakscope.evaluation.paired import Paired
 from leakscope.models.model import Model
@@ -169,7 +169,7 @@ def _accuracy(advantage: Estimate) -> Estimate:
     return advantage.mapped(lambda value: (1 + value) / 2)
 
 
-def _membership(found: Evaluated, case: EvaluationCase, few: bool) -> Membership:
+def _membership(found: Evaluated, case: Cohort, few: bool) -> Membership:
     risk, target, control = found.risks[0], found.trial.target, found.trial.control
     assert control is not None
     fits = case.scales[0] if few else None

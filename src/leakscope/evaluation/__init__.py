@@ -1,3 +1,3 @@
-"""Evaluation: what an attack on membership finds, and where it would find the same without a leak."""
+"""Evaluation of membership inference attacks: controls, baselines, risks with intervals, and the verdict."""
 
 __all__ = ["crossfit", "membership_experiment", "risk"]

@@ -1,4 +1,4 @@
-"""Facts about what was audited, and the caveats of an audit."""
+"""Description of the audited model and data, and the caveats of an audit."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from leakscope.evaluation.risk import Judged
 from leakscope.evaluation.verdict import MUCH_OVERLAP
 from leakscope.models.target import Target
 
-#: Below this a holdout can tell little, and the audit says so.
+#: Smallest holdout without a warning.
 SMALL_HOLDOUT = 100
-#: False-positive rate at which a member counts as recognised, when recognised members are told from the others.
+#: False-positive rate at which a member counts as recognised.
 CLEAR = 0.01
-#: Share of recognised members from which on a mixture is worth a warning.
+#: Share of recognised members from which on a mixture causes a warning.
 SMALLEST_SHARE = 0.05
-#: Distance of the mean p-value of the other members from that of non-members that still counts as none.
+#: Distance of the mean p-value of the other members from that of non-members that counts as zero.
 UNIFORM = 0.03
 
 
@@ -41,7 +41,7 @@ def _performance(model_task: str, answers: Floats, labels: NDArray[Any], confide
 
 
 def describe(target: Target, sample: Sample, observed: Observed, confidence: float) -> AuditedModel:
-    """Return what was audited: sizes, how well the model does, and how well the control models do."""
+    """Describe the audited model: sizes, its performance, and that of the control models."""
     task = target.model.task
     release = "labels" if task == "classification" else "squared_error"
     train, holdout = (
@@ -73,9 +73,9 @@ def describe(target: Target, sample: Sample, observed: Observed, confidence: flo
 def label_groups(
     labels: NDArray[Any], member: NDArray[np.bool_], classes: NDArray[Any] | None
 ) -> tuple[NDArray[Any], list[Caveat]]:
-    """Return the class of each judged record, or the decile of its label in a regression, and a warning about classes too small to be shown.
+    """Return the class of each judged record, or the decile of its label, and a warning about classes that are too small.
 
-    In a small sample the warning is left out: that little can be said of small groups is stated there for all of them.
+    In a small sample the warning is left out, since another caveat covers all groups.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def label_levels(labels: NDArray[Any], classes: NDArray[Any] | None) -> NDArray[
 
 
 def count_copies(hashes: Hashes) -> int:
-    """Return how many records are copies of an earlier one."""
+    """Count the records that are copies of an earlier one."""
     return len(hashes) - len(np.unique(hashes))
 
 
@@ -112,7 +112,7 @@ def warn_about(
     *,
     random_split: bool = False,
 ) -> list[Caveat]:
-    """Collect what this audit can't tell, or what may make it wrong."""
+    """Collect the limitations of this audit."""
     found = [*target.warnings]
     if overlap.count:
         found.append(Caveat("copies_in_holdout", {"records": overlap.count, "removed": overlap.removed}))
@@ -142,7 +142,7 @@ def much_near_overlap(overlap: Overlap) -> tuple[Caveat, ...]:
 
 
 def _below_guessing(audited: AuditedModel) -> list[Caveat]:
-    """A model with an accuracy below chance has its classes in another order than the labels."""
+    """Warn about an accuracy below chance: the classes of the model are in another order than the labels."""
     performance, classes = audited.performance, audited.classes
     if performance is None or classes is None or performance.metric != "accuracy":
         return []
@@ -171,10 +171,11 @@ def _unlike(audited: AuditedModel) -> list[Caveat]:
 
 
 def trained_share(judged: Judged) -> list[Caveat]:
-    """Return a warning where only some of the members look trained on and the others look like non-members.
+    """Warn if only some of the members look trained on and the others look like non-members.
 
-    The p-value of a record is the share of non-members with at least its score. P-values of records that were never trained
-    on are uniform; those of members with any leak are not. Few small p-values beside uniform ones are a clear mixture.
+    The p-value of a record is the share of non-members with at least its score. P-values of records that were never
+    trained on are uniform; those of members with any leak are not. A few small ones among uniform ones indicate a
+    mixture.
     """
     chances = 1 - np.concatenate([stratum.placements[0] for stratum in judged.ranking.strata])
     found = chances <= CLEAR

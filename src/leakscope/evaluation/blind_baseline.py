@@ -1,8 +1,8 @@
-"""The blind baseline: members told from non-members by the records alone, with no model.
+"""The blind baseline: a classifier of members against non-members without the model.
 
-An attack that does not beat it has found a difference between the two sets of records, not a leak of the model. It sees the
-features, the label, and how badly a simple stand-in for the model, trained on the other half of the judged records, predicts
-that label: two sets that differ in how hard their records are look different to any model, trained on them or not.
+An attack that is not better may have found a distribution shift, not a leak of the model. The baseline reads the features,
+the label, and the loss of a simple model that was trained on the other half of the judged records: sets of records that
+differ in difficulty differ under any model, trained on them or not.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from leakscope.evaluation.crossfit import Sample
 from leakscope.evaluation.risk import Judged
 from leakscope.models.target import Records
 
-#: Enough records to notice any difference between two sets that an attacker could use.
+#: Largest number of records: enough to detect any distribution shift that an attacker could use.
 MOST_KNOWN = 5_000
 
 
 def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np.random.Generator) -> Judged:
-    """Return the guesses by boosted trees on features and label, fitted on one half of the judged records and asked about the other.
+    """Score each half of the judged records by boosted trees on features and label, fitted to the other half.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def blind_guesses(members: Records, nonmembers: Records, sample: Sample, rng: np
 def _table(members: Records, nonmembers: Records, sample: Sample, rng: np.random.Generator) -> Floats:
     """The judged records as numbers: text becomes codes, and wide records become random projections.
 
-    The last column but one is the label, the last is left free.
+    The last column but one is the label; the last is empty.
     """
     judged = sample.judged
     inside, outside = take_rows(members.X, sample.members[:judged]), take_rows(nonmembers.X, sample.nonmembers)
@@ -96,10 +96,10 @@ def _surprise(
         model = LogisticRegression(max_iter=30) if classes else Ridge()
         centre, spread = features[known].mean(axis=0), features[known].std(axis=0)
         spread[spread == 0] = 1.0
-        with warnings.catch_warnings():  # a rough stand-in is good enough
+        with warnings.catch_warnings():  # convergence is not needed
             warnings.simplefilter("ignore")
             model.fit((features[known] - centre) / spread, labels[known])
-        # Put the scaling into the weights, and not into a copy of all records.
+        # Scale the weights instead of a copy of all records.
         model.coef_ = model.coef_ / spread
         model.intercept_ = model.intercept_ - model.coef_ @ centre
         loss[asked] = _linear_loss(model, features[asked], labels[asked], classes)

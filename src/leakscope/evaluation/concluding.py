@@ -1,4 +1,4 @@
-"""From attacks to what an audit says of them: the strongest, the verdict and the records. The same for models and for scores."""
+"""Conclusions of an audit from its attacks: the strongest attack, the verdict and the records."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from leakscope.attacks.protocol import Attack
 from leakscope.core.versions import versions
 from leakscope.data.records import Records
 from leakscope.evaluation.crossfit import Sample
-from leakscope.evaluation.evaluate import Evaluated, EvaluationCase, Observed, evaluate
+from leakscope.evaluation.evaluate import Cohort, Evaluated, Observed, evaluate
 from leakscope.evaluation.exposed_records import most_exposed
 from leakscope.evaluation.exposure import Exposures, count_named, p_values, record_table
 from leakscope.evaluation.results import Basis, Risk
@@ -35,18 +35,18 @@ MOST_KEPT = 20_000
 
 @dataclass(frozen=True, eq=False)
 class Tried:
-    """All attacks of an audit, each evaluated at the confidence of one interval and at that of all intervals together."""
+    """All attacks of an audit, each evaluated at the confidence of a single interval and of simultaneous intervals."""
 
     found: tuple[Evaluated, ...]
     chances: tuple[Confidence, ...]
 
     @cached_property
     def careful(self) -> list[Risk]:
-        """Risks whose intervals hold together."""
+        """Risks with simultaneous intervals."""
         return [one.risks[1] for one in self.found]
 
     def trial(self, at: int) -> JudgedAttack:
-        """Give the scores of the attack at a position; where they were not kept, it runs again."""
+        """Return the judged attack at a position; it runs again if its scores were not kept."""
         return self.found[at].trial
 
     @cached_property
@@ -72,7 +72,7 @@ class Tried:
         Parameters
         ----------
         exposures
-            Those from reference models, where there are any; otherwise they follow from the strongest attack.
+            Exposures from reference models; None to derive them from the strongest attack.
         more
             Further columns of the table of records.
         """
@@ -102,7 +102,7 @@ class Tried:
 
 def try_attacks(
     attacks: Sequence[Attack],
-    case: EvaluationCase,
+    case: Cohort,
     observed: Observed,
     settings: Settings,
     clock: Clock,
@@ -111,8 +111,8 @@ def try_attacks(
 ) -> Tried:
     """Evaluate every attack.
 
-    With more than `MOST_KEPT` judged records, scores are kept of the strongest attack alone, and of those at the positions ``kept``.
-    Other scores are computed again where they are needed.
+    With more than `MOST_KEPT` judged records, scores are kept of the strongest attack alone, and of those at the
+    positions ``kept``. Other scores are computed again if they are needed.
     """
     chances, found = confidences_for_choice(settings.confidence, attacks, len(settings.fprs)), []
     for done, (attack, chance) in enumerate(zip(attacks, chances, strict=True), start=1):

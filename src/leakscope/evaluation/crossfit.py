@@ -1,4 +1,4 @@
-"""Fitting and judging on disjoint records: who is judged, in which half, and the attack run on one half after the other."""
+"""Cross-fitting: the sample of judged records, its two halves, and attacks that are fitted to one half and judged on the other."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from leakscope.core.arrays import Booleans, Floats, Indices, Labels
 from leakscope.core.ranking import Scale, numbers_in
 
 Hashes = NDArray[np.uint64]
-#: Numbers of models.
+#: Number of the model that each record was shown to.
 Models = NDArray[np.intp] | NDArray[np.int8]
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Which records are judged: equally many members and non-members, in random order, dealt to two halves.
+    """The judged records: equally many members and non-members, in random order, split into two halves.
 
-    Copies of a record would know each other's membership: of equal members only one is judged, of equal non-members too,
-    and a record that stands on both sides has both in one half.
+    Copies of a record would reveal each other's membership. Of equal members only one is judged, likewise of equal
+    non-members, and a record on both sides has both copies in one half.
 
     ``members`` orders all members; the first ``judged`` of them are judged, the others only get a score, in the half
-    ``other_half``. The judged records stand in this order everywhere: members first, then non-members.
+    ``other_half``. Judged records always have this order: members first, then non-members.
     """
 
     members: Indices
@@ -51,11 +51,11 @@ class Sample:
 
     @property
     def member(self) -> Booleans:
-        """Who of the judged is a member: the truth, which no attack sees for a record it is asked about."""
+        """Which judged records are members: the truth, which no attack reads for a record that it scores."""
         return np.repeat([True, False], self.judged)
 
     def twins(self, members: Hashes) -> Indices:
-        """Return the for each member that is not judged the place of an equal one among the judged members, or -1, from the hashes of all."""
+        """Return for each member that is not judged the position of an equal judged member, or -1."""
         judged, rest = members[self.members[: self.judged]], members[self.members[self.judged :]]
         return follow(rest, judged, np.arange(self.judged))
 
@@ -64,7 +64,7 @@ class Sample:
         return np.concatenate([of_members[self.members[: self.judged]], of_nonmembers[self.nonmembers]])
 
     def permuted(self, rng: np.random.Generator) -> Booleans:
-        """Return the memberships shuffled within each half, so that each stays balanced: the control with nothing to find."""
+        """Shuffle the memberships within each half, so that both stay balanced: the permuted control."""
         member = self.member
         for number in (0, 1):
             rows = np.flatnonzero(self.half == number)
@@ -89,7 +89,7 @@ def follow(hashes: Hashes, leaders: Hashes, parts: NDArray[Any], default: Any = 
 
 
 def fill(placed: Indices, like: Indices, rng: np.random.Generator) -> Indices:
-    """Place those that are free (-1) at random so that 0 and 1 come as near as can be to their numbers in ``like``.
+    """Assign 0 or 1 at random to free places (-1), so that their numbers are as close as possible to those in ``like``.
 
     Examples
     --------
@@ -117,7 +117,7 @@ def cross_guess(
     model: Models | None = None,
     known: Known | None = None,
 ) -> tuple[Guesses, Floats]:
-    """Ask the attack about each half of the records while it knows the memberships in the other.
+    """Run the attack on each half of the records with the memberships of the other half known.
 
     Parameters
     ----------
@@ -126,15 +126,15 @@ def cross_guess(
     second, others_second
         What the second release shows of the sample and of the others, if the attack reads a second release.
     model
-        Numbers the models that the records were shown to, where there are several: the attack runs on each by itself.
-        There are no others then.
+        Number of the model that each record was shown to, if there are several: the attack runs on each separately.
+        There are no ``others`` then.
     known
-        What the attacker knows in place of the records of the sample, row by row.
+        What the attacker knows instead of the records of the sample, row by row.
 
     Returns
     -------
     tuple
-        The guesses about the sample and the scores of the others.
+        Scores and decisions of the sample, and scores of the others.
 
     Examples
     --------
@@ -176,14 +176,14 @@ def cross_guess(
 
 
 def _below(first: NDArray[Any], second: NDArray[Any]) -> NDArray[Any]:
-    """Both, one below the other; the first as it is where the second is empty."""
+    """Both arrays concatenated; the first itself if the second is empty."""
     return np.concatenate([first, second]) if len(second) else first
 
 
 def scale_of(attack: Attack, half: Indices, world: Models | None = None) -> Scale:
     """Return which scores of a cross-fitted attack can be compared: those of one half, or all where the scale is fixed.
 
-    ``world`` numbers the models that the records were shown to, where there are several.
+    ``world`` is the number of the model that each record was shown to, if there are several.
     """
     if world is None:
         return Scale.of_one(len(half)) if attack.fixed_scale else Scale.of_halves(half)

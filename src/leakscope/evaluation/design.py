@@ -1,6 +1,6 @@
-"""The design of training sets: which records train which model, for audits and comparisons alike.
+"""The design of training sets: which records train which model, in audits and comparisons.
 
-Models are numbered. A study trains those that it needs, and asks each about some records:
+Models are numbered. A study trains the models that it needs and queries each about some records:
 
 ============ =================================================================== ===============================================
 model        trained on                                                          asked about
@@ -12,13 +12,12 @@ model        trained on                                                         
 *halves*     half of the members                                                 judged members of the other half, as many judged
                                                                                  non-members, and members that are not judged
 *references* all members that are not judged, a random half of the judged        the judged records
-             members and a random half of the judged non-members; the partner
-             of a pair on the other halves
+             members and a random half of the judged non-members; the partner of a pair on the other halves
 ============ =================================================================== ===============================================
 
-References have the size of the audited model, and every judged record is in exactly half of them. With references there are four
-folds and two halves; without, two folds, which are the halves of the members. Copies of a record train together, and classes are
-dealt evenly. References have the last numbers and each pair is drawn by itself: the first pairs are the same whatever the number of pairs.
+References have the size of the audited model, and every judged record is in exactly half of them. With references there are four folds and
+two halves; without, two folds, which are the halves of the members. Copies of a record are in the same training sets, and classes are
+balanced. References have the last numbers, and each pair is drawn independently: the first pairs are the same for any number of pairs.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from leakscope.models.target import Target
 Kind = Literal["whole", "fold", "half", "reference"]
 KINDS: tuple[Kind, ...] = ("whole", "fold", "half", "reference")
 FOLDS = 4
-#: Draws of the folds before they are given up.
+#: Largest number of draws of the folds.
 MOST_DRAWS = 1000
 #: In `Design.sides`: trains both models of a pair, or none of them; the second number marks a held-out copy of a member.
 BOTH, NEITHER, COPY = 2, -1, 4
@@ -45,7 +44,7 @@ BOTH, NEITHER, COPY = 2, -1, 4
 
 @dataclass(frozen=True)
 class Numbers:
-    """How many models of each kind a study trains."""
+    """Number of models of each kind that a study trains."""
 
     references: int = 0
     folds: int = 0
@@ -65,12 +64,12 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Design:
-    """Who trains which model, and about whom each is asked. Positions count members first, then non-members.
+    """Which records train each model, and which it is queried about. Positions count members first, then non-members.
 
     Parameters
     ----------
     numbers
-        How many models of each kind there are.
+        Number of models of each kind.
     members, records
         Number of members, and of all records.
     judged
@@ -84,7 +83,7 @@ class Design:
         The part of each record. Judged non-members are dealt to the halves as members are, so that the half without it can be
         asked about every judged record. It is -1 for other non-members, and for all of them without folds.
     asked
-        The fold model that each judged record is asked of.
+        The fold model that is queried about each judged record.
     """
 
     numbers: Numbers
@@ -129,7 +128,7 @@ class Design:
         return np.flatnonzero(self.fold != number if kind == "fold" else self.half[: self.members] == number)
 
     def rows(self, model: int) -> Indices:
-        """Return the records that a model is asked about; for a fold those of the control come first.
+        """Return the records that a model is queried about; for a fold, those of the control come first.
 
         A half is asked about judged records of the other half, and about all members that are not judged, whose exposure is a mean over
         both halves.
@@ -148,7 +147,7 @@ class Design:
         return np.asarray(self.judged[self.asked == model - self.models("fold").start])
 
     def fit_rows(self, model: int) -> Indices:
-        """Return the judged members that a fold model was trained on, and is asked about to see how it fits them."""
+        """Return the judged members in the training set of a fold model, to measure how it fits them."""
         if not self.numbers.references:
             return self.judged[:0]
         rows = self.judged_members
@@ -219,10 +218,10 @@ def _draw_halves(
 def _draw_folds(
     sample: Sample, hashes: tuple[Hashes, Hashes], labels: tuple[Any, Any], folds: int, rng: np.random.Generator
 ) -> tuple[Indices, Indices]:
-    """The part of each member, and the fold model that each judged record is asked of.
+    """The part of each member, and the fold model that is queried about each judged record.
 
-    An attack on the control is fitted on one half of the records of one model. With a dozen records a draw can leave such a cell
-    without members or without non-members; it is then drawn again.
+    An attack on the control is fitted to one half of the records of one model. With a dozen records, a draw can leave this half
+    without members or non-members; it is then repeated.
     """
     members, nonmembers = hashes[0], hashes[1][sample.nonmembers]
     if not folds:
@@ -242,9 +241,9 @@ def _draw_folds(
 
 
 def _deal(hashes: Hashes, labels: NDArray[Any], parts: int, rng: np.random.Generator) -> Indices:
-    """Deal records to parts of about equal size: copies to the same one, and each class evenly."""
+    """Assign records to parts of about equal size: copies to the same part, each class evenly."""
     _, first, copy = np.unique(hashes, return_index=True, return_inverse=True)
-    order = rng.permutation(np.argsort(first))  # by place, so that the values of the hashes play no part
+    order = rng.permutation(np.argsort(first))  # by position, so that the values of the hashes have no effect
     order = order[np.argsort(labels[first][order], kind="stable")]
     part = np.empty(len(first), np.intp)
     part[order] = np.arange(len(first)) % parts

@@ -3,8 +3,9 @@
 The gain of one option over another on an axis is the difference of their values, so that more is better.
 
 - *Point dominance*: no gain is negative and at least one is positive. Values are uncertain, so chance alone makes some options dominated.
-- *Significant dominance*: point dominance, and by intervals at least one gain is positive and none is below minus the tolerance of its axis.
-  An exactly equal value can never be shown: hence the tolerance. If the intervals of all gains are simultaneous, all these statements are.
+- *Significant dominance*: point dominance, and by intervals at least one gain is positive and none is below minus the tolerance of its
+  axis. Exact equality can't be shown by an interval: hence the tolerance. If the intervals of all gains are simultaneous, all these
+  statements are.
 """
 
 from __future__ import annotations
@@ -85,10 +86,10 @@ def difference(first: Estimate, second: Estimate) -> Estimate:
 
 
 def negated(estimate: Estimate) -> Estimate:
-    """Change the sign: what is lost becomes what is gained."""
+    """Return the estimate with the opposite sign: a loss becomes a gain."""
     return replace(estimate, value=-estimate.value, low=-estimate.high, high=-estimate.low)
 
 
 def exact(value: float) -> Estimate:
-    """Give a number that is known exactly, or compared by its value alone."""
+    """Return an estimate of a number that is known exactly, or compared by its value alone."""
     return Estimate(value, value, value, 1.0, "exact")

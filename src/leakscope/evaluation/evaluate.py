@@ -1,7 +1,7 @@
-"""One attack, evaluated: its risk on the target, with the never-trained control, permuted memberships and the blind baseline.
+"""Evaluation of one attack: risk on the target, never-trained control, permuted memberships, and blind baseline.
 
-Every study that asks "does this attack distinguish members from non-members?" asks it here. The attacker knows the membership of
-half of the judged records and is judged on the other half, both ways round (`crossfit`).
+Every study measures here whether an attack distinguishes members from non-members. The attacker knows the membership of half of
+the judged records and is judged on the other half, and vice versa (`crossfit`).
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ Shown = Mapping[str, Floats]
 
 @dataclass(frozen=True, eq=False)
 class ControlOutputs:
-    """What the releases show of the judged records, asked of models that were not trained on them.
+    """Released values of the judged records from models that were not trained on them: the never-trained control.
 
-    ``model`` says for each judged record which of these models was asked about it.
+    ``model`` is the number of the model that was queried about each judged record.
     """
 
     shown: Shown
@@ -41,9 +41,9 @@ class ControlOutputs:
 
 @dataclass(frozen=True, eq=False)
 class KnownNonmembers:
-    """Non-members that the attacker learns from in place of the judged ones: one for each of these, in their order.
+    """Non-members that the attack is fitted to instead of the judged ones: one for each of these, in their order.
 
-    ``target`` and ``control`` hold what the releases show of them, asked of the same models as the judged ones.
+    ``target`` and ``control`` hold their released values, from the same models as those of the judged ones.
     """
 
     labels: Labels
@@ -53,10 +53,10 @@ class KnownNonmembers:
 
 @dataclass(frozen=True, eq=False)
 class Observed:
-    """What the releases show: of all members, of all non-members, and of the judged records through the control.
+    """Released values of all members, of all non-members, and of the judged records under the control.
 
-    ``known`` is for an attacker who learns from other non-members than the judged ones. ``judged`` holds what is known of the judged
-    records alone and is the same for target and control: statistics of reference models.
+    ``known`` is for an attack that is fitted to other non-members than the judged ones. ``judged`` holds statistics of reference models,
+    which exist for the judged records only and are the same for target and control.
     """
 
     members: Shown
@@ -66,11 +66,11 @@ class Observed:
     judged: Shown = field(default_factory=dict)
 
     def of_judged(self, name: str, sample: Sample) -> Floats:
-        """Return what a release shows of the judged records."""
+        """Return the released values of the judged records."""
         return self.judged[name] if name in self.judged else sample.judge(self.members[name], self.nonmembers[name])
 
     def of_others(self, name: str, sample: Sample) -> Floats:
-        """Return what a release shows of members that are not judged; of what is known of judged records alone, their means."""
+        """Return the released values of members that are not judged; the mean of statistics that exist for judged ones only."""
         rest = sample.members[sample.judged :]
         if name in self.judged:
             return np.tile(self.judged[name].mean(axis=0), (len(rest), 1))
@@ -78,8 +78,8 @@ class Observed:
 
 
 @dataclass(frozen=True, eq=False)
-class EvaluationCase:
-    """What all attacks of a study are judged by.
+class Cohort:
+    """The records, labels and groups on which all attacks of a study are judged.
 
     Parameters
     ----------
@@ -88,14 +88,14 @@ class EvaluationCase:
     labels
         True labels of all members and of all non-members.
     blind
-        Scores of the blind baseline on the judged records; None where the records are not known, or where the study measures
-        it by itself, once for several cases.
+        Scores of the blind baseline on the judged records; None if the records are not known, or if the study measures it
+        once.
     groups
         Column name to the level of each judged record.
     model
-        Which model each judged record was shown to, where the target is several models and each one's control is another one
-        of them. Scores are then compared within a model, every member is judged, memberships are not shuffled, and the attack
-        draws the same random numbers on target and control, so that their difference is that of the models.
+        Number of the model that each judged record was shown to, if the target consists of several models and each is the
+        control of another. Scores are then compared within a model, every member is judged, memberships are not shuffled, and
+        the attack draws the same random numbers on target and control, so that only the models differ.
     """
 
     sample: Sample
@@ -116,7 +116,7 @@ class EvaluationCase:
 
     @cached_property
     def group_columns(self) -> list[GroupColumn]:
-        """The groups by number; shared by all attacks."""
+        """The groups as codes; shared by all attacks."""
         return group_columns(self.groups)
 
 
@@ -127,9 +127,9 @@ class Evaluated:
     Parameters
     ----------
     run
-        Gives the scores: the trial, and the scores of the members that are not judged. The same every time.
+        Function that computes the judged attack and the scores of the members that are not judged. It is deterministic.
     kept
-        The same, where it is kept.
+        Its result, if it is kept.
     """
 
     attack: Attack
@@ -152,27 +152,24 @@ class Evaluated:
         return self._scored[1]
 
     def without_scores(self) -> Evaluated:
-        """Return the same without scores; where they are read all the same, the attack runs again."""
+        """Return a copy without scores; if they are read, the attack runs again."""
         return replace(self, kept=None)
 
 
-def evaluate(
-    attack: Attack, case: EvaluationCase, observed: Observed, confidences: Sequence[float | Confidence]
-) -> Evaluated:
-    """Run an attack on the target and on its controls, and give its risk at each confidence.
+def evaluate(attack: Attack, case: Cohort, observed: Observed, confidences: Sequence[float | Confidence]) -> Evaluated:
+    """Run an attack on the target and on its controls, and return its risk at each confidence.
 
-    What is random in an attack follows from the seed and its name, so that the same attack gives the same scores in every study,
-    whatever else runs.
+    The random numbers of an attack depend on the seed and its name only, so that the same attack gives the same scores in every study.
     """
     trial, others = _try(attack, case, observed, shuffled=case.model is None)
     risks = assess(trial, case.blind, case.group_columns, confidences=confidences, fprs=case.fprs)
-    # Copies without what scoring has cached, which for a million records is some 100 MB an attack.
+    # Copies without the caches of scoring, which for a million records are about 100 MB per attack.
     control = None if trial.control is None else replace(trial.control)
     kept = replace(trial, target=replace(trial.target), permuted=None, control=control)
     return Evaluated(attack, tuple(risks), partial(_try, attack, case, observed, shuffled=False), (kept, others))
 
 
-def _try(attack: Attack, case: EvaluationCase, observed: Observed, *, shuffled: bool) -> tuple[JudgedAttack, Floats]:
+def _try(attack: Attack, case: Cohort, observed: Observed, *, shuffled: bool) -> tuple[JudgedAttack, Floats]:
     """The attack on the target, on shuffled memberships and on the control; and scores of the members that are not judged."""
     seed = zlib.crc32(f"{attack.name} on {attack.release}".encode())
     on_target, on_permuted, on_control = np.random.SeedSequence([case.seed, seed]).spawn(3)
@@ -202,28 +199,18 @@ def _try(attack: Attack, case: EvaluationCase, observed: Observed, *, shuffled: 
 
 
 def _guess(
-    attack: Attack,
-    case: EvaluationCase,
-    shown: Shown,
-    labels: Any,
-    rng: np.random.Generator,
-    member: Any = None,
-    **more: Any,
+    attack: Attack, case: Cohort, shown: Shown, labels: Any, rng: np.random.Generator, member: Any = None, **more: Any
 ) -> tuple[Guesses, Floats]:
-    """Ask the attack about the judged records from what is shown of them."""
+    """Run the attack on the judged records."""
     sample, second = case.sample, attack.second_in(shown)
     known_as = sample.member if member is None else member
     return cross_guess(attack, shown[attack.release], labels, known_as, sample.half, rng, second=second, **more)
 
 
 def _learned(
-    attack: Attack,
-    case: EvaluationCase,
-    seen: Shown,
-    known: KnownNonmembers | None,
-    shown: Callable[[KnownNonmembers], Shown],
+    attack: Attack, case: Cohort, seen: Shown, known: KnownNonmembers | None, shown: Callable[[KnownNonmembers], Shown]
 ) -> Known | None:
-    """What the attacker knows: the judged members as they are, and the known non-members in place of the judged ones."""
+    """What the attacker knows: the judged members, and the known non-members instead of the judged ones."""
     if known is None:
         return None
     judged = case.sample.judged
@@ -232,10 +219,8 @@ def _learned(
     return Known(both[attack.release], labels, case.sample.member, attack.second_in(both))
 
 
-def _on_control(
-    attack: Attack, case: EvaluationCase, labels: Any, observed: Observed, rng: np.random.Generator
-) -> Judged:
-    """The attack again on each of the models that were not trained on the records they are asked about."""
+def _on_control(attack: Attack, case: Cohort, labels: Any, observed: Observed, rng: np.random.Generator) -> Judged:
+    """Run the attack on each of the models that were not trained on the records that they are queried about."""
     control, sample = observed.control, case.sample
     assert control is not None
     shown = {

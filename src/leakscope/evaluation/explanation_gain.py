@@ -1,9 +1,9 @@
-"""What an explanation gives away once the prediction is out: the same attack with and without it, on the same records.
+"""Extra leakage of an explanation beyond the prediction: the same attack with and without it, on the same records.
 
-The attacker holds the prediction and the true label, and in a second run the explanation too, with the same kind of
-classifier over all features of the first. The difference of the two is the extra leakage [shokri2019, Observation 4.3, where
-the paper finds none]. It is paired: both runs are judged on the same records, which makes its interval much narrower than
-that of either. The interval may lie below 0, since a classifier that is offered what does not help can do worse by it.
+The attacker reads the prediction and the true label, and in a second run the explanation too, with the same kind of
+classifier. The difference of the two is the extra leakage [shokri2019, Observation 4.3, where the paper finds none]. It is
+paired: both runs are judged on the same records, which makes its interval much narrower than that of either. The interval
+can be below 0, since uninformative inputs can make a classifier worse.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from leakscope.evaluation.results import Extra
 from leakscope.evaluation.risk import Judged, JudgedAttack
 
 
-def extra_leakage(without: JudgedAttack, together: JudgedAttack, beside: str, confidence: float) -> Extra:
+def extra_leakage(without: JudgedAttack, together: JudgedAttack, prediction: str, confidence: float) -> Extra:
     """Compare an attack on the prediction and the explanation with one on the prediction alone.
 
     Parameters
     ----------
     without, together
         The two attacks, judged on the same records in the same halves.
-    beside
-        The prediction that both know.
+    prediction
+        The prediction that both read.
     confidence
         Confidence of every interval.
     """
@@ -40,7 +40,7 @@ def extra_leakage(without: JudgedAttack, together: JudgedAttack, beside: str, co
         control = auc_difference(together.control, without.control, confidence)
     return Extra(
         release=together.attack.release,
-        beside=beside,
+        beside=prediction,
         auc=added,
         advantage=advantage_difference(together.target, without.target, confidence),
         without=intervals.auc(without.target.ranking, confidence),
@@ -51,7 +51,7 @@ def extra_leakage(without: JudgedAttack, together: JudgedAttack, beside: str, co
 
 
 def auc_difference(together: Judged, without: Judged, confidence: float, *, fits: Scale | None = None) -> Estimate:
-    """Return the difference of the AUCs of two attacks on the same records in the same strata; ``fits`` as in `advantage_difference`."""
+    """Return the difference of two attacks' AUCs on the same records and strata; ``fits`` as in `advantage_difference`."""
     found = intervals.paired_auc_difference(together.scores, without.scores)(confidence)
     if fits is None:
         return found
@@ -68,11 +68,11 @@ def auc_difference(together: Judged, without: Judged, confidence: float, *, fits
 def advantage_difference(
     together: Judged, without: Judged, confidence: float, *, fits: Scale | None = None
 ) -> Estimate:
-    """Return the difference of two advantages: changes of the decision lie in [-1, 1], half of them plus one half in [0, 1].
+    """Return the difference of two advantages, from the changes of the decisions, which are in [-1, 1].
 
-    ``fits`` says which records one fit of the attack has judged, for models with few distinct predictions. There a fit that
-    changes slightly moves whole groups of records across the threshold, which no error over records includes. The interval is
-    then at least as wide as Student's over the fits.
+    ``fits`` states which records each fit of the attack has judged, for models with few distinct predictions. A small change
+    of a fit then moves whole groups of records across the threshold, which a standard error over records does not include.
+    The interval is at least as wide as Student's interval over the fits.
     """
     change = (together.guesses.says_member - without.guesses.says_member + 1) / 2
     parts: list[ScoreSplit] = split(change, together.member, together.scale)
@@ -86,7 +86,7 @@ def advantage_difference(
 
 
 def _over_fits(found: Estimate, fits: Sequence[float]) -> Estimate:
-    """Widen an interval over records to Student's over the fits of the attack, where that is wider."""
+    """Widen an interval over records to Student's interval over the fits of the attack, if that is wider."""
     error = float(np.std(fits, ddof=1)) / math.sqrt(len(fits))
     half = float(special.stdtrit(len(fits) - 1, 0.5 + found.confidence / 2)) * error
     low, high = min(found.low, found.value - half), max(found.high, found.value + half)

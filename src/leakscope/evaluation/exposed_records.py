@@ -12,12 +12,12 @@ from leakscope.evaluation.results import ExposedRecord
 if TYPE_CHECKING:
     import pandas as pd
 
-#: How many of the most exposed records a report names.
+#: Number of most exposed records in a report.
 EXPOSED_RECORDS = 10
 
 
 def most_exposed(records: pd.DataFrame) -> tuple[ExposedRecord, ...]:
-    """Return the ten training records with the first ranks; of those that share a rank, those that come first.
+    """Return the ten training records with the first ranks; ties are broken by position.
 
     Examples
     --------
@@ -29,7 +29,7 @@ def most_exposed(records: pd.DataFrame) -> tuple[ExposedRecord, ...]:
 
 
 def first_ranks(ids: Sequence[Any], scores: Sequence[float], ranks: Sequence[int]) -> tuple[ExposedRecord, ...]:
-    """Give the same from columns."""
+    """Return them from columns."""
     sizes = Counter(ranks)
     first = nsmallest(EXPOSED_RECORDS, range(len(ranks)), key=ranks.__getitem__)
     return tuple(ExposedRecord(str(ids[at]), float(scores[at]), int(ranks[at]), sizes[ranks[at]]) for at in first)

@@ -1,14 +1,14 @@
-r"""Two figures about each training record, never mixed.
+r"""Exposure and membership evidence of each training record.
 
 - *Exposure*: how vulnerable the record is whenever it is trained on. With reference models it is one minus the mean likelihood of its
-  label under models of which half had it: hard records are vulnerable, and records with a low loss are the safe ones. Without references
-  it is the rank of the record's score under the strongest attack.
+  label under models of which half had it: hard records are vulnerable, and records with a low loss are not. Without references it is the
+  rank of the record's score under the strongest attack.
 - *Membership evidence*: a conformal p-value of "this record was not trained on" from the strongest attack on this model,
   :math:`p(x) = (1 + \#\{z : s(z) \ge s(x)\})/(n + 1)` over n non-members z. For records that were not trained on it is at most u with
   probability at most u (Vovk et al. 2005).
 
-From the p-values follows how many people an attacker could name: the largest set that Benjamini and Hochberg's rule selects at a
-false-discovery rate of 10 % from equally many members and non-members (Bates et al. 2023).
+The p-values give the number of members that an attacker could name: the largest set that the Benjamini-Hochberg rule selects at
+a false-discovery rate of 10 % from equally many members and non-members (Bates et al. 2023). The two figures are never combined.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ from leakscope.evaluation.risk import Judged, exposure
 from leakscope.evaluation.training import Fits
 from leakscope.models.model import Task
 
-#: False-discovery rate at which people are named.
+#: False-discovery rate at which members are named.
 DISCOVERY_RATE = 0.1
 
 
 def p_values(sample: Sample, found: Evaluated, *, judged_only: bool) -> Floats:
-    """Return the conformal p-value of each member, in the order of the training set; nan where its score means nothing."""
+    """Return the conformal p-value of each member, in the order of the training set; nan without a meaningful score."""
     judged, others = found.trial.target, found.others
     scores, member, stratum = judged.guesses.score, judged.member, judged.scale.stratum
     other_stratum = sample.other_half if stratum.any() else np.zeros(len(others), np.intp)
@@ -52,7 +52,7 @@ def p_values(sample: Sample, found: Evaluated, *, judged_only: bool) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class Exposures:
-    """Exposure of every member, in the order of the training set, with the ends of its interval; nan where there is none."""
+    """Exposure of every member, in the order of the training set, with the ends of its interval; nan without one."""
 
     score: Floats
     low: Floats
@@ -62,7 +62,7 @@ class Exposures:
 def exposure_by_references(
     sample: Sample, fits: Fits, inside: NDArray[np.bool_], task: Task, confidence: float, hashes: Hashes | None = None
 ) -> Exposures:
-    r"""Return one minus the mean likelihood of each member: over the references if it or a copy of it is judged, otherwise over the halves.
+    r"""Return one minus the mean likelihood of each member, over the references if it or a copy is judged, else the halves.
 
     Half of the models in each mean had the record. The interval is over trainings of reference models, of which K/2 had the record and
     K/2 did not: with the variances :math:`s^2` among each, the mean over all K has variance
@@ -73,7 +73,7 @@ def exposure_by_references(
     inside
         Which reference had which judged record, (references, judged).
     hashes
-        Of all members, by which copies of judged members are known.
+        Hashes of all members, which identify copies of judged members.
     """
     references, halves = fits.references[:, : sample.judged], fits.halves
     if task == "regression":
@@ -99,7 +99,7 @@ def exposure_by_references(
 
 
 def record_table(members: Records, exposures: Exposures, evidence: Floats, more: Mapping[str, Any]) -> pd.DataFrame:
-    """Return the exposure with its interval, rank and membership evidence of every training record; ``more`` are columns about it."""
+    """Build the table of exposure, interval, rank and membership evidence of every training record; ``more`` are columns."""
     shown, ids = pd.Series(exposures.score), pd.Series(members.ids)
     rank = shown.rank(method="min", ascending=False).astype("int64")
     names = ids if ids.dtype.kind in "iu" else ids.astype("str")
@@ -108,9 +108,9 @@ def record_table(members: Records, exposures: Exposures, evidence: Floats, more:
 
 
 def count_named(judged: Judged, confidence: float, seed: int) -> NamedMembers:
-    """Return how many of the judged members an attacker could name who accepts one false name in ten.
+    """Count the judged members that an attacker could name at a false-discovery rate of 10 %.
 
-    Half of the non-members set the scale, the others and half of the members are asked about; then the other way round.
+    Half of the non-members calibrate the p-values of the others and of half of the members; then vice versa.
 
     Examples
     --------
@@ -146,10 +146,10 @@ def _benjamini_hochberg(p: Floats, rate: float) -> NDArray[np.bool_]:
 
 
 def procedure_risk(fits: Fits, inside: NDArray[np.bool_], task: Task, confidence: float) -> Procedure | None:
-    """Return the mean AUC of RMIA over references as targets, each against the references of the other pairs; None with one pair.
+    """Return the mean AUC of RMIA on each reference, with the other pairs as its references; None with one pair.
 
-    Who trained a reference was drawn by the auditor, so that a distribution shift can't enter. The spread over references shows how much the
-    leak varies from training to training.
+    The auditor drew the training sets of the references, so that there is no distribution shift. The spread over references shows how
+    much the leak varies over trainings.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-r"""Figures of groups and of their rests from scores that are sorted once, in time that does not grow with the number of groups.
+r"""Risks of groups and of their complements from scores that are sorted once, in time independent of the number of groups.
 
 For a member with score :math:`s_i` let :math:`a_i=\sum_j(1[s_i>t_j]+1[s_i\ge t_j])`, twice its number of non-members below with ties
 counted one half, and :math:`b_{ig}` the same sum over the non-members of group :math:`g` only. The AUC of :math:`g` and its DeLong
@@ -37,7 +37,7 @@ DECILES = 10
 
 
 def label_column(task: str, named: Iterable[str] = ()) -> str:
-    """Return the name of the column of classes or deciles, beside the columns that the caller named.
+    """Return a name for the column of classes or deciles that differs from the columns that the caller named.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def label_column(task: str, named: Iterable[str] = ()) -> str:
 
 
 def decile_levels(values: Floats) -> NDArray[Any]:
-    """Return the decile of each value, by its number: the ends of deciles are values of records, and are not shown.
+    """Return the number of each value's decile. The ends of deciles are values of records and are not shown.
 
     Equal values share a decile.
 
@@ -66,7 +66,7 @@ def decile_levels(values: Floats) -> NDArray[Any]:
 
 
 class GroupColumn(NamedTuple):
-    """A column that groups the records: its levels, and the place of each record's level, or -1 for records that are left out."""
+    """A column that groups the records: its levels, and the code of each record's level, or -1 for records that are left out."""
 
     name: str
     levels: list[str]
@@ -76,10 +76,10 @@ class GroupColumn(NamedTuple):
 def group_risks(
     ordered: Sequence[Ordered], says_member: Floats, columns: Sequence[GroupColumn], confidences: Sequence[float]
 ) -> list[tuple[GroupRisk, ...]]:
-    """Return the risk of each group and its gap to the rest of its column, at each confidence.
+    """Return the risk of each group and its gap to its complement, at each confidence.
 
-    The intervals of one confidence hold for all groups at once (Bonferroni over all groups of all columns). A group without a rest
-    that has both members and non-members is left out.
+    The intervals of one confidence are simultaneous (Bonferroni over all groups of all columns). A group is left out if its
+    complement lacks members or non-members.
 
     Examples
     --------
@@ -114,7 +114,7 @@ class _GroupAucs(NamedTuple):
 
 
 def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_GroupAucs, _GroupAucs]:
-    """AUC of every group and of every rest in one stratum."""
+    """AUC of every group and of every complement in one stratum."""
     codes, rank, member = column.codes[one.rows], one.rank, one.member
     if len(codes) and codes.min() < 0:
         shown = codes >= 0
@@ -134,10 +134,10 @@ def _both_sides(one: Ordered, column: GroupColumn) -> tuple[_GroupAucs, _GroupAu
 
 
 def _sums(codes: Indices, rank: Indices, a: Booleans, count: int) -> tuple[tuple[Indices, Indices], ...]:
-    """Sums of b and b² over the records ``a`` of each group, and of a - b and its square over those of its rest; see the module.
+    """Sums of b and b² over the records ``a`` of each group, and of a - b and its square over its complement.
 
-    All are whole numbers. Where they pass 64 bits they wrap around, which `_variance` undoes. Counts of records are kept in 32 bits,
-    and arrays are freed once they are used: otherwise this step would decide how much memory an audit needs.
+    All are whole numbers. Beyond 64 bits they wrap around, which `_variance` reverses. Counts of records have 32 bits, and arrays
+    are freed after use: otherwise this step would determine the memory that an audit needs.
     """
     kind = np.int32 if len(rank) < 2**28 else np.int64
     start, end = ties(rank)
@@ -190,7 +190,7 @@ def _sums_between(values: Indices, ends: Indices) -> Indices:
 def _variance(total: Indices, squares: Indices, count: Indices) -> Floats:
     """Variance of a mean of whole numbers from their sum and the sum of their squares; infinite for fewer than two of them.
 
-    The sum of squares about a whole number near the mean is small, and right even where the other sums have wrapped around.
+    The sum of squares about a whole number near the mean is small, and correct even if the other sums have wrapped around.
     """
     centre = total // np.maximum(count, 1)
     off = (total - count * centre).astype(np.float64)
@@ -227,7 +227,7 @@ def _combine(errors: Floats, weights: Floats, blocks: Indices) -> Floats:
 
 
 def _ends(auc: _Auc, confidence: float) -> tuple[Floats, Floats, Floats]:
-    """Value and interval; without two members and two non-members on one scale nothing is known."""
+    """Value and interval; without two members and two non-members on one scale the interval is [0, 1]."""
     value = np.where(auc.known, auc.value, 0.5)
     m, n = (np.maximum(numbers, 1) for numbers in (auc.members, auc.nonmembers))
     low, high = intervals.auc_ends(value, auc.deviation, m, n, confidence)

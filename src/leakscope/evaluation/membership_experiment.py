@@ -1,13 +1,13 @@
-r"""The membership experiment: train many models, and let an adversary tell members from outsiders in each.
+r"""The membership experiment: train many models, and measure how well an attack distinguishes members in each.
 
 [farokhi2020, section 6.2] after Yeom et al. 2018, Experiment 1. For each model a training set S of n records is drawn
-uniformly from the N there are. With even odds the adversary gets a record of S or one from outside, and guesses which; P is
-its probability of being right, and
+uniformly from the N there are. With probability 1/2 the attack gets a member or a non-member and decides which; P is its
+probability of a correct decision, and
 
 .. math:: \mathrm{Adv} = 2P - 1 = \mathrm{TPR} - \mathrm{FPR}.
 
-The expectation over the record is taken exactly, over all n members and over many outsiders, where the paper draws single
-records: the same law with less noise. Three adversaries, all on the loss ℓ of the record:
+The expectation over the record is taken exactly, over all n members and over many non-members, where the paper draws
+single records: the same distribution with less noise. There are three attacks, all on the loss ℓ of the record:
 
 ================ =====================================================================================================
 mean loss        "member" where ℓ is at most the mean training loss of this very model (Yeom et al. 2018, section 6)
@@ -17,11 +17,11 @@ likelihood ratio "member" where the error is likelier under :math:`N(0, \sigma_S
                  sets (Yeom et al. 2018, Adversary 2 and Theorem 3). For regression.
 ================ =====================================================================================================
 
-Theorem 1 of farokhi2020 bounds adversaries who know nothing of S but the parameters. The last two are such, the training
-sets of other models being independent of S, and on average over models they stay below
-`leakscope.bounds.any_attack.advantage_from_kl`. The first, which is the paper's, is not: the mean training loss is a number about S
-that the parameters alone don't give, and can carry it past the bound. For the mean of two Gaussian values its advantage is
-2/3 and the bound is 1/2.
+Theorem 1 of farokhi2020 bounds attacks that know the parameters and nothing else of S. The last two are such attacks,
+since the training sets of other models are independent of S, and on average over models they stay below
+`leakscope.bounds.any_attack.advantage_from_kl`. The first, which is that of the paper, is not: the mean training loss
+depends on S beyond the parameters, and the attack can exceed the bound. For the mean of two Gaussian values its
+advantage is 2/3 and the bound is 1/2.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ from leakscope.worlds.training import Progress, random_sets, retrain
 
 LossAttack = Literal["mean loss", "fixed threshold", "likelihood ratio"]
 
-NONMEMBERS = 0x6F757473  # keep the draws of outsiders and of noise apart from each other and from the training
+NONMEMBERS = 0x6F757473  # separate seeds for the draws of non-members and of noise
 NOISE = 0x6E6F6973
-MOST_NOISE = 1e100  # squares of larger values leave the range of float64
+MOST_NOISE = 1e100  # squares of larger values overflow float64
 ROUNDING = 1e-9  # relative error of an error: losses that differ by less are the same
 
 
 @dataclass(frozen=True, eq=False)
 class Experiment:
-    """What one adversary gains, model by model.
+    """Advantages of one attack, model by model.
 
     Parameters
     ----------
@@ -65,7 +65,7 @@ class Experiment:
     size
         Number of training records of each model.
     attack
-        Which one it was.
+        Name of the attack.
     """
 
     advantages: Floats
@@ -76,8 +76,8 @@ class Experiment:
     def quartiles(self) -> tuple[float, float, float]:
         r"""Return the first quartile, median and third quartile over models of \|TPR − FPR\|, the paper's Adv = \|2P − 1\|.
 
-        For box plots as in the paper. The absolute value lifts them: an adversary who knows nothing scatters around 0 and
-        so has a positive median. Whether there is anything to find is said by `advantage`.
+        For box plots as in the paper. The absolute value is biased upwards: an attack without information scatters around
+        0 and has a positive median. Use `advantage` to test for leakage.
 
         Examples
         --------
@@ -105,7 +105,7 @@ def membership_experiment(
     cache: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Experiment:
-    """Train models on random sets of ``size`` records and measure how well an adversary tells who is in each.
+    """Train models on random sets of ``size`` records and measure how well an attack distinguishes members.
 
     Parameters
     ----------
@@ -114,21 +114,21 @@ def membership_experiment(
     size
         Number of training records of each model.
     models
-        How many models are trained, each on a set of its own.
+        Number of models, each trained on its own set.
     noise
-        Deviation of the Gaussian noise that is added to each parameter before the adversary sees the model.
+        Deviation of the Gaussian noise that is added to each parameter before the attack.
     nonmembers
-        How many records outside of its training set a model is asked about at most, drawn at random for each.
+        Largest number of non-members that each model is queried about, drawn at random.
     attack
         See the module.
     seed, workers, cluster, cache, progress
-        See `leakscope.worlds.training.retrain`. The cache serves all adversaries alike.
+        See `leakscope.worlds.training.retrain`. The cache serves all attacks.
     confidence
         Of the interval of ``advantage``.
 
     Examples
     --------
-    Ten records and nine parameters: the model nearly remembers what it was trained on.
+    Ten records and nine parameters: the model nearly memorises its training records.
 
     >>> from leakscope.learners import Ridge
     >>> rng = np.random.default_rng(4)
@@ -164,14 +164,14 @@ def _check(
     if attack not in ATTACKS:
         raise InputError(f"there is no attack {attack!r}: choose one of {', '.join(map(repr, ATTACKS))}")
     if attack == "likelihood ratio" and learner.task != "regression":
-        raise InputError("the likelihood ratio is for the errors of a regression: use 'mean loss' or 'fixed threshold'")
+        raise InputError("the likelihood ratio needs a regression: use 'mean loss' or 'fixed threshold'")
     if noise > 0 and not hasattr(learner, "from_parameters"):
-        raise InputError(f"{learner.name} can't be given parameters, so none can be made noisy: leave noise at 0")
+        raise InputError(f"{learner.name} has no from_parameters, so that noise can't be added: leave noise at 0")
 
 
 @dataclass(frozen=True)
 class _Losses:
-    """What is observed of a model: its losses inside and outside of its training set."""
+    """The losses of a model on members and on non-members."""
 
     learner: Any
     X: Any
@@ -188,13 +188,13 @@ class _Losses:
         return {"inside": self._losses(model, indices), "outside": self._losses(model, outside)}
 
     def _nonmembers(self, number: int, indices: Indices) -> Indices:
-        """Positions of records outside of a training set, in rising order."""
+        """Positions of non-members, in ascending order."""
         count = len(self.y) - len(indices)
         if count <= self.nonmembers:
             chosen = np.arange(count)
         else:
             chosen = np.sort(self._rng(NONMEMBERS, number).choice(count, self.nonmembers, replace=False, shuffle=False))
-        # Before the k-th member (in rising order) there are indices[k] - k outsiders.
+        # Before the k-th member (in ascending order) there are indices[k] - k non-members.
         before = np.searchsorted(indices - np.arange(len(indices)), chosen, side="right")
         return (chosen + before).astype(np.intp, copy=False)
 
@@ -217,7 +217,7 @@ def _by_likelihood_ratio(losses: list[Observations]) -> Floats:
     # [Yeom et al. 2018, Adversary 2]: ln(σ_D²/σ_S²) > ε²(1/σ_S² − 1/σ_D²), solved for ε²
     with np.errstate(divide="ignore", invalid="ignore"):
         thresholds = np.log(outside / inside) / (1 / inside - 1 / outside)
-    # Where members have the larger errors it is the large ones that speak for a member: everything turns around.
+    # If members have the larger errors, large errors are evidence of membership: the sign is reversed.
     return np.sign(outside - inside) * _advantages(losses, np.where(outside == inside, 0.0, thresholds))
 
 
@@ -233,7 +233,7 @@ def _means(losses: list[Observations], side: str) -> Floats:
 
 
 def _means_of_others(means: Floats) -> Floats:
-    """The mean over all but one, for each: sums from both ends, since subtracting a huge one would wipe out the rest."""
+    """The mean over all but one, for each: sums from both ends, since subtracting a huge one would lose all digits."""
     before = np.concatenate([[0.0], np.cumsum(means[:-1])])
     after = np.concatenate([np.cumsum(means[:0:-1])[::-1], [0.0]])
     others: Floats = (before + after) / (len(means) - 1)
@@ -245,7 +245,7 @@ def _advantages(losses: list[Observations], thresholds: Floats) -> Floats:
     advantages = np.empty(len(losses))
     for number, (model, threshold) in enumerate(zip(losses, thresholds, strict=True)):
         inside, outside = model["inside"], model["outside"]
-        # A model that passes through its training records has nothing but rounding errors there: they count as equal.
+        # A model that interpolates its training records has rounding errors only: they count as equal.
         edge = threshold * (1 + ROUNDING) + ROUNDING**2 * max(inside.max(), outside.max())
         advantages[number] = np.mean(inside <= edge) - np.mean(outside <= edge)
     return advantages

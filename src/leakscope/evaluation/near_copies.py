@@ -1,17 +1,18 @@
-r"""Near copies: held-out records that are training records with other digits.
+r"""Near copies: held-out records that differ from a training record by rounding, format or a few columns.
 
-Exact copies are found by hash (`fingerprints.row_hashes`). A record that was rounded, or exported with another float format,
-has another hash, and a model that remembers the original answers on the copy as on a member. Such a holdout hides a leak.
+Exact copies are found by hash (`fingerprints.row_hashes`). A record that was rounded, or exported with another float
+format, has another hash, and a model that memorised the original treats the copy as a member. This hides a leak.
 
 For a record :math:`x` with nearest training record :math:`m` let
 
 .. math:: r(x) = \frac{\lVert x - m\rVert}{\min_{m' \ne m}\lVert m - m'\rVert}
 
-be the nearest-neighbour distance ratio. Held-out records drawn like the training records have the same distribution of
-:math:`r` as training records among themselves, whatever the metric; a near copy has :math:`r` near zero. The two samples are
-compared at several thresholds by Fisher's exact test (one-sided, Bonferroni). The ratio has no unit, so that a holdout from a
-denser part of the population is no reason for an alarm. Before, training records are rounded to the decimals of the holdout,
-column by column. The label counts as a column: records that differ in the label alone are different records.
+be the nearest-neighbour distance ratio. Held-out records from the population of the training records have the same
+distribution of :math:`r` as training records among themselves, whatever the metric; a near copy has :math:`r` near
+zero. The two samples are compared at several thresholds by Fisher's exact test (one-sided, Bonferroni). The ratio has
+no unit, so that a holdout from a denser part of the population does not cause a false positive. Training records are
+first rounded to the decimals of the holdout, column by column. The label counts as a column: records that differ in the
+label alone are different records.
 
 Two distances are used. The Euclidean distance finds records in which all numbers changed a little. The share of columns with
 different values (Hamming distance) finds records in which a few columns changed entirely, such as a row number, a date of export
@@ -41,15 +42,15 @@ Metric = Callable[..., Any]
 
 #: Records of each side whose nearest training records are searched.
 MOST_ASKED = 300
-#: Training records without copies that are enough to ask about these only.
+#: Training records without copies from which on only these are compared.
 FEWEST_ASKED = 20
 #: Training records that are searched.
 MOST_SEARCHED = 20_000
 #: Records that are compared with all searched ones at a time.
 ROWS = 32
-#: Rows that are copied at a time: fresh memory for a second copy of all rows costs more than the copy.
+#: Rows that are copied at a time: allocating memory for all rows costs more than copying.
 COPIED = 500
-#: Wider records are seen through this many random projections.
+#: Wider records are reduced to this many random projections.
 MOST_COLUMNS = 32
 #: For the Hamming distance, more columns are combined into this many blocks.
 MOST_BLOCKS = 16
@@ -59,16 +60,16 @@ RATIOS = (1e-6, 1e-3, 1e-2, 0.03, 0.1, 0.3), (0.3, 0.6)
 DECIMALS = range(-6, 13)
 #: Held-out records that rule out most decimals.
 FEW = 16
-#: Probability of an alarm where the holdout is drawn like the training records.
+#: False-positive rate if holdout and training records are from the same population.
 FALSE_ALARM = 1e-3
 
 
 def near_copies(
     members: Records, nonmembers: Records, hashes: tuple[Hashes, Hashes], rng: np.random.Generator
 ) -> Estimate | None:
-    """Estimate which share of the held-out records are near copies of training records; None without evidence.
+    """Estimate the share of held-out records that are near copies of training records; None if not significant.
 
-    Exact copies, known by ``hashes``, do not count.
+    Exact copies, identified by ``hashes``, do not count.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def near_copies(
     inside, once = _different(hashes[0], rng)
     outside, _ = _different(hashes[1], rng)
     outside = outside[~np.isin(hashes[1][outside], hashes[0])][:MOST_ASKED]
-    # No held-out record that is asked about has a copy among the training records: neither may a training record.
+    # The compared held-out records have no copy among the training records: neither may a training record.
     inside, once = inside[:MOST_SEARCHED], once[:MOST_SEARCHED]
     inside = inside[np.argsort(~once, kind="stable")]
     asked = min(MOST_ASKED, once.sum() if once.sum() >= FEWEST_ASKED else len(inside))
@@ -108,8 +109,8 @@ def near_copies(
 def _excess(ratios: Floats, nearest: Indices, asked: int, thresholds: tuple[float, ...]) -> list[Estimate]:
     """Share of held-out records beyond that of training records, at each threshold where it is significantly larger.
 
-    Several records of one person make hits that depend on each other. In the test, held-out records with the same nearest
-    training record count once, and hits among training records, which come in pairs, count half.
+    Several records of one person make dependent hits. In the test, held-out records with the same nearest training record
+    count once, and hits among training records, which come in pairs, count half.
     """
     found, tests, others = [], sum(map(len, RATIOS)), len(ratios) - asked
     for threshold in thresholds:
@@ -122,14 +123,14 @@ def _excess(ratios: Floats, nearest: Indices, asked: int, thresholds: tuple[floa
 
 
 def _different(hashes: Hashes, rng: np.random.Generator) -> tuple[Indices, NDArray[np.bool_]]:
-    """One position for each different record, in random order, and whether the record stands there once."""
+    """One position for each different record, in random order, and whether the record occurs once."""
     _, first, counts = np.unique(hashes, return_index=True, return_counts=True)
     order = rng.permutation(len(first))
     return first[order], counts[order] == 1
 
 
 def _fisher(first: int, of: int, second: int, of_second: int) -> float:
-    """Chance of at least ``first`` hits of ``of`` if both sides have the same rate."""
+    """Probability of at least ``first`` hits of ``of`` if both sides have the same rate."""
     from scipy.stats import hypergeom
 
     return float(hypergeom.sf(first - 1, of + of_second, first + second, of))
@@ -205,14 +206,14 @@ def _exclude(scores: NDArray[Any], positions: Indices) -> None:
 
 
 def _points(table: Floats, members: int, mix: Floats) -> Floats:
-    """Projections of all records, in standard deviations of the training records, which come first; the table is lost."""
+    """Projections of all records, in standard deviations of the training records, which come first; the table is overwritten."""
     missing = np.isnan(table)
     known = members - np.count_nonzero(missing[:members], axis=0)
     np.copyto(table, 0.0, where=missing)
     table -= table[:members].sum(axis=0) / np.maximum(known, 1)
     np.copyto(table, 0.0, where=missing)
     spread = np.sqrt(np.einsum("ij,ij->j", table[:members], table[:members]) / members)
-    extreme = ~np.isfinite(spread)  # such columns count for nothing
+    extreme = ~np.isfinite(spread)  # such columns are ignored
     table[:, extreme] = 0.0
     spread[extreme | (spread == 0)] = 1.0
     points: Floats = table @ (mix / spread[:, None])
@@ -294,7 +295,7 @@ def _as_numbers(column: Any) -> Floats:
 
 
 def _as_points(column: Any) -> list[Floats]:
-    """Two numbers from the hash of each value; case and outer white space of texts do not count."""
+    """Two numbers from the hash of each value; case and outer white space of text are ignored."""
     values = column.astype(object)
     bits = hash_column(values.map(lambda value: value.strip().casefold() if isinstance(value, str) else value))
     return [(bits >> np.uint64(shift) & np.uint64(0xFFFFFFFF)) / 2.0**32 for shift in (0, 32)]

@@ -1,7 +1,7 @@
-"""References of another kind, for models that can't be trained again: a function, a server, a file in ONNX.
+"""Reference models of another kind, for targets that can't be retrained, such as functions, servers and ONNX files.
 
-Each is a linear model and boosted trees on the same records, and answers with the mean of both. Records are turned into numbers once, as
-for the blind baseline.
+Each is a linear model and boosted trees on the same records, and predicts the mean of both. Records are encoded as for the blind
+baseline.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ class _FitOtherKind:
 
     def __call__(self, X: Floats, y: NDArray[Any], rng: np.random.Generator) -> Model:
         table, labels = Standard.of(X), Standard.of(y[:, None]) if self.like.classes is None else None
-        # Rounded, so that the unit of the labels does not decide between equally good splits.
+        # Rounded, so that the unit of the labels does not choose between equally good splits.
         values = y if labels is None else np.round(labels.apply(y[:, None])[:, 0], 9)
         linear, trees = self._estimators(int(rng.integers(2**31)))
-        with warnings.catch_warnings():  # a linear model that has not converged is good enough
+        with warnings.catch_warnings():  # convergence of the linear model is not needed
             warnings.simplefilter("ignore")
             linear.fit(table.apply(X), values)
         trees.fit(X, values)
@@ -66,7 +66,7 @@ class _FitOtherKind:
 
 @dataclass(frozen=True)
 class Standard:
-    """Mean and deviation of each column; columns of extreme numbers count for nothing."""
+    """Mean and deviation of each column; columns of extreme numbers are ignored."""
 
     centre: Floats
     spread: Floats

@@ -1,7 +1,7 @@
-"""Two models of one kind as one target, each the never-trained control of the other's training sample.
+"""Paired evaluation: two models of one kind as one target, each the never-trained control of the other.
 
-Each model is asked about members of its own sample and about half of the non-members; as control, about those of the other. What is
-peculiar to one model, or to one half of the non-members, is on both sides of the difference between target and control.
+Each model is queried about members of its own sample and half of the non-members; as control, about those of the other. Effects of
+one model, or of one half of the non-members, are on both sides of the difference between target and control and cancel.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from leakscope.core.arrays import Indices
 from leakscope.core.errors import InputError
 from leakscope.data.records import Records, join_records
 from leakscope.evaluation.crossfit import Sample
-from leakscope.evaluation.evaluate import ControlOutputs, EvaluationCase, KnownNonmembers, Observed, Shown
+from leakscope.evaluation.evaluate import Cohort, ControlOutputs, KnownNonmembers, Observed, Shown
 from leakscope.models.model import Model
 from leakscope.releases.release import observe
 
-#: Members of each sample, and non-members to go with it, that a pair must have at least.
+#: Smallest number of members of each sample, and of its non-members.
 FEWEST_OF_PAIR = 20
 
 
 @dataclass(frozen=True, eq=False)
 class Paired:
-    """The judged records: members of each of two samples, and as many non-members to go with each.
+    """The judged records: members of each of two samples, and equally many non-members for each.
 
     Examples
     --------
@@ -46,8 +46,8 @@ class Paired:
         judged = min(size, len(nonmembers) // 2, most // 2)
         if judged < FEWEST_OF_PAIR:
             raise InputError(
-                f"there are {size} members and {len(nonmembers)} non-members; an attack needs at least {FEWEST_OF_PAIR} and "
-                f"{2 * FEWEST_OF_PAIR}: give more records"
+                f"there are {size} members and {len(nonmembers)} non-members, and an attack needs at least {FEWEST_OF_PAIR} and "
+                f"{2 * FEWEST_OF_PAIR}: add records"
             )
         first, second = (sample.take(rng.permutation(len(sample))[:judged]) for sample in samples)
         rows = rng.permutation(len(nonmembers))
@@ -61,18 +61,18 @@ class Paired:
 
     @property
     def model(self) -> Indices:
-        """Which model is asked about each judged record; as control it is the other one."""
+        """The model that is queried about each judged record; the other model is the control."""
         return np.tile(np.repeat([0, 1], len(self.members[0])), 2)
 
-    def case(self, seed: int) -> EvaluationCase:
-        """Return the case of an attack on both models; the blind baseline does not depend on them and is measured once (`sample`)."""
+    def case(self, seed: int) -> Cohort:
+        """Return the evaluation case of both models. The blind baseline does not depend on them and is measured once."""
         inside, outside = (np.concatenate([part.y for part in side]) for side in (self.members, self.nonmembers))
-        return EvaluationCase(self.sample, (inside, outside), None, {}, seed, fprs=(), model=self.model)
+        return Cohort(self.sample, (inside, outside), None, {}, seed, fprs=(), model=self.model)
 
     def observe(self, models: Sequence[Model], releases: Sequence[str], known: Records | None = None) -> Observed:
-        """Ask each model about its own records and, as control, about those of the other.
+        """Query each model about its own records and, as control, about those of the other.
 
-        ``known`` are as many non-members as go with a sample, for an attacker who learns from them in place of the judged ones.
+        ``known`` are equally many non-members as a sample has, for an attack that is fitted to them instead of the judged ones.
         """
         swapped = models[::-1]
         shown = _ask([*swapped, *swapped], [*self.members, *self.nonmembers], releases)
@@ -88,7 +88,7 @@ class Paired:
         )
 
     def mix(self, sets: Sequence[Records], rng: np.random.Generator) -> Records:
-        """Return the as many records as go with a sample, in equal shares from each set; repeated where the sets are too small."""
+        """Draw as many records as a sample has, in equal shares from each set; repeated if the sets are too small."""
         count = len(self.members[0])
         share = min(count // len(sets), *(len(records) for records in sets))
         mixed = reduce(join_records, [records.take(rng.permutation(len(records))[:share]) for records in sets])
@@ -96,6 +96,6 @@ class Paired:
 
 
 def _ask(models: Sequence[Model], parts: Sequence[Records], releases: Sequence[str]) -> Shown:
-    """What the releases show of some parts, each asked of its own model."""
+    """Released values of some parts, each from its own model."""
     shown = [observe(model, part, releases) for model, part in zip(models, parts, strict=True)]
     return {name: np.concatenate([part[name] for part in shown]) for name in releases}

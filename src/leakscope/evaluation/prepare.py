@@ -1,4 +1,4 @@
-"""What is settled before anything is trained: which records are judged, by what, and which models are trained."""
+"""Preparation of a study before training: overlap, judged records, groups, blind baseline, and design of training sets."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from leakscope.evaluation.audited_target import label_groups
 from leakscope.evaluation.blind_baseline import blind_guesses
 from leakscope.evaluation.crossfit import Hashes, Sample
 from leakscope.evaluation.design import FOLDS, Design, Numbers, make_design
-from leakscope.evaluation.evaluate import EvaluationCase
+from leakscope.evaluation.evaluate import Cohort
 from leakscope.evaluation.groups import label_column
 from leakscope.evaluation.near_copies import near_copies
 from leakscope.evaluation.results import Overlap
@@ -27,11 +27,11 @@ from leakscope.evaluation.settings import Clock, Settings
 from leakscope.models.model import Model
 from leakscope.models.target import Target
 
-#: Shared records that are named at most.
+#: Largest number of shared records that are named.
 MOST_IDS = 1000
-#: Below this there is nothing to fit an attack on and judge it by.
+#: Smallest number of judged records on each side.
 FEWEST = 10
-#: Fewer judged records on each side leave cells of the four folds empty.
+#: Smallest number of judged records on each side for four folds.
 FEWEST_FOR_REFERENCES = 50
 
 
@@ -44,19 +44,19 @@ class Prepared:
     target, hashes
         The target, without shared records where these are dropped, and a hash of each of its records.
     case, design
-        What attacks are judged by, and which records train which model.
+        The evaluation case, and which records train which model.
     seed
         Seed of all trainings.
     said
-        Sentences about groups that are too small.
+        Caveats about groups that are too small.
     no_references
-        Why there are no reference models although nobody asked to leave them out; otherwise empty.
+        Why there are no reference models although the caller did not disable them; otherwise empty.
     """
 
     target: Target
     hashes: tuple[Hashes, Hashes]
     overlap: Overlap
-    case: EvaluationCase
+    case: Cohort
     design: Design
     seed: int
     said: list[Caveat]
@@ -66,7 +66,7 @@ class Prepared:
 def prepare(target: Target, settings: Settings, clock: Clock, *, references_used: bool) -> Prepared:
     """Find copies, draw the judged records and the training sets, and run the blind baseline.
 
-    ``references_used`` says whether any attack reads reference models; where none does, none are trained. The classes of the label are
+    ``references_used`` says whether any attack reads reference models; if none does, none are trained. The classes of the label are
     groups too.
     """
     drawing, training, guessing = (np.random.default_rng(one) for one in np.random.SeedSequence(settings.seed).spawn(3))
@@ -83,20 +83,20 @@ def prepare(target: Target, settings: Settings, clock: Clock, *, references_used
         blind = blind_guesses(target.members, target.nonmembers, sample, guessing)
     groups, said = judged_groups(target.members, target.nonmembers, sample, target.model)
     labels = (target.members.y, target.nonmembers.y)
-    case = EvaluationCase(sample, labels, blind, groups, settings.seed, settings.fprs)
+    case = Cohort(sample, labels, blind, groups, settings.seed, settings.fprs)
     return Prepared(target, hashes, overlap, case, design, seed, said, reason)
 
 
 def check_references(settings: Settings) -> None:
-    """Refuse reference models that were asked for and can't be trained, before anything is."""
+    """Raise an error if requested reference models can't be trained."""
     if (settings.references or settings.budget) and not settings.retrain:
-        raise InputError("reference models are trained: leave retrain on, or leave references and budget out")
+        raise InputError("references and budget need retraining: leave retrain on, or leave references and budget out")
 
 
 def count_models(target: Target, settings: Settings, judged: int, *, halves: bool) -> tuple[Numbers, str]:
-    """Return how many models are trained, and why no references are where the usual number can't be.
+    """Return the numbers of models to train, and why the default references can't be trained.
 
-    ``halves`` says whether some member is not judged and has no judged copy, so that its exposure needs the halves.
+    ``halves`` states whether some member is not judged and has no judged copy, so that its exposure needs the halves.
     """
     if not settings.retrain:
         return Numbers(), "retraining was left out"
@@ -112,20 +112,20 @@ def count_models(target: Target, settings: Settings, judged: int, *, halves: boo
 
 
 def check_enough(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> None:
-    """Refuse an audit of too few different records."""
+    """Raise an error if there are too few different records."""
     if sample.judged >= FEWEST:
         return
     side = "held-out" if len(np.unique(hashes[1])) == sample.judged else "training"
     raise InputError(
         f"there are only {sample.judged} different {side} records{' left' if overlap.removed else ''}: "
-        f"an audit needs at least {FEWEST} on each side"
+        f"add records, an audit needs at least {FEWEST} on each side"
     )
 
 
 def judged_groups(
     members: Records, nonmembers: Records, sample: Sample, model: Model | None = None
 ) -> tuple[dict[str, NDArray[Any]], list[Caveat]]:
-    """Return the levels of the judged records, small groups pooled, and a caveat for each column where that happened.
+    """Return the levels of the judged records with small groups pooled, and a caveat for each such column.
 
     With a model, the classes of the label, or its deciles in a regression, are groups too, unless a column has the same groups.
     """
@@ -148,7 +148,7 @@ def judged_groups(
 def find_overlap(target: Target, drop: bool, seed: int) -> tuple[Target, tuple[Hashes, Hashes], Overlap]:
     """Return the hashes of all records, and the training records that are in the holdout too, exactly or nearly.
 
-    With ``drop``, the target goes on without the exact copies.
+    With ``drop``, the returned target lacks the exact copies.
     """
     inside, outside = (row_hashes(side.X, side.y) for side in (target.members, target.nonmembers))
     shared = np.isin(inside, outside)
@@ -161,12 +161,12 @@ def find_overlap(target: Target, drop: bool, seed: int) -> tuple[Target, tuple[H
     if drop:
         keep = np.flatnonzero(~np.isin(outside, inside))
         if not len(keep):
-            raise InputError("every held-out record is in the training set too: pass records never trained on")
+            raise InputError("every held-out record is in the training set too: pass non-members as holdout")
         target, outside = replace(target, nonmembers=target.nonmembers.take(keep)), outside[keep]
     return target, (inside, outside), Overlap(int(shared.sum()), ids, drop, near)
 
 
 def shared_share(sample: Sample, hashes: tuple[Hashes, Hashes], overlap: Overlap) -> float:
-    """Return the share of the judged non-members that are in the training set too, with the largest likely share of near copies."""
+    """Return the share of judged non-members in the training set, with the upper bound on the share of near copies."""
     exact = float(np.mean(np.isin(hashes[1][sample.nonmembers], hashes[0])))
     return exact if overlap.near is None else exact + (1 - exact) * overlap.near.high

@@ -1,4 +1,4 @@
-"""Membership from record explanations: the attacks of `attacks.membership_record_explanation`, evaluated."""
+"""Evaluation of the membership inference attacks on record explanations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from leakscope.data.records import Records
 from leakscope.data.small_groups import pool_small_groups
 from leakscope.evaluation.blind_baseline import blind_guesses
 from leakscope.evaluation.crossfit import Sample
-from leakscope.evaluation.evaluate import ControlOutputs, EvaluationCase, Observed, evaluate
+from leakscope.evaluation.evaluate import Cohort, ControlOutputs, Observed, evaluate
 from leakscope.evaluation.prepare import FEWEST
 from leakscope.evaluation.results import Risk
 from leakscope.evaluation.risk import FALSE_POSITIVE_RATES
@@ -39,20 +39,19 @@ def membership_risks(
     fprs: tuple[float, ...] = FALSE_POSITIVE_RATES,
     seed: int = 0,
 ) -> tuple[Risk, ...]:
-    """Return what each attack learns about membership from an oracle's explanations, with its controls.
+    """Evaluate each attack on an oracle's record explanations, with its controls.
 
-    Equally many members and non-members are asked about, one query each; an attack is fitted on one half of them and
-    judged on the other. The permuted control shuffles memberships.
+    Equally many members and non-members are queried once each; an attack is fitted to one half of them and judged on
+    the other. The permuted control shuffles memberships.
 
     Parameters
     ----------
     oracle
-        Explains by records of which ``members`` are some or all.
+        Oracle whose training records include ``members``.
     members, nonmembers
-        Records with numeric features; their groups are reported where both have the column.
+        Records with numeric features; their groups are reported if both have the column.
     never_trained
-        An oracle of the same kind whose models were trained on other records than any of these: what an attack finds
-        there is a difference between the two sets of records.
+        An oracle of the same kind whose models were trained on none of these records: the never-trained control.
     attacks
         By default `self_revelation` and `influence_value`.
 
@@ -70,9 +69,7 @@ def membership_risks(
     drawing, guessing = np.random.default_rng(seed).spawn(2)
     sample = Sample.draw(row_hashes(members.X), row_hashes(nonmembers.X), drawing)
     if sample.judged < FEWEST:
-        raise InputError(
-            f"there are {sample.judged} different records to judge on a side: give at least {FEWEST} on each"
-        )
+        raise InputError(f"there are {sample.judged} different records on each side: pass at least {FEWEST}")
     with one_thread():
         blind = blind_guesses(members, nonmembers, sample, guessing)
     groups = {
@@ -84,10 +81,10 @@ def membership_risks(
     control = None
     if never_trained is not None:
         control = ControlOutputs({RELEASE: ask(never_trained, asked)}, np.zeros(len(asked), np.intp))
-    # Each query is answered once: only the judged records are asked about, and they make the whole case.
+    # Each query is answered once: only the judged records are queried, and they are the whole case.
     seen, everyone = ask(oracle, asked), np.arange(sample.judged)
     observed = Observed({RELEASE: seen[: sample.judged]}, {RELEASE: seen[sample.judged :]}, control)
     alone = Sample(everyone, everyone, sample.judged, sample.half, sample.half[:0])
     no_labels = np.zeros(sample.judged, np.int64)  # these attacks don't read labels
-    case = EvaluationCase(alone, (no_labels, no_labels), blind, groups, seed, fprs)
+    case = Cohort(alone, (no_labels, no_labels), blind, groups, seed, fprs)
     return tuple(evaluate(attack, case, observed, (confidence,)).risks[0] for attack in chosen)

@@ -1,4 +1,4 @@
-r"""What retrained models show in addition to the audited one: attacks with references, the control, and how the members are fitted.
+r"""Observations from retrained models: statistics of reference models, the never-trained control, and the fit of the members.
 
 **Fit of the members.** With :math:`\ell = \ln\max(p, 0.001)` of the true label (minus the squared error for a regression), OUT under the
 fold model without the record, IN the mean under the other three, OUT½ under the half without it, and one mean over judged members each:
@@ -10,8 +10,8 @@ fold model without the record, IN the mean under the other three, OUT½ under th
 ``size``  :math:`\ell_{target}` − OUT − (OUT − OUT½)            beyond what a larger training set explains
 ========= ===================================================== =====================================================
 
-A model that was never trained on the members has ``mid`` below 0 to first order, whatever differs between members and non-members: the
-non-members play no part in these figures. That makes them a control under distribution shift.
+A model that was never trained on the members has ``mid`` below 0 to first order, under any distribution shift: the figures do not use
+the non-members. They are therefore a control under distribution shift.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from leakscope.models.model import Model, Task
 from leakscope.models.target import Target
 from leakscope.releases.release import from_answers, needs_model
 
-#: Likelihoods are held above this in the fit of the members.
+#: Lower limit of likelihoods in the fit of the members.
 SMALLEST_LIKELIHOOD = 0.001
 
 
@@ -54,7 +54,7 @@ def compared_explanations(attacks: Sequence[Attack]) -> tuple[str, ...]:
 def observe_version(
     target: Target, sample: Sample, trained: Trained, version: int, show: Show, names: Sequence[str]
 ) -> Observed:
-    """Return what the named releases show of one version, from the answers as it gives them, with the statistics of references."""
+    """Return the released values of one version, from its answers, with the statistics of references."""
     fits, design, task = trained.fits[version], trained.design, target.model.task
     sides = [
         _released(target, shown, records.y, show, names)
@@ -80,7 +80,7 @@ def _statistics(fits: Fits, inside: NDArray[np.bool_], task: Task) -> Floats:
 
 @dataclass(frozen=True, eq=False)
 class _Released(Mapping[str, Floats]):
-    """The named releases of some records. What follows from the answers is computed where it is read: kept, it would be larger."""
+    """The named releases of some records. Values that follow from the answers are computed when read, to save memory."""
 
     model: Model
     y: Labels

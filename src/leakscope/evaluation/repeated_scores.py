@@ -1,16 +1,16 @@
-"""Rows of scores that can't be told from copies of one record.
+"""Repeated rows of scores: which equal rows are copies of one record, and which are chance.
 
-Copies know each other's membership, and make intervals too narrow: of copies one is judged. Where only scores are known, equal
-rows may be copies or chance. Chance, rounding and few levels give equal rows to members and non-members alike; copies stand on
-one side only. So:
+Copies reveal each other's membership and make intervals too narrow: only one of them is judged. If only scores are known,
+equal rows may be copies or chance. Chance, rounding and few levels give equal rows on both sides; copies are on one side only.
+The rules are:
 
-- where every row of a side stands there two times, three times, …, the side was written that often, and is judged once;
-- where rows repeat on their side and hardly any stands on both sides, of equal rows one is judged, unless the score gathers
-  there: a tenth of the side is equal, or the rows have the lowest or highest score of all, as losses of 0 do, and are more
-  than are equal anywhere between.
+- if every row of a side occurs two times, three times, …, the side was written that often, and is judged once;
+- if rows repeat on their side and hardly any is on both sides, one of equal rows is judged, unless the scores accumulate
+  there: a tenth of the side is equal, or the rows have the lowest or highest score, as losses of 0 do, and are more
+  frequent than any row in between.
 
-Copies of some records among scores that are rounded can't be picked out. Where equal rows are far more common within a side than
-across the sides, a warning says so.
+Copies of some records among rounded scores can't be identified. If equal rows are far more common within a side than across the
+sides, there is a warning.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Counts = NDArray[np.int64]
 
 #: Fewer different rows than this are levels, not measurements. Of so many counts, all are even by chance less than once in 2**18.
 MANY_ROWS = 20
-#: Rows that repeat on one side, for each row on both sides, from which on they are taken for copies. Chance gives about one.
+#: Rows that repeat on one side, for each row on both sides, from which on they count as copies. Chance gives about one.
 ONE_SIDED = 10
 #: How much more common equal rows are within a side than across the sides before a warning names copies: without a leak they are
 #: equally common, and of two normals it takes an AUC of 0.88. Fewer pairs of equal rows than `MANY_PAIRS` may do so by chance.
@@ -40,9 +40,9 @@ UNEVEN, MANY_PAIRS = 2.0, 50
 class Repeats:
     """A key for each row, the same for rows of which one is to be judged; and how many rows of a side are equal to another.
 
-    ``copies`` are those of the members and of the non-members that are not judged for it; ``gathered`` those that share a
-    row with others of their side, and with hardly any of the other, and are judged. ``uneven`` says that far more pairs are
-    equal within a side than across the sides, and that it is not known which are copies.
+    ``copies`` are the numbers of members and of non-members that are therefore not judged; ``gathered`` of those that share
+    a row with others of their side, with hardly any of the other side, and are judged. ``uneven`` states that far more
+    pairs are equal within a side than across the sides, and that the copies are unknown.
     """
 
     members: Hashes
@@ -52,7 +52,7 @@ class Repeats:
     uneven: bool
 
     def warnings(self) -> list[Caveat]:
-        """Warn about what was taken for copies of a record, and what may be copies and was not."""
+        """Warn about rows that were treated as copies, and about possible copies that were not."""
         found = []
         if any(self.copies):
             found.append(Caveat("repeated_scores", {"members": self.copies[0], "nonmembers": self.copies[1]}))
@@ -65,7 +65,7 @@ class Repeats:
 
 
 def find_repeats(members: pd.DataFrame, nonmembers: pd.DataFrame) -> Repeats:
-    """Find the copies among rows that hold all that is known of each record, its score first, for members and non-members.
+    """Find copies among rows with all that is known of each member and non-member, the score first.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def find_repeats(members: pd.DataFrame, nonmembers: pd.DataFrame) -> Repeats:
         int(many[(block == 1) & (many > 1) & (other == 0)].sum()) if one_sided else 0
         for many, other, block in zip(counts, counts[::-1], blocks, strict=True)
     ]
-    apart = np.uint64(len(rows))  # equal rows of the two sides are two people
+    apart = np.uint64(len(rows))  # equal rows of the two sides are two records
     uneven = not one_sided and _uneven(*(many // block for many, block in zip(counts, blocks, strict=True)))
     return Repeats(keys[0], keys[1] + apart, (copies[0], copies[1]), (gathered[0], gathered[1]), uneven)
 
@@ -118,7 +118,7 @@ def _times(counts: Counts, both: Counts) -> int:
 
 
 def _are_copies(counts: Counts, ends: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which different rows of a side stand for one record, where hardly any row stands on both sides."""
+    """Which different rows of a side are one record, if hardly any row is on both sides."""
     if np.sum(counts > 0) < MANY_ROWS:
         return np.zeros(len(counts), dtype=bool)
     gathers = (counts > max(MANY_ROWS, counts.sum() / 10)) | (ends & (counts > counts[~ends].max(initial=0)))

@@ -1,6 +1,6 @@
-"""The result of an audit: risks, verdict, and what they depend on, as frozen data.
+"""The result of an audit: risks, verdict and their basis, as frozen dataclasses.
 
-Nothing in here computes a risk. No class holds a feature value of a training record.
+This module computes no risk. No class holds a feature value of a training record.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class _AttackStrength:
 
 @dataclass(frozen=True)
 class Risk(_AttackStrength):
-    """What one attack learns from one release, with its controls and its blind baseline.
+    """The risk of one release under one attack, with its controls and its blind baseline.
 
     Parameters
     ----------
@@ -191,7 +191,7 @@ class NamedMembers:
 
 @dataclass(frozen=True)
 class Procedure:
-    """What the training procedure leaks: mean AUC over ``models`` reference models attacked as targets, with its spread."""
+    """Leakage of the training procedure: mean AUC over ``models`` reference models attacked as targets, with its spread."""
 
     auc: Estimate
     models: int
@@ -343,7 +343,7 @@ class EpsilonClaim:
 
 @dataclass(frozen=True)
 class Fit:
-    """How models that had the members, and models that did not, fit them: see `evaluation.references`."""
+    """Fit of the members under models with and without them: see `evaluation.references`."""
 
     gap: Estimate
     curve: Estimate
@@ -399,9 +399,9 @@ class Basis:
     obstacles
         Problems with the data or the model that rule out "not detected".
     fit
-        How reference models fit the members, where there are any.
+        Fit of the members under reference models, if there are any.
     claim
-        What was claimed of differential privacy, or a lower bound on ε where the caller states a random split.
+        The claimed differential privacy, or a lower bound on ε if the caller states a random split.
     exposed
         The group with the largest AUC that is significantly above chance, if there is one.
     """
@@ -435,7 +435,7 @@ class ControlModels:
 
 @dataclass(frozen=True)
 class Extra:
-    """What an explanation reveals in addition to the prediction; see `extra`.
+    """What an explanation reveals in addition to the prediction; see `evaluation.explanation_gain`.
 
     Parameters
     ----------
@@ -558,7 +558,7 @@ class Audit(Result):
 
     @property
     def bound(self) -> Bound | None:
-        """The tightest of the bounds that were promised for this model."""
+        """The smallest of the claimed bounds for this model."""
         return min(self.bounds, key=lambda bound: bound.advantage.high, default=None)
 
     @property

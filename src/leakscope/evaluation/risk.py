@@ -1,4 +1,4 @@
-"""Guesses in, risk out: how well an attack told members from non-members, overall and by group, with intervals."""
+"""Risk of an attack from its scores: AUC, advantage and TPR at low FPR with intervals, overall and by group."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FALSE_POSITIVE_RATES = (0.1, 0.01, 0.001)
 
 
 class Confidence(NamedTuple):
-    """Confidence of the AUC and of what goes with it, and of each true-positive rate."""
+    """Confidence of the AUC and related figures, and of each true-positive rate."""
 
     auc: float
     rates: float
@@ -44,7 +44,7 @@ class Confidence(NamedTuple):
 
 @dataclass(frozen=True)
 class Figures:
-    """The four figures of one set of guesses; their definitions are in :class:`~leakscope.evaluation.results.Risk`."""
+    """The four figures of one set of scores; their definitions are in :class:`~leakscope.evaluation.results.Risk`."""
 
     auc: Estimate
     advantage: Estimate
@@ -63,7 +63,7 @@ def score(
 ) -> Figures:
     """Return the figures with intervals from scores (higher: more likely a member) and the true memberships.
 
-    ``scale`` says which scores can be compared; by default all can. Without ``says_member`` the advantage is taken at the
+    ``scale`` states which scores can be compared; by default all. Without ``says_member`` the advantage is taken at the
     threshold that is best on other records.
 
     Examples
@@ -119,7 +119,7 @@ def _common(
 
 
 def _best_threshold_decisions(part: ScoreSplit) -> ScoreSplit:
-    """Who is called a member when each half of the records uses the threshold that is best on the other half."""
+    """Decisions if each half of the records uses the threshold that is best on the other half."""
     says = ScoreSplit(np.empty(len(part.members)), np.empty(len(part.nonmembers)), part.block)
     for half in (0, 1):
         threshold = best_threshold(part.members[1 - half :: 2], part.nonmembers[1 - half :: 2])
@@ -129,9 +129,9 @@ def _best_threshold_decisions(part: ScoreSplit) -> ScoreSplit:
 
 
 def exposure(scores: Floats, stratum: Indices, nonmember_scores: Floats, nonmember_stratum: Indices) -> Floats:
-    """Return one minus the share of non-members of the same stratum that score at least as high, and one more counted: in [0, 1).
+    """Return one minus the conformal p-value of each record: the share of non-members with at least its score.
 
-    The share is a conformal p-value: over records that were not trained on it is at most u with probability at most u.
+    For non-members, the p-value is at most u with probability at most u. Scores are compared within a stratum.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def exposure(scores: Floats, stratum: Indices, nonmember_scores: Floats, nonmemb
 
 @dataclass(frozen=True)
 class Judged:
-    """Guesses about records of known membership, and which of their scores can be compared."""
+    """Scores and decisions of records with known membership, and which scores can be compared."""
 
     guesses: Guesses
     member: Booleans
@@ -201,9 +201,9 @@ class Judged:
 
 @dataclass(frozen=True)
 class JudgedAttack:
-    """All that is needed to judge one attack: it on the target, on shuffled memberships, and on the control if any.
+    """The scores of one attack: on the target, with permuted memberships, and on the control if any.
 
-    Shuffled memberships are None once the attack was assessed, and where there is a control and no need for them.
+    ``permuted`` is None after the assessment, and if a control makes it unnecessary.
     """
 
     attack: Attack
@@ -222,9 +222,8 @@ def assess(
 ) -> list[Risk]:
     """Return the risk of one release under one attack, with its controls and the blind baseline, at each confidence.
 
-    ``blind`` is None where nothing is known of the records but what the release shows. A plain number is the confidence of all
-    intervals. Where memberships were not shuffled, ``permuted`` of the risk is its control. Groups are columns of levels, or the
-    `group_columns` of these.
+    ``blind`` is None if only the released values are known. A plain number is the confidence of all intervals. If memberships
+    were not permuted, ``permuted`` of the risk is its control. Groups are columns of levels, or the `group_columns` of these.
     """
     judged = trial.target
     both = [one if isinstance(one, Confidence) else Confidence(one, one) for one in confidences]
@@ -280,7 +279,7 @@ def _beyond_control(target: Judged, control: Judged) -> Callable[[float], Estima
 
 
 def _tpr_beyond(ours: Mapping[float, Estimate], rivals: Sequence[Mapping[float, Estimate]]) -> dict[float, Estimate]:
-    """The least that a rate exceeds those of the rivals by, where there are any and the sample can carry the rates."""
+    """Smallest difference of a rate to those of the rivals, if there are any and the sample supports the rates."""
     if not rivals:
         return {}
     carried = [fpr for fpr in ours if all(rates[fpr].kind == "estimate" for rates in (ours, *rivals))]
@@ -304,7 +303,7 @@ def _controls(
 
 
 def group_columns(groups: Mapping[str, NDArray[Any]]) -> list[GroupColumn]:
-    """Return the groups by number, without the records that belong to no reported group.
+    """Return the groups as codes, without the records that belong to no reported group.
 
     Examples
     --------
@@ -323,7 +322,7 @@ def group_columns(groups: Mapping[str, NDArray[Any]]) -> list[GroupColumn]:
 def assess_groups(
     judged: Judged, groups: Mapping[str, NDArray[Any]] | Sequence[GroupColumn], confidences: Sequence[float]
 ) -> list[tuple[GroupRisk, ...]]:
-    """Return each group's risk and its gap to the rest, at each confidence; see `grouping`."""
+    """Return each group's risk and its gap to its complement, at each confidence; see `groups`."""
     if not groups:
         return [()] * len(confidences)
     columns = group_columns(groups) if isinstance(groups, Mapping) else groups
@@ -336,9 +335,9 @@ def most_exposed_group(
     blind: Judged | None,
     groups: Mapping[str, NDArray[Any]],
 ) -> ExposedGroup | None:
-    """Return the group with the largest lower end of its AUC under any attack, if that is above chance, with its control and baseline.
+    """Return the group with the largest lower end of its AUC under any attack, if that is above chance.
 
-    ``trial_of`` gives the trial of a position in ``risks``, whose intervals must be simultaneous.
+    ``trial_of`` returns the judged attack at a position in ``risks``, whose intervals must be simultaneous.
     """
     found = [(at, group) for at, risk in enumerate(risks) for group in risk.by_group]
     at, group = max(found, key=lambda one: one[1].auc.low, default=(0, None))
@@ -361,7 +360,7 @@ def most_exposed_group(
 
 
 def roc(ranking: Ranking, points: int = 120) -> Roc:
-    """Return the curve at false-positive rates evenly spaced on a log scale, down to one false alarm in each stratum."""
+    """Return the curve at log-spaced false-positive rates, down to one false positive in each stratum."""
     most = max(len(part.nonmembers) for part in ranking.strata)
     fpr = np.concatenate([[0], np.unique(np.round(np.geomspace(1, most, points)).astype(int))]) / most
     tpr = np.zeros(len(fpr))
@@ -371,7 +370,7 @@ def roc(ranking: Ranking, points: int = 120) -> Roc:
 
 
 def with_band(curve: Roc, ranking: Ranking, confidence: float) -> Roc:
-    """Return the curve with the interval of each of its points, for that point alone.
+    """Return the curve with a pointwise interval of each of its points.
 
     Examples
     --------
@@ -390,7 +389,7 @@ def with_band(curve: Roc, ranking: Ranking, confidence: float) -> Roc:
 
 
 def histogram(judged: Judged, bins: int = 20) -> Histogram:
-    """Return the exposure of the judged members and non-members: without a leak both are flat."""
+    """Return the histogram of exposure for judged members and non-members: without a leak both are flat."""
     edges, counts = np.linspace(0, 1, bins + 1), np.zeros((2, bins), np.intp)
     for part in judged.ranking.strata:
         ordered = part.nonmembers

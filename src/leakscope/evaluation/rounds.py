@@ -1,7 +1,7 @@
-"""Training that ends before all reference models are trained, after a whole round.
+"""Training in rounds, which can stop after any whole round with fewer reference models.
 
-The first round trains all folds and halves and the first pair of references, every further round one pair. After any round each judged
-record is in half of the references, so that the result is the one of an audit with so many references.
+The first round trains all folds and halves and the first pair of references, every further round one pair. After any
+round each judged record is in half of the references, so that the result is that of an audit with fewer references.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ class TimeOverError(Exception):
 
 @dataclass
 class Rounds:
-    """Keeps what each model shows, in the order of the models, and says which rounds are whole.
+    """Keeps the observations of each model, in the order of the models, and counts the whole rounds.
 
     Parameters
     ----------
     keep
-        Gives what is kept of a model, from its place and what it shows.
+        Function from a model's position and observations to what is kept.
     base, references
         Number of models before the references, and of references, which come last.
     seconds
         Budget of the training; None without one.
     clock
-        Gives the time in seconds.
+        Function that returns the time in seconds.
 
     Examples
     --------
@@ -58,12 +58,12 @@ class Rounds:
 
     @property
     def pairs(self) -> int:
-        """Pairs of references that are trained."""
+        """Number of trained pairs of references."""
         return max(0, len(self.found) - self.base) // 2
 
     @property
     def kept(self) -> list[Any]:
-        """What is kept of the models of whole rounds."""
+        """Kept observations of the models of whole rounds."""
         return self.found[: self.base + 2 * self.pairs]
 
     def __call__(self, place: int, shown: Any) -> None:
@@ -76,7 +76,7 @@ class Rounds:
                 raise TimeOverError
 
     def end(self, error: BaseException) -> None:
-        """Note why training ended, or raise the error again where no round is whole."""
+        """Record why training ended, or raise the error again if no round is whole."""
         if not self.pairs:
             raise error
         self.stopped = "budget" if isinstance(error, TimeOverError) else "interrupt"

@@ -1,4 +1,4 @@
-"""How a study is run: settings that audits and comparisons share, and the time spent in each step."""
+"""Settings that audits and comparisons share, and a clock for the time of each step."""
 
 from __future__ import annotations
 
@@ -17,20 +17,19 @@ from leakscope.evaluation.risk import FALSE_POSITIVE_RATES
 
 #: An AUC this far above chance is the smallest leak that a verdict of "not_detected" excludes.
 MARGIN = 0.05
-#: Reference models unless told otherwise.
+#: Default number of reference models.
 REFERENCE_MODELS = 4
-#: The most reference models within a budget, unless told otherwise.
+#: Default upper limit of reference models within a budget.
 MOST_REFERENCES = 64
-#: More reference models are refused: an attack gains nothing from them.
+#: Largest number of reference models: attacks gain nothing from more.
 LARGEST_REFERENCES = 1024
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a study is run; every default is recorded with the result.
+    """Settings of a study; every default is recorded with the result.
 
-    ``references`` is None for the usual number wherever reference models can be trained, or for as many as the ``budget`` in seconds
-    allows.
+    ``references`` is None for the default number if models can be retrained, or for as many as the ``budget`` (seconds) allows.
     """
 
     seed: int = 0
@@ -44,11 +43,11 @@ class Settings:
     budget: float | None = None
 
     def checked(self) -> Settings:
-        """Return the settings with the seed as Python's own whole number, or an error."""
+        """Check the settings and return them with the seed as an int."""
         check_confidence(self.confidence)
         check_number("margin", self.margin, 0, 0.5, open_ends=True)
         if not self.fprs:
-            raise InputError("fprs is empty: name at least one false-positive rate")
+            raise InputError("fprs is empty: pass at least one false-positive rate")
         for fpr in self.fprs:
             check_share("each of fprs", fpr)
         return replace(
@@ -60,7 +59,7 @@ class Settings:
 
     @property
     def planned_references(self) -> int:
-        """References to train: those asked for, the usual number, or with a budget the most."""
+        """References to train: the requested, the default, or with a budget the largest number."""
         usual = REFERENCE_MODELS if self.budget is None else MOST_REFERENCES
         return usual if self.references is None else self.references
 
@@ -74,7 +73,7 @@ def _read_references(references: Any) -> int | None:
 
 
 def read_rates(fprs: Any) -> tuple[float, ...]:
-    """Return False-positive rates as numbers."""
+    """Return false-positive rates as numbers."""
     try:
         return tuple(float(fpr) for fpr in np.atleast_1d(np.asarray(fprs, dtype=np.float64)))
     except (TypeError, ValueError) as error:

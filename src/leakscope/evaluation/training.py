@@ -1,7 +1,7 @@
-"""All models of one learner, trained in one place: what each shows of the records that it is asked about.
+"""Training of all models of one learner, and their answers to the records that they are queried about.
 
-Of a retrained model little is kept. Defenses that change answers are applied to the answers of the same models, so that versions with
-one learner share all of them.
+Little is kept of a retrained model. Defenses that change answers are applied to the answers of the same models, so that versions with
+one learner share all models.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from leakscope.releases.release import Progress, observe, stack
 from leakscope.worlds.training import TrainingSets
 
 Shown = dict[str, Floats]
-#: What leaves of a model's answers.
+#: Post-processing of a model's answers before release.
 Show = Callable[[Floats], Floats]
 Retrain = Callable[..., list[Any]]
 #: Measures the whole model in addition to its releases.
@@ -39,32 +39,32 @@ EXTRA = "extra: "
 
 
 def answers_of(task: Task) -> str:
-    """Return the name of the release that is a model's answers as they are."""
+    """Return the name of the release that equals a model's answers."""
     return "predictions" if task == "regression" else "probabilities"
 
 
 def answers_in(shown: Mapping[str, Floats], task: Task) -> Floats:
-    """Return a model's answers among what it shows: probabilities, or one prediction per record."""
+    """Return a model's answers from its released values: probabilities, or one prediction per record."""
     answers = shown[answers_of(task)]
     return answers[:, 0] if task == "regression" else answers
 
 
 @dataclass(frozen=True, eq=False)
 class Fits:
-    """How retrained models fit the records, as one version shows it.
+    """Fit of the records under retrained models, from the answers of one version.
 
     Parameters
     ----------
     references
         Fit (`attacks.references.fit_of`) of the judged records under each reference, (references, judged).
     folds
-        Fit of the judged members under each fold model, (folds, judged members); nan where it was not asked.
+        Fit of the judged members under each fold model, (folds, judged members); nan where it was not queried.
     halves
         Fit of the members under each half, (halves, members); nan where it was not asked.
     other_half
         Fit of the judged records under the half that they do not belong to, (1, judged); (0, judged) without folds and halves.
     unseen
-        For each model, its answers' score on judged records that it was not trained on (``measure`` of `train`).
+        For each model, the score of its answers on judged records that it was not trained on (``measure`` of `train`).
     explained
         For some explanations their statistics (`explanation_statistics`) at the judged records under each reference,
         (references, judged, statistics).
@@ -80,22 +80,22 @@ class Fits:
 
 @dataclass(frozen=True, eq=False)
 class Trained:
-    """What the models of one learner show.
+    """Released values of the models of one learner.
 
     Parameters
     ----------
     members, nonmembers
-        What the whole model shows of all records.
+        Released values of all records under the whole model.
     control
-        What fold models show of the judged records that they were not trained on; None without folds.
+        Released values of the judged records under fold models that were not trained on them; None without folds.
     fits
-        For each version what the retrained models say of the true labels.
+        For each version, the fit of the true labels under the retrained models.
     extra
-        What was measured of the whole model in addition to its releases.
+        Further measurements of the whole model.
     design
-        The design of the models that were trained: fewer references than planned where training was stopped.
+        The design of the models that were trained: fewer references than planned if training was stopped.
     stopped
-        What stopped it.
+        Why it was stopped.
     """
 
     members: Shown
@@ -110,10 +110,10 @@ class Trained:
 def ask(
     target: Target, releases: Sequence[str], progress: Progress | None = None, mixed: int | None = None
 ) -> tuple[Shown, Shown]:
-    """Return what the audited model shows of members and of non-members.
+    """Return the released values of members and of non-members under the audited model.
 
-    With a seed in ``mixed``, both are asked about in the same batches: where answers depend on the batch, batches of members would
-    differ from others by the batch alone.
+    With a seed in ``mixed``, both are queried in the same batches: if answers depend on the batch, members and non-members in separate
+    batches would differ by the batch alone.
     """
     if mixed is None:
         inside, outside = (
@@ -135,7 +135,7 @@ def _sides(shown: Shown, members: int) -> tuple[Shown, Shown]:
 
 @dataclass(frozen=True, eq=False)
 class _Observation:
-    """Ask a model about its records. Releases that need the model itself are observed only where an attack reads them."""
+    """Query a model about its records. Releases that need the model itself are observed only if an attack reads them."""
 
     everyone: Records
     design: Design
@@ -147,7 +147,7 @@ class _Observation:
 
     @property
     def key(self) -> str:
-        """Name in the cache: all that decides what a model is asked, but not the number of references, so that more can be added."""
+        """Name in the cache: all that determines the queries, but not the number of references, so that more can be added."""
         design = self.design
         numbers = replace(design.numbers, references=int(design.numbers.references > 0))
         asked = (design.judged, design.asked, design.fold, design.half, str(numbers), self.models[0])
@@ -174,7 +174,7 @@ class _Observation:
 
 @dataclass(frozen=True, eq=False)
 class _Keep:
-    """What is kept of each model, for all versions."""
+    """Kept observations of each model, for all versions."""
 
     design: Design
     models: tuple[int, ...]
@@ -222,26 +222,26 @@ def train(
     budget: float | None = None,
     compared: tuple[str, ...] = (),
 ) -> Trained:
-    """Train all models of a learner and give what they show.
+    """Train all models of a learner and return their released values.
 
     Parameters
     ----------
     learner
-        None for models of another kind (`other_kind`), where the target can't be trained again.
+        None for models of another kind (`other_kind`), if the target can't be retrained.
     shown
-        What the whole model shows of members and non-members, where it is there already; otherwise it is trained too.
+        Released values of members and non-members under the whole model, if it exists; otherwise it is trained too.
     releases
         Releases that need the model itself. All others follow from its answers.
     shows
-        For each version what leaves of the answers.
+        For each version, the post-processing of the answers.
     measure
         Scores answers by the true labels, for `Fits.unseen`.
     extra
-        Gives more named arrays about the whole model, from the model and all records.
+        Function from the whole model and all records to further named arrays.
     stoppable, budget
-        Whether Ctrl-C ends the training with what exists after the first round, and after how many seconds it ends (`rounds`).
+        Whether Ctrl-C ends the training after the first round, and the number of seconds after which it ends (`rounds`).
     compared
-        Explanations that reference models are asked for too.
+        Explanations that reference models are queried for too.
     """
     task = target.model.task
     models = tuple(range(len(design)))[0 if shown is None else 1 :]
@@ -275,10 +275,8 @@ def _retrain(learner: TrainingRecipe, observation: _Observation, rounds: Rounds,
     try:
         retrain(learner, everyone.X, everyone.y, sets, observation, seed=seed, keep=rounds)
     except TrainingError as error:
-        advice = "" if 0 in models else ": mend that, or leave retraining out with retrain=False (--no-retrain)"
-        raise InputError(f"{learner.name} could not be trained again ({str(error).rstrip('.')}){advice}") from cause(
-            error
-        )
+        advice = "" if 0 in models else ": correct this, or pass retrain=False (--no-retrain)"
+        raise InputError(f"{learner.name} could not be retrained ({str(error).rstrip('.')}){advice}") from cause(error)
 
 
 def _drawn(design: Design, models: tuple[int, ...], position: int) -> NDArray[np.intp]:
@@ -290,7 +288,7 @@ def _stream(models: tuple[int, ...], position: int) -> int:
 
 
 def _control(design: Design, found: dict[int, dict[str, Any]]) -> Shown | None:
-    """What the fold models show of the judged records, in their order."""
+    """Released values of the judged records under the fold models, in their order."""
     parts = [found[model]["control"] for model in design.models("fold")]
     if not parts:
         return None

@@ -1,15 +1,16 @@
-r"""The verdict of an audit, decided from the intervals and never from values alone.
+r"""The verdict of an audit, decided from intervals.
 
-The strongest of several attacks looks strong by chance alone. Its intervals are therefore corrected for selection among attacks
-(`confidences_for_choice`): all intervals behind the verdict are simultaneous at confidence :math:`1 - \alpha` (Bonferroni). Where the
-primary attack runs (RMIA, or the residual), its AUC gets :math:`\alpha/2` of the error and its true-positive rates :math:`3\alpha/10`,
-divided equally among them; the other attacks share :math:`\alpha/5`, divided equally among all their figures. Where it does not run, or
-runs alone, each of the :math:`f` figures (the AUC and the true-positive rates) of :math:`a` attacks gets :math:`\alpha/(af)`.
+The strongest of several attacks is selected by chance too. Its intervals are therefore corrected for selection among attacks
+(`confidences_for_choice`): all intervals behind the verdict are simultaneous at confidence :math:`1 - \alpha` (Bonferroni).
+Where the primary attack runs (RMIA, or the residual), its AUC gets :math:`\alpha/2` of the error and its true-positive rates
+:math:`3\alpha/10`, divided equally among them; the other attacks share :math:`\alpha/5`, divided equally among all their
+figures. Where it does not run, or runs alone, each of the :math:`f` figures (the AUC and the true-positive rates) of :math:`a`
+attacks gets :math:`\alpha/(af)`.
 
-Where a verdict is *inconclusive*, its ``doubts`` are some of
+If a verdict is *inconclusive*, its ``doubts`` are some of
 
 - ``contradicted_split``: the caller states a random split, and the blind baseline or the never-trained control is above chance;
-- ``scores_only``: there are no records, so that a distribution shift can't be ruled out;
+- ``scores_only``: there are no records, so that a distribution shift can't be excluded;
 - ``no_control``: the attack within a group was not run on a never-trained control;
 - ``not_above_control``, ``not_above_blind``: the attack is not significantly better than the control, or the blind baseline;
 - ``data_hungry``, ``not_fitted_as_member``, ``shift_explains_fit``: the fit of the members is not that of a model trained on them;
@@ -44,9 +45,9 @@ if TYPE_CHECKING:
     from leakscope.attacks.protocol import Attack
     from leakscope.evaluation.risk import Confidence
 
-#: Shares of the error that the AUC of the primary attack gets, and its true-positive rates together.
+#: Shares of the error for the AUC of the primary attack, and for its true-positive rates together.
 AUC_SHARE, RATES_SHARE = 0.5, 0.3
-#: Share of copies in the holdout from which on they are named before a lack of records.
+#: Share of copies in the holdout from which on this doubt precedes the sample size.
 MUCH_OVERLAP = 0.1
 
 
@@ -95,7 +96,7 @@ def is_primary(attack: Attack) -> bool:
 
 
 def choose_strongest(risks: Sequence[Risk] | Sequence[ReleaseRisk]) -> int:
-    """Return the position of the strongest attack: the one with the largest lower end of its AUC, if that is above chance.
+    """Return the position of the attack with the largest lower end of its AUC, if that is above chance.
 
     Otherwise one whose true-positive rate is significantly above a false-positive rate, if there is one; otherwise the one whose
     interval reaches highest, since that is what is not excluded. The intervals must be simultaneous.
@@ -109,7 +110,7 @@ def choose_strongest(risks: Sequence[Risk] | Sequence[ReleaseRisk]) -> int:
 
 
 def strongest_by_release(risks: Sequence[Risk]) -> tuple[ReleaseRisk, ...]:
-    """Return the for each release its strongest attack, in the order of the releases. The intervals must be simultaneous."""
+    """Return the strongest attack on each release, in the order of the releases. The intervals must be simultaneous."""
     found = []
     for release in dict.fromkeys(risk.release for risk in risks):
         rivals = [risk for risk in risks if risk.release == release]
@@ -122,7 +123,7 @@ def strongest_by_release(risks: Sequence[Risk]) -> tuple[ReleaseRisk, ...]:
 
 
 def largest_figures(risks: Sequence[Risk]) -> Largest:
-    """Return the largest that any of these attacks reaches, figure by figure. The intervals must be simultaneous."""
+    """Return the largest value of each figure over these attacks. The intervals must be simultaneous."""
     rates = risks[0].tpr_at_fpr
     groups = [group.auc for risk in risks for group in risk.by_group]
     return Largest(
@@ -151,8 +152,8 @@ def judge(strongest: Risk, basis: Basis, named: NamedMembers | None = None) -> V
 
     `_judge_all` has the rule for all records. Where it does not find a leak and some group has an AUC significantly above chance
     (``basis.exposed``), the verdict is *leaks* if that AUC is also significantly above the never-trained control within the group, and
-    above the blind baseline within the group where that may be better than chance too. Otherwise it is *inconclusive*: an average that
-    shows nothing does not rule out a leak for the group.
+    above the blind baseline within the group where that may be better than chance too. Otherwise it is *inconclusive*: an average
+    without significance does not exclude a leak for the group.
 
     The intervals of groups are corrected for all groups and attacks, apart from those over all records. A leak is claimed from lower
     ends only, so that both families together are wrong with a probability of at most one minus the confidence.
@@ -201,7 +202,7 @@ def _about(
 
 
 def _doubts_about_group(group: ExposedGroup, strongest: Risk, basis: Basis) -> list[Statement]:
-    """Ways in which the AUC of a group could come from a difference between the two sets of records and not from the model."""
+    """Reasons why the AUC of a group could come from a distribution shift and not from the model."""
     if randomised(strongest, basis) and (group.blind is None or group.blind.low <= 0.5):
         return []
     if strongest.blind is None:
@@ -268,7 +269,7 @@ def _judge_all(strongest: Risk, basis: Basis) -> Verdict:
 
 
 def randomised(risk: Risk, basis: Basis) -> bool:
-    """Tell whether the caller states that chance decided on membership, and neither blind baseline nor control contradict it."""
+    """Return whether the caller states a random split that neither blind baseline nor control contradicts."""
     return basis.random_split and not _contradiction(risk)
 
 
@@ -289,7 +290,7 @@ def _exact(value: float) -> Estimate:
 
 
 def _contradiction(risk: Risk) -> dict[str, Estimate]:
-    """The AUC, by name, of something that can't know who was trained on and is significantly better than chance, if there is one."""
+    """The AUC, by name, of a control or baseline that is significantly better than chance, if there is one."""
     control = risk.control.auc if risk.control.kind == "never trained" else None
     unaware = {"blind": risk.blind, "control": control}
     above = {name: auc for name, auc in unaware.items() if auc is not None and auc.low > 0.5}
@@ -297,7 +298,7 @@ def _contradiction(risk: Risk) -> dict[str, Estimate]:
 
 
 def _doubts(risk: Risk, basis: Basis, fpr: float | None = None) -> list[Statement]:
-    """Ways in which the AUC, or the true-positive rate at ``fpr``, could come from a distribution shift and not from the model."""
+    """Reasons why the AUC, or the true-positive rate at ``fpr``, could come from a distribution shift and not from the model."""
     if randomised(risk, basis):
         return []
     doubts = _not_above_rivals(risk, basis) if fpr is None else _rate_not_above_rivals(risk, fpr)
@@ -335,7 +336,7 @@ def _rate_not_above_rivals(risk: Risk, fpr: float) -> list[Statement]:
 
 
 def _doubts_of_fit(fit: Fit, risk: Risk) -> list[Statement]:
-    """Ways in which the model does not fit the members as one that was trained on them; the non-members play no part here."""
+    """Reasons why the fit of the members is not that of a model trained on them; non-members are not used."""
     doubts = []
     if fit.data_hungry:
         doubts.append(_about(None, "data_hungry", curve=fit.curve, gap=fit.gap))
@@ -370,7 +371,7 @@ def _support(risk: Risk, basis: Basis) -> tuple[Statement, ...]:
 
 
 def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
-    """The strongest is then the risk whose interval reaches highest: what it does not exclude is not excluded."""
+    """Verdict without a significant attack. The strongest risk is then the one with the highest upper end."""
     auc, margin, overlap = strongest.auc, basis.margin, basis.overlap
     finding = Statement("not_detected", {"auc": auc}, strongest.attack, strongest.release)
     support = _support(strongest, basis)
@@ -387,10 +388,10 @@ def _not_beyond_chance(strongest: Risk, basis: Basis) -> Verdict:
 
 
 def records_needed(margin: float, confidence: float) -> int:
-    """Return Non-members, and as many members, from which an AUC above 0.5 + margin can be excluded where there is no leak.
+    """Return the number of non-members, and of members, that can exclude an AUC above 0.5 + margin without a leak.
 
     Near chance the AUC of a fitted attack, judged in two halves of n against n records, has variance 1/(3n) at most. Half
-    of the margin is for the interval, half for where the point may fall.
+    of the margin is for the interval, half for the error of the value.
 
     Examples
     --------

@@ -15,8 +15,8 @@ How a copy is made, column by column:
 
 The draws depend on the record's own values alone, so that every model gets the same copies of a record, whatever its
 position. Spreads and replacement values come from the records that are queried together, without their membership. An audit
-queries members and non-members separately, so that their spreads differ by chance, by about :math:`1/\sqrt n` of their size;
-`compare` queries all together.
+queries members and non-members separately, so that their spreads differ by chance, by about :math:`1/\sqrt n`; `compare`
+does not.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ from leakscope.evaluation.audit_claims import audit_claims
 from leakscope.evaluation.audited_target import few_judged
 from leakscope.evaluation.concluding import try_attacks
 from leakscope.evaluation.crossfit import Sample
-from leakscope.evaluation.evaluate import ControlOutputs, EvaluationCase, Observed
+from leakscope.evaluation.evaluate import Cohort, ControlOutputs, Observed
 from leakscope.evaluation.prepare import FEWEST, judged_groups
 from leakscope.evaluation.repeated_scores import Repeats, find_repeats
 from leakscope.evaluation.results import Audit, AuditedModel, Basis, Overlap, Risk
@@ -230,7 +230,7 @@ def _run(given: _GivenScores, name: str, settings: Settings, words: dict[str, bo
             "different records on each side"
         )
     groups, pooled = judged_groups(given.members, given.nonmembers, sample)
-    case = EvaluationCase(sample, (given.members.y, given.nonmembers.y), None, groups, settings.seed, settings.fprs)
+    case = Cohort(sample, (given.members.y, given.nonmembers.y), None, groups, settings.seed, settings.fprs)
     tried = try_attacks(attacks, case, _observed(given, sample, name), settings, clock)
     claim = None
     if words["random split"]:

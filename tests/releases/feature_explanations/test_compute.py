@@ -1,4 +1,4 @@
-"""Explanations of anyone's model: pipelines, scikit-learn's networks, what is done to the values, and refusals."""
+"""Feature explanations of any model: pipelines, scikit-learn's networks, post-processing, and errors."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Linear models that a defense puts in the place of another are explained as scikit-learn's are."""
+"""Linear models by which a defense replaces another are explained as scikit-learn's are."""
 
 import numpy as np
 import pytest

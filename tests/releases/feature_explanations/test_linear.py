@@ -1,4 +1,4 @@
-"""The closed forms of linear models are what the same model gives as a network, and as finite differences."""
+"""Closed forms of linear models equal the explanations of the same network, and finite differences."""
 
 import sys
 from typing import Any

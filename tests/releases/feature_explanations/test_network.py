@@ -1,4 +1,4 @@
-"""Derivatives of networks: by hand, against captum, complete, the same in any company, in bounded memory."""
+"""Explanations of networks: by hand, against captum, completeness, independence of the batch, and memory."""
 
 import copy
 import math
@@ -254,7 +254,7 @@ def test_an_explanation_does_not_depend_on_the_records_beside_it(method: str, ac
     together = explain(module, RECORDS, method, outputs="logits")
     alone = np.concatenate([explain(module, RECORDS[[row]], method, outputs="logits") for row in range(9)])
     np.testing.assert_allclose(alone, together, rtol=0, atol=1e-13)
-    far = np.concatenate([RECORDS, 1e4 * RECORDS])  # a neighbour of another size has no say either
+    far = np.concatenate([RECORDS, 1e4 * RECORDS])  # a neighbour of another size has no effect either
     np.testing.assert_allclose(explain(module, far, method, outputs="logits")[:9], together, rtol=0, atol=1e-13)
     np.testing.assert_array_equal(explain(module, RECORDS, method, outputs="logits"), together)
 

@@ -1,4 +1,4 @@
-"""The name of an explanation says all of it, and nothing that makes no sense can be asked for."""
+"""The name of an explanation states all its settings, and invalid settings raise errors."""
 
 import dataclasses
 import math

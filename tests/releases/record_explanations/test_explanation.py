@@ -1,4 +1,4 @@
-"""Explanations by records: the definition, ties, the two losses, blocks."""
+"""Record explanations: the definition, ties, the two losses, blocks."""
 
 import numpy as np
 import pytest

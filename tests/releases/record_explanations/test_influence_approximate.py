@@ -155,7 +155,7 @@ def test_for_a_network_it_is_the_literal_formula_by_either_solver(monkeypatch: p
     monkeypatch.setattr(functions, "EXPLICIT", 0)
     monkeypatch.setattr(functions, "ROWS", 7)
     by_steps = influence_functions(module, log_loss, X, y, points, labels, penalty=30.0)
-    # A residual of 1e-8 beside the right side is an error of 1e-8 times the condition, which is below 10 here.
+    # A relative residual of 1e-8 is an error of 1e-8 times the condition, which is below 10 here.
     np.testing.assert_allclose(by_steps, expected, atol=1e-6 * np.abs(expected).max())
 
 

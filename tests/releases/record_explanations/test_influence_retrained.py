@@ -1,4 +1,4 @@
-"""Leave-one-out by training again: the exact solution where there is one, and literal training where there is none."""
+"""Leave-one-out by retraining: the exact solution if there is one, otherwise literal training."""
 
 from typing import Any
 
@@ -94,7 +94,7 @@ def test_it_explains_and_answers_queries() -> None:
 
 
 def test_influence_functions_of_a_heavily_penalised_network_are_near() -> None:
-    # With λθᵀθ beside the mean loss the sum of losses has the penalty 2nλ/2·|θ|², and each row is less its mean.
+    # With λθᵀθ added to the mean loss, the sum of losses has the penalty 2nλ/2·|θ|², and each row is less its mean.
     X, y = records()
     points, labels = records(30, seed=1)
     models = retrain_without_each(small_network(steps=600, l2=0.05), X, y)

@@ -1,4 +1,4 @@
-"""Agreement of two tables of influences: one where they are equal, chance where they have nothing in common."""
+"""Agreement of two tables of influences: 1 if they are equal, chance if they are independent."""
 
 from typing import Any
 

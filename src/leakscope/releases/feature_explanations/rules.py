@@ -13,8 +13,8 @@ Then
 for every neuron that feeds into j; here it is added once.
 
 At a maximum, LRP follows the largest input. DeepLIFT assigns the difference of two maxima to the largest input at the
-record as far as it exceeds that at the baseline, and otherwise to the largest input at the baseline. Both shares are then
-in [0, 1].
+record as far as it exceeds that at the baseline, and otherwise to the largest input at the baseline. Both shares are in
+[0, 1].
 
 Every torch function that a network calls is intercepted, in modules and in plain code. A function that is neither linear
 nor an activation raises an error with its name; so does a tensor from code that can't be intercepted.

@@ -15,8 +15,7 @@ With :math:`F(x)` the model's output for the class it predicts (a probability or
 and the noise of SmoothGrad has mean k; both are errors.
 
 The class is the one predicted at x and stays fixed along a path and under noise. Noise is drawn for each record by a
-generator whose seed is its own values. Equal records get equal answers: repeated queries do not average the noise, and no
-answer depends on the batch.
+generator whose seed is its own values. Equal records get equal answers: neither repeated queries nor the batch matter.
 """
 
 from __future__ import annotations

@@ -8,11 +8,11 @@ H^{-1} a_i`, a Newton step from θ towards the model without record i is
           \theta_{-i} \approx \theta + H^{-1} a_i \frac{r_i}{1 - d_i h_i} \quad\text{(one corrected step)} .
 
 The first keeps the Hessian of all records: it is the influence function of Koh and Liang (2017, Eq. 1) for a record of
-weight −1 in the sum of losses, or −1/n in their mean. The second removes the record from the Hessian too (Pregibon 1981).
-Koh and Liang also linearise the loss of the point, :math:`I_y(x) \approx \nabla L(y)^\top H^{-1} \nabla\ell(x)`; here the
-loss is evaluated at the moved parameters, which agrees to first order, so that approximate models can replace the exact
-ones everywhere. `leakscope.releases.record_explanations.functions` has the fully linear form, for any differentiable
-model.
+weight −1 in the sum of losses, or −1/n in their mean. The second removes the record from the Hessian too (Pregibon
+1981). Koh and Liang also linearise the loss of the point, :math:`I_y(x) \approx \nabla L(y)^\top H^{-1} \nabla\ell(x)`;
+here the loss is evaluated at the moved parameters, which agrees to first order, so that approximate models can replace
+the exact ones everywhere. `leakscope.releases.record_explanations.functions` has the linear form for differentiable
+models.
 
 Neither is exact. Their agreement with exact explanations is measured by `leakscope.releases.record_explanations.rank_agreement`.
 """

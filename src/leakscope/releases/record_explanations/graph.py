@@ -235,8 +235,8 @@ def influence_graph(models: LeftOut, X: Any, explanation: RecordExplanation, lab
     explanation
         How many records are shown, and by which loss.
     labels
-        0 or 1 for each record; by default the class that the model predicts, as in a query without a label. They do not
-        affect the likelihood loss.
+        0 or 1 for each record; by default the predicted class, as in a query without a label. They do not affect the
+        likelihood loss.
 
     Examples
     --------

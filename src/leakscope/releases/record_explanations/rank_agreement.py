@@ -2,8 +2,7 @@ r"""Agreement of approximate and exact influences: shared top records and rank c
 
 Two tables of influences (points, records), one approximate and one exact, are compared point by point. An explanation
 shows the k records of largest \|I\|, so \|I\| is compared: the share of the true k that are found, whether the first is
-equal, and Spearman's rank correlation over all records, with mean ranks for ties. At random, the first is k / records
-and the last 0.
+equal, and Spearman's rank correlation over all records, with mean ranks for ties. Chance is k / records and 0.
 
 The intervals are for the mean over points of the same population, with the models fixed. They are Student's intervals,
 and at least as wide as the events that n points can miss: a share log(2/α)/n of points with one more wrong record, or,

@@ -118,8 +118,8 @@ def leave_one_out_ridge(X: Any, y: Any, l2: float = 1.0) -> LeaveOneOutRidge:
     intercept = solved.intercept - (1 / len(values) - solved.directions @ features.mean(axis=0)) * moved
     for record in np.flatnonzero((solved.slack < NEAR) & (not solved.reached)):
         others = np.arange(len(values)) != record
-        anew = _solve(features[others], values[others], float(l2))
-        coef[record], intercept[record] = anew.coef, anew.intercept
+        again = _solve(features[others], values[others], float(l2))
+        coef[record], intercept[record] = again.coef, again.intercept
     return LeaveOneOutRidge(
         coef=coef[first],
         intercept=intercept[first],

@@ -20,7 +20,7 @@ from leakscope.attacks.membership_label_only import label_only
 from leakscope.attacks.protocol import Attack
 from leakscope.core.ranking import ScoreSplit, split
 from leakscope.evaluation.design import Design
-from leakscope.evaluation.evaluate import EvaluationCase, evaluate
+from leakscope.evaluation.evaluate import Cohort, evaluate
 from leakscope.evaluation.references import fit_of_members, observe_version
 from leakscope.evaluation.results import Fit, Risk
 from leakscope.evaluation.risk import Confidence, JudgedAttack
@@ -42,7 +42,7 @@ KNOWS: dict[str, Literal["references", "labels"]] = {
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class ComparisonCase(EvaluationCase):
+class ComparisonCase(Cohort):
     """What all versions are judged by: the same records, halves, baseline and groups.
 
     ``attacks`` holds for each version its attacks and the confidence of each, so that all intervals of all versions are simultaneous at
@@ -105,7 +105,7 @@ def attack_version(case: ComparisonCase, version: Planned, trained: Trained, pla
     target, show, attacks = case.target, version.show(case.target), case.attacks[version.name]
     names = [name for attack, _ in attacks for name in attack.releases]
     observed = observe_version(target, case.sample, trained, place, show, names)
-    bare = EvaluationCase(case.sample, case.labels, case.blind, {}, case.seed, case.fprs)
+    bare = Cohort(case.sample, case.labels, case.blind, {}, case.seed, case.fprs)
     found = [evaluate(attack, bare, observed, (chance,)) for attack, chance in attacks]
     assert case.blind is not None
     scale = case.blind.scale
