@@ -1,1 +1,1 @@
-"""Definitions that every package uses: array types, argument checks, errors, estimates, intervals, number formatting and study results."""
+"""Shared definitions: array types, checks, errors, estimates, intervals, number formatting and study results."""
