@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from leakscope.core.errors import InputError
-from leakscope.learners.encoded_table import learner_and_labels, numbers_of, read_encoded_table
+from leakscope.learners.encoded_table import learner_and_labels, numbers_of, read_encoded
 
 ROWS = 60
 
@@ -31,7 +31,7 @@ def path(table, tmp_path):
 
 
 def test_codes_are_ranks_of_levels_standardised(path, table):
-    encoded = read_encoded_table(path, "pay", id_column="name")
+    encoded = read_encoded(path, "pay", id_column="name")
     assert list(encoded.X.columns) == ["age", "job"]
     np.testing.assert_allclose(encoded.X.mean(), 0, atol=1e-12)
     np.testing.assert_allclose(encoded.X.std(ddof=0), 1)
@@ -43,9 +43,9 @@ def test_codes_are_ranks_of_levels_standardised(path, table):
 
 
 def test_one_hot_raw_and_components(path):
-    assert list(read_encoded_table(path, "pay", drop="name,town", encode="one-hot").X.columns) == ["age", "job=clerk"]
-    assert list(read_encoded_table(path, "pay", drop="name", encode="raw").X.columns) == ["age", "job", "town"]
-    assert read_encoded_table(path, "pay", drop="name", components=1).X.shape == (ROWS, 1)
+    assert list(read_encoded(path, "pay", drop="name,town", encode="one-hot").X.columns) == ["age", "job=clerk"]
+    assert list(read_encoded(path, "pay", drop="name", encode="raw").X.columns) == ["age", "job", "town"]
+    assert read_encoded(path, "pay", drop="name", components=1).X.shape == (ROWS, 1)
 
 
 @pytest.mark.parametrize(
@@ -63,18 +63,18 @@ def test_one_hot_raw_and_components(path):
 )
 def test_wrong_wishes_are_refused(path, settings, named):
     with pytest.raises(InputError, match=named):
-        read_encoded_table(path, **({"label": "pay"} | settings))
+        read_encoded(path, **({"label": "pay"} | settings))
 
 
 def test_missing_numbers_and_labels_are_refused(table, tmp_path):
     table.loc[3, "age"] = np.nan
     table.to_csv(tmp_path / "gap.csv", index=False)
     with pytest.raises(InputError, match="'age'"):
-        read_encoded_table(tmp_path / "gap.csv", "pay")
+        read_encoded(tmp_path / "gap.csv", "pay")
     table.loc[3, "pay"] = None
     table.to_csv(tmp_path / "gap.csv", index=False)
     with pytest.raises(InputError, match="'pay'"):
-        read_encoded_table(tmp_path / "gap.csv", "pay")
+        read_encoded(tmp_path / "gap.csv", "pay")
 
 
 def test_labels_of_a_regression():

@@ -14,7 +14,7 @@ from retraining import Keyed, Ridge, StackedRidge, observe, records, same_bits, 
 
 from leakscope.core.errors import InputError, ResourceError
 from leakscope.worlds.cache import SECRET, open_cache
-from leakscope.worlds.training import TrainingSets, leave_one_out, random_sets, retrain
+from leakscope.worlds.training import leave_one_out, random_sets, retrain
 
 
 def test_the_cache_goes_by_content(tmp_path: Path) -> None:
@@ -22,9 +22,7 @@ def test_the_cache_goes_by_content(tmp_path: Path) -> None:
     log = tmp_path / "log"
     sets = random_sets(40, 20, 4, seed=0)
 
-    def count(
-        learner: Any, X: Any = X, y: Any = y, sets: TrainingSets = sets, seed: int = 0, see: Any = observe
-    ) -> int:
+    def count(learner: Any, X: Any = X, y: Any = y, sets: Any = sets, seed: int = 0, see: Any = observe) -> int:
         before = trainings(log)
         retrain(learner, X, y, sets, see, seed=seed, workers=1, cache=tmp_path / "cache")
         return trainings(log) - before

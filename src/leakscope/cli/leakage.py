@@ -53,16 +53,14 @@ def leakage(
     as_json: shared.Json = False,
 ) -> None:
     """Measure how much trained models reveal about one record, for several sizes, regularisations and noise levels."""
-    from leakscope.learners.encoded_table import learner_and_labels, read_encoded_table
+    from leakscope.learners.encoded_table import learner_and_labels, read_encoded
     from leakscope.studies import leakage as measures
     from leakscope.studies.leakage.result import check_goal
 
     if below is not None:
         check_goal(below)
     shared.check_out(out)
-    universe = read_encoded_table(
-        table, label, drop=drop, id_column=id, encode=cast("Any", encode), components=components
-    )
+    universe = read_encoded(table, label, drop=drop, id_column=id, encode=cast("Any", encode), components=components)
     weights = None if l2 is None else shared.numbers(l2, "--l2", float)
     made, y = learner_and_labels(
         learner, universe.y, label, l2=weights, intercept=intercept, task=task,

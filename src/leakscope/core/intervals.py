@@ -32,7 +32,7 @@ def normal_quantile(confidence: float) -> float:
 
 
 def suspicious(auc: Estimate) -> bool:
-    """Return whether the AUC of a control is more than two standard errors above 0.5, for any confidence of its interval.
+    """Return whether the AUC of a control is more than two standard errors above 0.5, at any confidence.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def mean_of_runs(values: Floats, confidence: float = 0.95) -> Estimate:
 def median(values: Floats, confidence: float = 0.95) -> Estimate:
     """Estimate a median with the distribution-free interval of order statistics.
 
-    With too few values for the confidence (fewer than six at 95 %), the interval is the range and ``method`` states this.
+    With too few values for the confidence (under six at 95 %), the interval is the range and ``method`` states it.
 
     Examples
     --------
@@ -122,7 +122,7 @@ def median(values: Floats, confidence: float = 0.95) -> Estimate:
 
 
 def mean_difference(parts: Sequence[ScoreSplit], confidence: float = 0.95) -> Estimate:
-    """Estimate the mean over members minus the mean over non-members of values in [0, 1], such as decisions (see `split`).
+    """Estimate the mean of members minus that of non-members, for values in [0, 1] such as decisions (see `split`).
 
     The interval of Agresti and Caffo (2000) adds one success and one failure to each sample. It is applied here to any
     values in [0, 1], and has a positive width even if all decisions agree. Intervals of the strata are combined.
@@ -213,7 +213,7 @@ def auc_ends(value: Floats, deviation: Floats, m: Indices, n: Indices, confidenc
 
 
 def _newcombe(value: Floats, m: Indices, n: Indices, z: float, end: float) -> Floats:
-    """Return the end of the score interval of the AUC, z standard errors (Hanley-McNeil, at that end) from the value."""
+    """Return the end of the score interval of the AUC, z standard errors (Hanley-McNeil, at the end) from the value."""
 
     def excess(theta: Floats) -> Floats:
         shape = 1 + ((m + n) / 2 - 1) * ((1 - theta) / (2 - theta) + theta / (1 + theta))
@@ -229,7 +229,7 @@ def _newcombe(value: Floats, m: Indices, n: Indices, z: float, end: float) -> Fl
 
 
 def paired_auc_difference(first: Sequence[ScoreSplit], second: Sequence[ScoreSplit]) -> Callable[[float], Estimate]:
-    """Estimate the AUC of the first scores minus that of the second, for the same records, with DeLong's paired interval.
+    """Estimate the AUC of the first minus that of the second scores of the same records, with DeLong's paired interval.
 
     Returns a function from the confidence to the estimate, because most of the work does not depend on the confidence.
 
@@ -281,7 +281,8 @@ def auc_beyond_control(
 ) -> Callable[[float], Estimate]:
     r"""Estimate the AUC on the target minus the AUC on the never-trained control, paired over records.
 
-    The variance follows DeLong, DeLong and Clarke-Pearson (1988). Both AUCs are means over strata with weights :math:`w_s`. A member of a stratum with :math:`m_s` members has the placement
+    The variance follows DeLong, DeLong and Clarke-Pearson (1988). Both AUCs are means over strata with weights
+    :math:`w_s`. A member of a stratum with :math:`m_s` members has the placement
     :math:`V_i`, the share of the non-members of its stratum that score below it (ties count one half). With the mean
     :math:`\bar V_s` of these,
 

@@ -210,9 +210,7 @@ class Result:
             return self.records.copy()
         rows = getattr(self, chosen, None) if chosen in tables_of(self) else None
         if rows is None:
-            raise InputError(
-                f"a result of kind {self.kind!r} has no table {chosen!r}: it has {', '.join(tables_of(self))}"
-            )
+            raise InputError(f"a {self.kind!r} result has no table {chosen!r}: it has {', '.join(tables_of(self))}")
         return pd.DataFrame([flat(row) for row in rows])
 
     def to_csv(self, table: str | None = None) -> str:
@@ -222,7 +220,7 @@ class Result:
         return frame_to_csv(self.to_frame(table))
 
     def save(self, folder: str | Path, include: Sequence[Result] = ()) -> None:
-        """Write ``result.json``, ``report.html``, ``table.csv`` and, if there are records, ``records.csv``, or no file at all.
+        """Write ``result.json``, ``report.html``, ``table.csv`` and, with records, ``records.csv``, or no file at all.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Context manager that limits numerical libraries to one thread, so that results do not depend on the number of cores."""
+"""Context manager that limits numerical libraries to one thread: results do not depend on the number of cores."""
 
 from __future__ import annotations
 

@@ -195,9 +195,7 @@ def read_features(X: Any, where: str) -> Any:
     if isinstance(X, pd.DataFrame):
         twice = X.columns[X.columns.duplicated()].unique()
         if len(twice):
-            raise InputError(
-                f"{where} has more than one column named {list_names(twice)}: rename or drop the duplicates"
-            )
+            raise InputError(f"{where} has more than one column named {list_names(twice)}: rename the duplicates")
         return X
     if hasattr(X, "toarray"):
         raise InputError(f"the features of {where} are a sparse matrix: pass X.toarray()")
@@ -206,9 +204,7 @@ def read_features(X: Any, where: str) -> Any:
     try:
         table = as_array(X)
     except ValueError as error:
-        raise InputError(f"the features of {where} are not a table: give every record the same columns") from cause(
-            error
-        )
+        raise InputError(f"the features of {where} are not a table: use equal columns") from cause(error)
     if table.ndim == 0:
         raise InputError(f"the features of {where} are not a table: pass a DataFrame or an array with a row per record")
     return table
@@ -333,18 +329,14 @@ def read_groups(groups: Any, X: Any, other: Any) -> tuple[dict[str, NDArray[Any]
 
 def _holdout_levels(other: Any, names: Sequence[Any]) -> dict[str, NDArray[Any]]:
     if not isinstance(other, pd.DataFrame) or not set(names) <= set(other.columns):
-        raise InputError(
-            f"the holdout has no columns {list_names(names)}: pass a pair groups=(train_groups, holdout_groups)"
-        )
+        raise InputError(f"the holdout lacks columns {list_names(names)}: pass groups=(train_groups, holdout_groups)")
     return _levels(other[list(names)], len(other), "the holdout")
 
 
 def _columns(X: Any, names: Sequence[str]) -> pd.DataFrame:
     lacking = [name for name in names if not isinstance(X, pd.DataFrame) or name not in X.columns]
     if lacking:
-        raise InputError(
-            f"the training set has no group column {list_names(lacking)}: pass names of columns of X in groups="
-        )
+        raise InputError(f"the training set has no group column {list_names(lacking)}: name columns of X")
     return pd.DataFrame(X[list(names)])
 
 
@@ -356,18 +348,14 @@ def _frame(groups: Any) -> pd.DataFrame:
         return groups.to_frame(name="group" if groups.name is None else groups.name)
     table = as_array(groups)
     if table.ndim not in (1, 2):
-        raise InputError(
-            "groups= has more than two dimensions: pass a Series, a DataFrame or an array with one level per record"
-        )
+        raise InputError("groups= must be a Series, a DataFrame or an array with one level per record")
     names = ["group"] if table.ndim == 1 else [f"group {column + 1}" for column in range(table.shape[1])]
     return pd.DataFrame(table.reshape(len(table), -1), columns=names)
 
 
 def _levels(table: pd.DataFrame, records: int, where: str) -> dict[str, NDArray[Any]]:
     if len(table) != records:
-        raise InputError(
-            f"groups of {where} have {len(table)} rows, but it has {records} records: pass one row per record"
-        )
+        raise InputError(f"groups of {where} have {len(table)} rows, but it has {records} records: pass one per record")
     levels = {}
     for name in table.columns:
         codes, values = pd.factorize(table[name])

@@ -45,9 +45,7 @@ def split(X: Any, y: Any, *, holdout: float = 0.5, seed: int = 0) -> tuple[Rando
     if len(X) != len(y):
         raise InputError(f"X has {len(X)} records and y has {len(y)} labels: pass one label per record")
     if not 1 <= round(check_share("holdout", holdout) * len(y)) < len(y):
-        raise InputError(
-            f"holdout={holdout!r} leaves one side of {len(y)} records empty: pass more records or another share"
-        )
+        raise InputError(f"holdout={holdout!r} leaves one side of {len(y)} records empty: pass another share")
     order, origin = np.random.default_rng(check_seed(seed)).permutation(len(y)), object()
     held = round(holdout * len(y))
     parts = [np.sort(order[held:]), np.sort(order[:held])]

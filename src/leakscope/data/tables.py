@@ -61,9 +61,7 @@ def _read(path: Path, **options: Any) -> pd.DataFrame:
     except pd.errors.ParserWarning as error:
         raise InputError(f"{path} {_LONG_ROWS}") from cause(error)
     except pd.errors.EmptyDataError as error:
-        raise InputError(f"{path} is empty: write a header with the column names, and one row per record") from cause(
-            error
-        )
+        raise InputError(f"{path} is empty: write a header and one row per record") from cause(error)
     except UnicodeError as error:
         raise InputError(f"{path} is not UTF-8 text: save it as UTF-8 CSV") from cause(error)
     except (ValueError, OSError, EOFError) as error:

@@ -118,9 +118,7 @@ def as_learner(thing: Any, **settings: Any) -> Learner:
             "scikit-learn estimator"
         )
     if settings:
-        raise InputError(
-            f"{made.name} already has settings: leave {', '.join(settings)} out, or set them on the learner"
-        )
+        raise InputError(f"{made.name} already has settings: leave {', '.join(settings)} out")
     return made
 
 

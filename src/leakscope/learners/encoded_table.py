@@ -1,4 +1,4 @@
-"""CSV tables encoded as numbers for a learner, for `leakscope leakage`: `EncodedTable`, `read_encoded_table`."""
+"""CSV tables encoded as numbers for a learner, for `leakscope leakage`: `EncodedTable`, `read_encoded`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class EncodedTable:
     notes: tuple[Caveat, ...]
 
 
-def read_encoded_table(
+def read_encoded(
     path: Path,
     label: str,
     *,
@@ -122,7 +122,7 @@ def learner_and_labels(
 
 
 def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, list[Caveat]]:
-    """Encode texts and numbers as numbers of similar scale; return them with notes. See `read_encoded_table`."""
+    """Encode texts and numbers as numbers of similar scale; return them with notes. See `read_encoded`."""
     if encode == "raw":
         return X, []
     texts = [name for name in X.columns if not pd.api.types.is_numeric_dtype(X[name])]
@@ -135,9 +135,7 @@ def prepare_columns(X: pd.DataFrame, encode: Encoding) -> tuple[pd.DataFrame, li
     if bad := [name for name in numbers if not np.isfinite(X[name].to_numpy(np.float64)).all()]:
         raise InputError(f"columns {list_names(bad)} have missing or infinite numbers: fill or drop them")
     if bad := [name for name in numbers if not _moderate(X[name].to_numpy(np.float64))]:
-        raise InputError(
-            f"columns {list_names(bad)} have numbers too large or too close together to be scaled: rescale them"
-        )
+        raise InputError(f"columns {list_names(bad)} have too large or too similar numbers to be scaled: rescale them")
     if encode == "one-hot":
         return one_hot(X, texts), notes
     values = integer_codes(X, texts).astype(np.float64)

@@ -48,9 +48,7 @@ class Estimator:
 
     def __post_init__(self) -> None:
         if isinstance(self.estimator, type) or not hasattr(self.estimator, "get_params"):
-            raise InputError(
-                "Estimator needs a scikit-learn estimator: pass for example Estimator(LogisticRegression())"
-            )
+            raise InputError("Estimator needs a scikit-learn estimator, such as Estimator(LogisticRegression())")
 
     @property
     def name(self) -> str:
@@ -141,9 +139,7 @@ class Estimator:
     def _decisions(self, model: Model, X: Any) -> Floats:
         fitted = _fitted(model)
         if not hasattr(fitted, "decision_function") or len(self.classes or ()) > 2:
-            raise InputError(
-                f"{self.name} has no predict_proba: use an estimator that has it, such as a calibrated one"
-            )
+            raise InputError(f"{self.name} has no predict_proba: use an estimator with it, such as a calibrated one")
         if isinstance(model.predict, Aligned):
             raise InputError(f"{self.name} was trained on one of two classes only: use larger training sets")
         try:

@@ -25,7 +25,7 @@ quantities can change: the number of parameters d; noise of deviation σ on them
 :math:`\rho_{KL} = \frac{1}{n(1-n/N)}\operatorname{tr}V(V + \frac{n}{1-n/N}\sigma^2I)^{-1}` falls as V shrinks, as it does under
 l2; and the distribution of J over records, whose mean is fixed. (That the largest is at least the mean is known as
 :math:`\gamma_s^*\ge\sqrt p` for the self-standardised sensitivity of robust statistics: Krasker and Welsch 1982; Hampel et al.
-1986, section 4.2.) Since the advantage of the best attack is concave in J, at a fixed mean it is *larger* if records are more equal.
+1986, section 4.2.) Since the advantage of the best attack is concave in J, equal J give the *largest* advantage.
 
 **The penalty.** Therefore the leakage of each record is penalised, not the mean. Record i has a weight :math:`w_i`; with
 :math:`\tilde g_i = \nabla\ell_i + 2\lambda\theta`,
@@ -184,7 +184,7 @@ class LeakagePenalised:
     def _check_found(self, change: Floats) -> None:
         if bad := int((change > NEAR).sum()):
             raise InputError(
-                f"{bad} of {len(change)} training sets do not converge with a leakage penalty of {self.weight:g}: lower it, "
+                f"{bad} of {len(change)} training sets do not converge with leakage penalty {self.weight:g}: lower it, "
                 f"raise l2, which is {self.l2:g}, or use more records"
             )
 

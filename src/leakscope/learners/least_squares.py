@@ -70,7 +70,7 @@ def check_solved(bad: int, total: int, l2: float) -> None:
 
 
 class SwapSolver:
-    """Solver for training sets with one record replaced, from factors of each set without its last and with its spare record."""
+    """Solver for training sets with one record replaced, from factors without the last and with a spare record."""
 
     def __init__(self, records: Floats, sets: Any, spare: Any, l2: float) -> None:
         from joblib import effective_n_jobs
@@ -212,7 +212,7 @@ def _blocks(count: int, numbers: int) -> Iterator[slice]:
 
 
 def _add(root: Floats, c: Floats, records: Floats) -> Floats:
-    """Return the parameters with each of these records added to each base: (k, p, p), (k, p), (…, r, p + 1) to (k, r, p)."""
+    """Return parameters with each record added to each base: (k, p, p), (k, p), (…, r, p + 1) to (k, r, p)."""
     u = np.matmul(records[..., :-1], root)
     error = records[..., -1] - np.matmul(u, c[:, :, None])[:, :, 0]
     error /= 1 + np.einsum("krj,krj->kr", u, u)

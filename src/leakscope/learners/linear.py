@@ -53,8 +53,8 @@ class Linear(ABC):
         >>> learner, X, y = Ridge().prepare([[3.0, 1.0], [4.0, 2.0]], [1.0, 0.0])
         >>> learner.check(X, y, size=2)
         Traceback (most recent call last):
-        leakscope.core.errors.InputError: 2 records do not determine 3 parameters without a penalty: set l2 > 0, use fewer
-        columns or components, or use larger training sets
+        leakscope.core.errors.InputError: 2 records do not determine 3 parameters: set l2 > 0, use fewer columns or components,
+        or use larger training sets
         """
         check_size(size, len(y))
         if self.l2 == 0:
@@ -182,9 +182,7 @@ def check_unique(X: Floats, columns: tuple[str, ...], intercept: bool, size: int
     count = X.shape[1]
     remedy = "set l2 > 0, use fewer columns or components"
     if size < count:
-        raise InputError(
-            f"{size} records do not determine {count} parameters without a penalty: {remedy}, or use larger training sets"
-        )
+        raise InputError(f"{size} records do not determine {count} parameters: {remedy}, or use larger training sets")
     names = [*(columns or range(count - intercept)), *([INTERCEPT] if intercept else [])]
     if len(dependent := _dependent(X, intercept)):
         raise InputError(

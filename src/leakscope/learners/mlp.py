@@ -12,7 +12,7 @@ Training minimises [farokhi2020, Eq. 1] with :math:`g(\theta) = \theta^\top\thet
 :math:`\lambda\,\theta^\top\theta` plus the mean squared error or the mean log-loss of a mini-batch, and each step is one
 of Adam (Kingma & Ba 2015, Algorithm 1) with β = (0.9, 0.999) and ε = 1e-8, or of Adagrad (Duchi, Hazan & Singer 2011,
 diagonal form) with ε = 1e-8. The gradient of the penalty is part of the gradient in both: this is not decoupled weight
-decay. Training is measured in steps, not epochs, so that training sets of different sizes get the same amount of training.
+decay. Training is measured in steps, not epochs, so that all sizes of training sets get the same amount.
 
 Initial parameters and order are random. Weights and biases of a layer are initialised uniformly on ±1/√(number of its
 inputs), as in PyTorch's ``nn.Linear``. Random orders of the training set are concatenated and divided into batches of
@@ -63,7 +63,7 @@ class MLP:
     Parameters
     ----------
     widths
-        Number of neurons of each hidden layer; by default the network of [farokhi2020, section 6]. Empty for a linear model.
+        Neurons of each hidden layer; by default the network of [farokhi2020, section 6]. Empty for a linear model.
     activation
         ``"tanh"`` or ``"relu"``.
     l2
@@ -434,9 +434,7 @@ def _size(shape: Shape) -> int:
 def _check_finite(models: list[Weights]) -> None:
     diverged = sum(not np.isfinite(model).all() for model in models)
     if diverged:
-        raise InputError(
-            f"the training of {diverged} of {len(models)} networks diverged: lower rate, or standardise X and y"
-        )
+        raise InputError(f"{diverged} of {len(models)} networks diverged: lower rate, or standardise X and y")
 
 
 def _check_range(values: Floats, what: str) -> None:

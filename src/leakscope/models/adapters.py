@@ -289,7 +289,7 @@ def checked(model: Model) -> Model:
 def _distinct(classes: NDArray[Any]) -> NDArray[Any]:
     if classes.ndim != 1 or len(pd.unique(classes)) != len(classes):
         raise InputError(
-            f"classes= must be a list of different labels: {classes.size} were given, {len(pd.unique(np.ravel(classes)))} of them "
+            f"classes= must list different labels: {classes.size} were given, {len(pd.unique(np.ravel(classes)))} of them "
             "different"
         )
     return classes

@@ -77,7 +77,7 @@ class _CountedPredict:
 
 
 def _first_failing(fails: Callable[[int, int], bool], most: int) -> int | None:
-    """Return the first failing position below ``most``; all positions before ``start`` of ``fails(start, stop)`` work."""
+    """Return the first failing position below ``most``; positions before ``start`` of ``fails(start, stop)`` work."""
     works, fewest = 0, most
     while fewest - works > 1:
         middle = (works + fewest) // 2

@@ -158,7 +158,7 @@ def _check_sizes(path: Path, content: bytes) -> None:
     if 2 * size > memory:
         raise InputError(
             f"{str(path)!r} expands from {len(content):,} to {size:,} bytes, and the limit for loading is "
-            f"{memory / 2**30:.3g} GB of memory: it may be malicious; if you trust it, set LEAKSCOPE_LOAD_MEMORY to more GB"
+            f"{memory / 2**30:.3g} GB: it may be malicious; if you trust it, set LEAKSCOPE_LOAD_MEMORY to more GB"
         )
 
 
@@ -186,7 +186,7 @@ def load_skops(path: Path, content: bytes, trust: Sequence[str]) -> Any:
 def _load_pickle(path: Path, trust_pickle: bool) -> Any:
     if not trust_pickle:
         raise InputError(
-            f"{str(path)!r} looks like a pickle, which can run any code when it is loaded: save a scikit-learn model with "
+            f"{str(path)!r} looks like a pickle, which can run any code: save a scikit-learn model with "
             'skops.io.dump(model, "model.skops") and pass that file, or pass --trust-pickle (in Python '
             "trust_pickle=True) if you created the pickle"
         )
@@ -232,7 +232,7 @@ class OnnxModel:
         if len(numbers) != 1:
             names = list_names(node.name for node in outputs)
             raise InputError(
-                f"{str(self.path)!r} has the outputs {names}: export it with one output of probabilities or values"
+                f"{str(self.path)!r} has the outputs {names}: export one output of probabilities or values"
             )
         return numbers[0].name, "classification" if len(outputs) > 1 or maps else None
 
@@ -264,9 +264,7 @@ class OnnxModel:
             return table.astype(str).astype(object)
         width = node.shape[1] if len(node.shape) == 2 else None
         if isinstance(width, int) and table.shape[1:] != (width,):
-            raise InputError(
-                f"{self.path.name} takes {width} columns, but the data have shape {table.shape}: pass the same columns"
-            )
+            raise InputError(f"{self.path.name} takes {width} columns, not shape {table.shape}: pass the same columns")
         return np.ascontiguousarray(table, dtype=dtype)
 
 

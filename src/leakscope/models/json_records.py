@@ -50,13 +50,9 @@ def _plain_cell(cell: Any) -> Any:
     if value is None or value is pd.NA or value is pd.NaT or (isinstance(value, float) and math.isnan(value)):
         return None
     if isinstance(value, float) and math.isinf(value):
-        raise InputError(
-            "the records contain infinite values, which JSON can't represent: replace them, or pass encode="
-        )
+        raise InputError("the records contain infinite values, which JSON lacks: replace them, or pass encode=")
     if isinstance(value, bool | int | float | str):
         return value
     if isinstance(value, date):
         return value.isoformat()
-    raise InputError(
-        f"the records contain a {type(value).__name__}, which JSON can't represent: convert it, or pass encode="
-    )
+    raise InputError(f"the records contain a {type(value).__name__}, which JSON lacks: convert it, or pass encode=")

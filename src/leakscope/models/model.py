@@ -62,7 +62,7 @@ def label_codes(classes: NDArray[Any], y: NDArray[Any], where: str) -> NDArray[n
             kinds = [("numbers", "text")[is_text] for is_text in text]
             hint = f" (these labels are {kinds[0]} and the model's are {kinds[1]}: convert them)"
         raise InputError(
-            f"{where} has labels that are not classes of the model, in {int(unknown.sum())} of {len(y)} records, the first in "
+            f"{where} has labels unknown to the model, in {int(unknown.sum())} of {len(y)} records, the first in "
             f"{row_name(int(unknown.argmax()))}; the model has {len(classes)} classes{hint}"
         )
     return codes
@@ -83,9 +83,7 @@ def check_values(raw: NDArray[Any], records: int, name: str) -> NDArray[np.float
     if values.ndim != 1:
         raise InputError(f"{name} predicts {values.shape[1:]} values per record: pass a model with one output")
     if not np.isfinite(values).all():
-        raise InputError(
-            f"{name} predicts {int((~np.isfinite(values)).sum())} values that are not finite: check the model"
-        )
+        raise InputError(f"{name} predicts {int((~np.isfinite(values)).sum())} non-finite values: check the model")
     return values
 
 
@@ -100,7 +98,7 @@ def check_probabilities(raw: NDArray[Any], records: int, classes: int, name: str
         columns = np.hstack([1 - columns, columns])
     if columns.ndim != 2 or columns.shape[1] != classes:
         raise InputError(
-            f"{name} returns outputs of shape {columns.shape} for {classes} classes: return one column per class"
+            f"{name} returns outputs of shape {columns.shape} for {classes} classes: return a column for each"
         )
     with np.errstate(invalid="ignore"):
         sums = columns.sum(axis=1)
@@ -123,9 +121,7 @@ def check_rows(raw: NDArray[Any], records: int, name: str) -> NDArray[np.float64
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} returns outputs that are not numbers: return one array of numbers") from cause(error)
     if values.ndim == 0 or len(values) != records:
-        raise InputError(
-            f"{name} returns outputs of shape {values.shape} for {records} records: return one row per record"
-        )
+        raise InputError(f"{name} returns outputs of shape {values.shape} for {records} records: return a row for each")
     return values
 
 

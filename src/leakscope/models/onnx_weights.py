@@ -49,9 +49,7 @@ def weight_files(path: Path, content: bytes) -> list[Path]:
         if place.is_absolute() or ".." in place.parts:
             raise InputError(f"{str(path)!r} refers to weights outside its folder: {list_names([name])}")
         if "\0" in name or not os.path.isfile(path.parent / place):
-            raise InputError(
-                f"{str(path)!r} needs its weights in the file {list_names([name])}: put it into the same folder"
-            )
+            raise InputError(f"{str(path)!r} needs the weight file {list_names([name])}: put it into the same folder")
         files.append(path.parent / place)
     return files
 

@@ -69,9 +69,7 @@ def load_with_digest(
     model = load_model(path, trust_pickle=trust_pickle, trust=trust)
     digest = file_digest(path)  # after the file was tried in a child process
     if _state(path) != before:
-        raise InputError(
-            f"{str(path)!r} changed while it was read: wait until it is written, and run the command again"
-        )
+        raise InputError(f"{str(path)!r} changed while it was read: wait until it is written, and try again")
     return model, digest
 
 
@@ -149,9 +147,7 @@ def check_model(result: Result, path: str | Path, *, trust_pickle: bool = False,
             raise InputError(f"{shown} is not the model file that was audited: {_two(found, recorded[MODEL_FILE])}")
         return
     if (expected := recorded.get(MODEL_PARAMETERS, NONE)) == NONE:
-        raise InputError(
-            f"the result has no digest of a model, so {shown} can't be compared: audit the file with leakscope audit"
-        )
+        raise InputError(f"the result has no model digest to compare {shown} with: run leakscope audit on the file")
     found = _parameters(load_model(path, trust_pickle=trust_pickle, trust=trust))
     if found != expected:
         raise InputError(

@@ -187,7 +187,7 @@ class RemoteModel:
                 answers.append(self._outputs(self._ask(connection, self._body(part)), len(part)))
         if len(shapes := sorted({answer.shape[1:] for answer in answers})) > 1:
             raise InputError(
-                f"{self.__name__} returned outputs of shape {shapes[0]} and {shapes[-1]} per record: check the model"
+                f"{self.__name__} returned shapes {shapes[0]} and {shapes[-1]} per record: check the model"
             )
         return np.concatenate(answers) if answers else np.empty(0)
 
@@ -238,9 +238,7 @@ class RemoteModel:
             ) from None
         except (OSError, http.client.HTTPException) as error:
             reason = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
-            raise _PassingError(
-                f"can't be reached ({reason})", "check that the model is running, and the URL"
-            ) from None
+            raise _PassingError(f"can't be reached ({reason})", "check the model and the URL") from None
         connection.close()  # the body of an error is not read, so the connection can't be reused
         raise self._refusal(status, retry_after or "")
 
@@ -272,9 +270,7 @@ class RemoteModel:
                     "remote_model(…, batch=…)"
                 )
         if response.length:
-            raise _PassingError(
-                "closed the connection within its response", "check that the model is running, and its log"
-            )
+            raise _PassingError("closed the connection within its response", "check the log of the model")
         response.close()  # required before the next request
         return b"".join(parts)
 
@@ -289,7 +285,7 @@ class RemoteModel:
             raise
         except Exception as error:  # user functions may raise anything
             raise InputError(
-                f"encode= fails, or returns values without a JSON type ({type(error).__name__}): return lists, dicts, strings and numbers"
+                f"encode= fails, or does not return JSON types ({type(error).__name__}): return lists, dicts, texts and numbers"
             ) from cause(error)
 
     def _read_json(self, body: bytes) -> Any:
@@ -306,7 +302,7 @@ class RemoteModel:
             table = as_array(values)
         except (ValueError, OverflowError):
             raise InputError(
-                f"{self.__name__} answered with rows of different lengths: return the same number of outputs for each record"
+                f"{self.__name__} answered with rows of different lengths: return as many outputs for each record"
             ) from None
         if table.dtype.kind not in "iuf":
             raise InputError(
@@ -335,7 +331,7 @@ class RemoteModel:
             raise
         except Exception as error:  # user functions may raise anything
             raise InputError(
-                f"decode= fails on the answer of {self.__name__} ({type(error).__name__}): check the format of the response"
+                f"decode= fails on the answer of {self.__name__} ({type(error).__name__}): check its format"
             ) from cause(error)
 
 

@@ -36,7 +36,10 @@ def _check_neighbors(model: Any) -> None:
     stored, features = attributes["_fit_X"], whole(attributes.get("n_features_in_"))
     require(sparse.issparse(stored) or array(stored, "fiub", 2).size, "its stored records are not a table")
     require(stored.shape[1] == features, "its stored records have another number of features")
-    require(whole(attributes.get("n_samples_fit_")) == stored.shape[0], "it has another number of records than it says")
+    require(
+        whole(attributes.get("n_samples_fit_")) == stored.shape[0],
+        "its number of records does not match its attributes",
+    )
     tree = attributes.get("_tree")
     require(tree is None or np.shape(tree.data) == stored.shape, "its search tree holds other records")
     if "classes_" in attributes:

@@ -40,7 +40,7 @@ def _check_dense_vectors(attributes: dict[str, Any]) -> int:
     support = array(attributes["support_"], "i", 1)
     vectors = array(attributes["support_vectors_"], "f", 2)
     if not _is_precomputed(attributes["kernel"]):
-        require(len(vectors) == len(support), "it has another number of support vectors than it says")
+        require(len(vectors) == len(support), "its number of support vectors does not match its attributes")
         return len(support)
     shape = attributes["shape_fit_"]
     require(isinstance(shape, tuple) and shape, "the shape of its training records is unknown")
@@ -81,17 +81,23 @@ def _check_counts(model: Any, vectors: int) -> None:
     counts = array(attributes["_n_support"], "i", 1).astype(np.int64)
     groups = len(counts)
     if type(model)._impl in ("c_svc", "nu_svc"):
-        require(groups >= 2 and groups == len(attributes["classes_"]), "it has another number of classes than it says")
+        require(
+            groups >= 2 and groups == len(attributes["classes_"]), "its number of classes does not match its attributes"
+        )
         require((counts >= 0).all() and counts.sum() == vectors, "the number of its support vectors per class is wrong")
     else:
-        require(groups == 2, "it has another number of classes than it says")
+        require(groups == 2, "its number of classes does not match its attributes")
     pairs = groups * (groups - 1) // 2
     coefficients = attributes["_dual_coef_"]
     if attributes["_sparse"]:
-        require(len(coefficients.data) == (groups - 1) * vectors, "it has another number of coefficients than it says")
+        require(
+            len(coefficients.data) == (groups - 1) * vectors, "its number of coefficients does not match its attributes"
+        )
     else:
         require(array(coefficients, "f", 2).shape == (groups - 1, vectors), "its coefficients have the wrong shape")
-    require(len(array(attributes["_intercept_"], "f", 1)) == pairs, "it has another number of intercepts than it says")
+    require(
+        len(array(attributes["_intercept_"], "f", 1)) == pairs, "its number of intercepts does not match its attributes"
+    )
     has_probabilities = attributes["_sparse"] and attributes.get(
         "_effective_probability", attributes.get("probability")
     )

@@ -61,7 +61,7 @@ LARGEST_SPREAD = 1e50
 class TrainingRecipe:
     """How to train the model again: ``fit(X, y, rng)`` returns a new `Model` with the classes of the target.
 
-    ``y`` are int64 positions in the classes, or float64 values. Equal keys mean equal training, which the cache relies on.
+    ``y`` are int64 positions in the classes, or float64 values. Equal keys mean equal training: the cache relies on it.
     """
 
     name: str

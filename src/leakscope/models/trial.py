@@ -128,7 +128,7 @@ def _judge(path: Path, outcome: TrialOutcome, limits: Limits) -> None:
             raise InputError(refusal)
     elif outcome.code in late:
         raise InputError(
-            f"{str(path)!r} was not loaded and used for a prediction within {limits.seconds:g} s: it may be malicious; if you "
+            f"{str(path)!r} was not loaded and used within {limits.seconds:g} s: it may be malicious; if you "
             "trust it, set LEAKSCOPE_LOAD_SECONDS to a longer time"
         )
     elif outcome.code in (OUT_OF_MEMORY, -getattr(signal, "SIGKILL", 9)):
@@ -138,9 +138,7 @@ def _judge(path: Path, outcome: TrialOutcome, limits: Limits) -> None:
         )
     else:
         end = signal.Signals(-outcome.code).name if outcome.code < 0 else f"exit code {outcome.code}"
-        raise InputError(
-            f"{str(path)!r} is damaged or malicious: the process that loaded it and predicted once crashed ({end})"
-        )
+        raise InputError(f"{str(path)!r} is damaged or malicious: the process that loaded it crashed ({end})")
 
 
 # --- parent process ---------------------------------------------------------------------------------------------------

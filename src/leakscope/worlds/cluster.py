@@ -99,7 +99,7 @@ def _connected(address: str) -> Iterator[Any]:
         ) from None
     except (OSError, CancelledError, TimeoutError):
         raise ResourceError(
-            f"the Dask cluster at {address} lost its scheduler, its workers or the connection: check that they are running"
+            f"the Dask cluster at {address} lost its scheduler, workers or connection: check that they are running"
         ) from None
     finally:
         client.close(timeout=1)

@@ -260,7 +260,7 @@ def retrain(
     check_seed(seed)
     if not len(X) == len(y) == sets.records:
         raise InputError(
-            f"the design is for {sets.records} records, but X has {len(X)} and y has {len(y)}: pass as many of each"
+            f"sets= is for {sets.records} records, but X has {len(X)} and y has {len(y)}: pass equal numbers"
         )
     check_work(workers, cluster, cache)
     job = _Job(learner, X, y, sets, observe, seed)

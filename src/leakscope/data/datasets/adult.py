@@ -1,6 +1,6 @@
 """UCI Adult: census records of 1994 with the label whether the income exceeds 50,000 dollars a year.
 
-Peculiarities of the files: the test file begins with a comment line and its labels end in a dot; both files end in an empty
+File format: the test file begins with a comment line and its labels end in a dot; both files end in an empty
 line; a missing value is ``?``; ``education`` and ``education-num`` encode the same variable.
 """
 

@@ -1,6 +1,6 @@
 """Diabetes 130-US hospitals: encounters of patients with the label whether the patient is readmitted.
 
-Peculiarities of the file: a missing value is ``?``, while ``None`` is a level of ``max_glu_serum`` and ``A1Cresult`` ("not
+File format: a missing value is ``?``, while ``None`` is a level of ``max_glu_serum`` and ``A1Cresult`` ("not
 measured"); a record is an encounter, and a person has up to 40 of them; ``examide`` and ``citoglipton`` are constant;
 three records have the gender ``Unknown/Invalid``.
 """

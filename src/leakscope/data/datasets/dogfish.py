@@ -30,9 +30,7 @@ def read(description: Description, folder: Path) -> list[Part]:
     parts = [_read_part(folder / file.name, description.record[0]) for file in description.files]
     rows = sum(len(labels) for _, labels in parts)
     if rows != description.rows:
-        raise InputError(
-            f"the files in {folder} contain {rows:,} images, not the {description.rows:,} published: fetch them again"
-        )
+        raise InputError(f"{folder} contains {rows:,} images, not the {description.rows:,} published: fetch them again")
     return parts
 
 

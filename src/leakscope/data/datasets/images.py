@@ -114,9 +114,7 @@ def _unpickle(stream: IO[bytes], what: str) -> dict[bytes, Any]:
         if not isinstance(content, dict):
             raise pickle.UnpicklingError("no dict")
     except (pickle.UnpicklingError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise InputError(
-            f"{what} is not a plain pickle of CIFAR-100 ({error}): delete the file and fetch it again"
-        ) from error
+        raise InputError(f"{what} is not a pickle of CIFAR-100 ({error}): delete it and fetch it again") from error
     return content
 
 

@@ -35,9 +35,7 @@ def mirror(folder: str | os.PathLike[str] | None) -> Path | None:
     path = Path(named).expanduser()
     if not path.is_dir():
         origin = "LEAKSCOPE_DATA" if folder is None else "the data folder"
-        raise InputError(
-            f"{origin} is {str(path)!r}, which is not a folder: set it to an existing folder or leave it out"
-        )
+        raise InputError(f"{origin} is {str(path)!r}, which is not a folder: set it to a folder or leave it out")
     return path
 
 
@@ -212,9 +210,7 @@ def _download_into(folder: Path, description: Description, progress: Progress | 
             reason = _take_from_zip(archive, file.zip_member, path)
         reason = reason or _damage(path, file)
         if reason:
-            raise InputError(
-                f"{url} did not send the published file ({reason}): try again later, or {_use_mirror(file)}"
-            )
+            raise InputError(f"{url} sent another file than published ({reason}): try later, or {_use_mirror(file)}")
         fresh[file] = path
     return fresh
 
