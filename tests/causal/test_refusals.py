@@ -8,7 +8,6 @@ from refusals import check_refused
 from leakscope.causal import named
 from leakscope.causal.advantages import advantage_by_size, all_configurations, worst_case_advantage
 from leakscope.causal.climbing import bic, climb, learned_parents, parent_confidence
-from leakscope.papers.colored_mnist import environments
 from leakscope.causal.counting import fit_table, fit_tables
 from leakscope.causal.generalisation import discrepancy, generalisation_errors, linear_discrepancy
 from leakscope.causal.invariance import invariant_features
@@ -19,6 +18,7 @@ from leakscope.causal.sampling import draw, to_codes, to_frame
 from leakscope.causal.shifts import intervene, perturb, redraw
 from leakscope.causal.table_model import CausalTable
 from leakscope.learners import Logistic, Ridge
+from leakscope.papers.colored_mnist import environments
 
 
 def squared(a, b):
