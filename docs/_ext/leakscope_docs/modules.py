@@ -119,9 +119,6 @@ WITHOUT_PAGE = (
     "cli*",
     "__main__",
     "demo",
-    "core.versions",
-    "data.fingerprints",
-    "worlds.workers",
     "report.renderers*",
     "report.charts",
     "report.charts.[!m]*",
@@ -232,7 +229,11 @@ def _is_described(value: Any) -> bool:
 
 def public_names(module: ModuleType) -> list[tuple[str, Any]]:
     """The names that a package offers, with what they are."""
-    return [(name, getattr(module, name)) for name in getattr(module, "__all__", ())]
+    names = getattr(module, "__all__", ())
+    for name in names:
+        if not hasattr(module, name):  # a module that the package offers
+            import_module(f"{module.__name__}.{name}")
+    return [(name, getattr(module, name)) for name in names]
 
 
 def name_list(names: Iterable[tuple[str, Any]]) -> str:
